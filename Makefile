@@ -1,0 +1,41 @@
+# Everything works from a machine that has python3 (3.11 or later), pip and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: install demo test lint bench docs clean
+
+install: $(INSTALLED)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "bascule needs Python 3.11 or later; set PYTHON=/path/to/python3"; exit 1; }
+	@echo "Installing bascule and its tools into $(VENV) (once; about a minute) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: install
+	@$(BIN)/bascule demo
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+	@$(MAKE) --no-print-directory docs
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: install
+	$(BIN)/python -m bench
+
+docs: install
+	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
+	@echo "The documentation is in docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build bench.json

@@ -1,0 +1,38 @@
+"""bascule: adaptive A/B tests that balance their cost against the time to a proven decision."""
+
+from __future__ import annotations
+
+from bascule import theory
+from bascule.core.design import Calibration, Design
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Gaussian
+from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
+from bascule.core.rules import ETC, UCB, ETCPrime
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ETC",
+    "UCB",
+    "ArmStatistics",
+    "Calibration",
+    "Decision",
+    "Design",
+    "ETCPrime",
+    "Estimate",
+    "Gaussian",
+    "InputError",
+    "Interval",
+    "Simulation",
+    "Statistics",
+    "Step",
+    "decision",
+    "intervals",
+    "next_arm",
+    "record",
+    "simulate",
+    "theory",
+    "trace",
+]

@@ -1,0 +1,1 @@
+"""Outcome models, radii, allocation, stopping, calibration and the design: pure functions only."""

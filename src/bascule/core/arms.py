@@ -1,0 +1,214 @@
+"""The arms of one test as a stretch of a flat array, and the steps every rule is made of.
+
+One test takes five stretches: units and totals with a number an arm, then scores, lower ends and
+upper ends. Of the last three a rule wants the highest, after every unit: few arms are simply
+looked through; many are kept as a tournament (a binary tree of maxima over the arms), in which a
+change or a question costs the depth of the tree. Only this file knows the difference.
+
+The functions take the whole array and where a test or a stretch begins, so that the same code runs
+on one test here, on many interleaved ones in the simulator, and on a graphics card.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+FEW_ARMS = 8
+"""Up to this many arms are looked through; more are kept as tournaments."""
+
+NOBODY = -1
+"""The winner while there is none."""
+
+Score = Callable[[float, float, float, float], float]
+"""(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
+
+Decide = Callable[[FloatArray, int, int, int, int], int]
+"""(state, scores, lowers, uppers, arms) -> the winner, or `NOBODY`."""
+
+
+class Steps(NamedTuple):
+    """What distinguishes one rule from another while a test runs."""
+
+    score: Score
+    decide: Decide
+
+
+def leaves(arms: int) -> int:
+    """The leaves of a tournament: a power of two, so that every path is equally long.
+
+    >>> leaves(9), leaves(1000)
+    (16, 1024)
+    """
+    power = 2 * FEW_ARMS
+    while power < arms:
+        power *= 2
+    return power
+
+
+def span(arms: int) -> int:
+    """Numbers in a stretch of scores or ends.
+
+    >>> span(2), span(1000)
+    (2, 2048)
+    """
+    return arms if arms <= FEW_ARMS else 2 * leaves(arms)
+
+
+def width(arms: int) -> int:
+    """Numbers that one test takes.
+
+    >>> width(2)
+    10
+    """
+    return 2 * arms + 3 * span(arms)
+
+
+def clear(state: FloatArray, first: int, arms: int, unseen_score: float) -> None:
+    """Put the test that begins at `first` before its first unit: endless intervals everywhere."""
+    for i in range(width(arms)):
+        state[first + i] = -math.inf
+    for arm in range(arms):
+        place(state, first, arms, arm, 0.0, 0.0, 0.0, math.inf, unseen_score)
+
+
+def highest(state: FloatArray, values: int, arms: int) -> int:
+    """The arm with the highest of a stretch of values; the first one on a tie.
+
+    Of the scores, this is the arm that the next unit joins.
+
+    >>> highest(np.array([1.0, 3.0, 3.0]), 0, 3)
+    1
+    """
+    if arms > FEW_ARMS:
+        half = leaves(arms)
+        node = 1
+        while node < half:
+            node = 2 * node
+            if state[values + node] < state[values + 1]:
+                node += 1
+        best = node - half
+    else:
+        best = 0
+        top = state[values]
+        for arm in range(1, arms):
+            value = state[values + arm]
+            better = value > top
+            best = arm if better else best
+            top = value if better else top
+    return best
+
+
+def parted(state: FloatArray, lowers: int, uppers: int, arms: int) -> int:
+    """The arm whose interval lies above every other, or `NOBODY`.
+
+    >>> parted(np.array([0.1, 0.6, 0.5, 0.9]), 0, 2, 2)
+    1
+    >>> parted(np.array([0.1, 0.4, 0.5, 0.9]), 0, 2, 2)
+    -1
+    """
+    leader = highest(state, lowers, arms)
+    rival = -math.inf
+    if arms > FEW_ARMS:
+        floor = state[lowers + 1]
+        node = leaves(arms) + leader
+        while node > 1:
+            upper = state[uppers + (node ^ 1)]
+            rival = upper if upper > rival else rival
+            node >>= 1
+    else:
+        floor = state[lowers + leader]
+        for arm in range(arms):
+            upper = -math.inf if arm == leader else state[uppers + arm]
+            rival = upper if upper > rival else rival
+    return leader if floor > rival else NOBODY
+
+
+def round_complete(state: FloatArray, scores: int, arms: int) -> bool:
+    """Whether every arm still in has the same score, hence as many units as the others.
+
+    In a tournament it is enough that the first arm still in has the highest score: equal scores
+    are served in the order of the arms, so the first one is behind only when a round is over.
+
+    >>> round_complete(np.array([-4.0, -math.inf, -4.0]), 0, 3)
+    True
+    """
+    complete = True
+    if arms > FEW_ARMS:
+        half = leaves(arms)
+        node = 1
+        while node < half:
+            node = 2 * node
+            if state[scores + node] == -math.inf:
+                node += 1
+        complete = state[scores + node] == state[scores + 1]
+    else:
+        seen = -math.inf
+        for arm in range(arms):
+            score = state[scores + arm]
+            if score > -math.inf:
+                if seen > -math.inf and score != seen:
+                    complete = False
+                seen = score
+    return complete
+
+
+def eliminate(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> None:
+    """Take out, in place, each arm whose interval lies wholly below another's.
+
+    An arm that is out has minus infinity as score and as both ends: it gets no more units and
+    stands in nobody's way.
+    """
+    offset = 0 if arms <= FEW_ARMS else leaves(arms)
+    floor = state[lowers + offset + highest(state, lowers, arms)]
+    for arm in range(arms):
+        upper = state[uppers + offset + arm]
+        if -math.inf < upper <= floor:
+            put(state, scores, arms, arm, -math.inf)
+            put(state, lowers, arms, arm, -math.inf)
+            put(state, uppers, arms, arm, -math.inf)
+
+
+def put(state: FloatArray, values: int, arms: int, arm: int, value: float) -> None:
+    """Change one arm's value in a stretch of scores or ends."""
+    if arms > FEW_ARMS:
+        node = leaves(arms) + arm
+        state[values + node] = value
+        moved = True
+        while moved and node > 1:
+            other = state[values + (node ^ 1)]
+            value = other if other > value else value
+            node >>= 1
+            moved = state[values + node] != value
+            state[values + node] = value
+    else:
+        state[np.uint64(values + arm)] = value
+
+
+def place(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    arm: int,
+    units: float,
+    total: float,
+    mean: float,
+    radius: float,
+    score: float,
+) -> None:
+    """Write what one arm has shown into the test that begins at `first`."""
+    scores = first + 2 * arms
+    lowers = scores + span(arms)
+    uppers = lowers + span(arms)
+    # Unsigned, because an index that cannot be negative compiles to less code.
+    state[np.uint64(first + arm)] = units
+    state[np.uint64(first + arms + arm)] = total
+    put(state, scores, arms, arm, score)
+    put(state, lowers, arms, arm, mean - radius)
+    put(state, uppers, arms, arm, mean + radius)

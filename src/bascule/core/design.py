@@ -1,0 +1,186 @@
+"""A design: everything that is fixed before the first unit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from bascule.core import checks
+from bascule.core.calibration import level_for, peel
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
+from bascule.core.radius import FIRST_UNITS
+from bascule.core.rules import AnyRule
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+DEFAULT_ERROR = 0.05
+MOST_ARMS = 1000
+
+Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
+"""What kind of proof stands behind a decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The two faces of one promise: the paper's nominal `delta` and the `error` it proves."""
+
+    delta: float
+    error: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
+
+    Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
+    parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
+    >>> round(design.calibration.delta, 3)
+    0.017
+    """
+
+    arms: Sequence[str]
+    outcome: Outcome
+    rule: AnyRule = field(metadata={"discriminator": "kind"})
+    error: float | None = None
+    delta: float | None = None
+    max_units: int | None = None
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arms", _checked_arms(self.arms))
+        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma)")
+        _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC() or ETCPrime()")
+        if self.error is not None and self.delta is not None:
+            raise InputError(
+                "error",
+                "error and delta cannot both be given: error asks for a proven error, "
+                "delta sets the paper's nominal parameter; drop one of them",
+            )
+        if self.delta is not None:
+            delta = checks.probability("delta", self.delta, "the paper's figures use 0.02 and less")
+            object.__setattr__(self, "delta", delta)
+        else:
+            asked = DEFAULT_ERROR if self.error is None else self.error
+            error = checks.probability("error", asked, "0.05 is usual")
+            object.__setattr__(self, "error", error)
+        if self.max_units is not None:
+            start = FIRST_UNITS * len(self.arms)
+            remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
+            cap = checks.whole("max_units", self.max_units, start, remedy)
+            object.__setattr__(self, "max_units", cap)
+        elif self.rule.alpha == 1:
+            raise InputError(
+                "max_units",
+                "alpha = 1 has no bound on its decision time: set max_units, "
+                "or use alpha above 1 (2 is a good start)",
+            )
+
+    @property
+    def calibration(self) -> Calibration:
+        """The nominal delta of this design and the error it proves."""
+        return _calibrate(self.rule, len(self.arms), self.error, self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        data: dict[str, Any] = json.loads(_adapter().dump_json(self, exclude_none=True))
+        return data
+
+    @classmethod
+    def from_dict(cls, data: object) -> Design:
+        """Read a design from plain data, as `to_dict` or a design file holds it."""
+        from pydantic import ValidationError
+
+        try:
+            return _adapter().validate_python(data)
+        except ValidationError as problem:
+            raise _readable(problem) from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the design to a JSON file."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Design:
+        """Read a design from a JSON file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or "not a text file"
+            raise InputError("design", f"cannot read the design file {path}: {reason}") from None
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as problem:
+            raise InputError(
+                "design",
+                f"the design file {path} is not valid JSON (line {problem.lineno}: {problem.msg})",
+            ) from None
+        return cls.from_dict(data)
+
+
+def _checked_arms(arms: object) -> tuple[str, ...]:
+    if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
+        raise InputError("arms", f"arms must be a list of names (got {arms!r})")
+    for name in arms:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError("arms", f"arms must be named with text (got {name!r})")
+    if len(arms) < 2:
+        raise InputError("arms", f"arms must be at least 2 (got {len(arms)}): name what to compare")
+    if len(arms) > MOST_ARMS:
+        raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
+    twice = sorted({name for name in arms if arms.count(name) > 1})
+    if twice:
+        raise InputError("arms", f"arms must have different names ({twice[0]!r} is there twice)")
+    return tuple(arms)
+
+
+def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
+    if not isinstance(value, accepted):
+        raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
+
+
+@lru_cache(maxsize=1024)
+def _calibrate(rule: AnyRule, arms: int, error: float | None, delta: float | None) -> Calibration:
+    shape = rule.shape(arms)
+    if delta is None:
+        assert error is not None
+        nominal = shape.count * level_for(error / shape.sequences)
+        return Calibration(nominal, error, "proven")
+    proven = min(1.0, shape.sequences * peel(delta / shape.count))
+    return Calibration(delta, proven, "proven" if proven < 1 else "as published")
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[Design]:
+    # Loaded at first use: most programs never read a design file.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Design)
+
+
+def _readable(problem: ValidationError) -> InputError:
+    """One line about the first thing that is wrong, in the words of the design file."""
+    first = problem.errors(include_url=False)[0]
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, InputError):
+        return own
+    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
+    path = [str(part) for part in first["loc"]]
+    field = path[-1] if path else "design"
+    if first["type"] == "missing":
+        return InputError(field, f"{field} is missing from the design")
+    if first["type"] == "unexpected_keyword_argument":
+        return InputError(field, f"{field} is not a field of a design: remove it")
+    if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
+        return InputError(field, f"{field} needs a kind that exists: {kinds}")
+    return InputError(field, f"{field}: {first['msg'].lower()} (got {first['input']!r})")

@@ -1,0 +1,44 @@
+"""Gaps: how far each arm lies below the best, in outcome units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+
+
+def checked_means(means: Sequence[float], arms: int) -> tuple[float, ...]:
+    """Accept one finite mean an arm.
+
+    >>> checked_means([0, 1], 2)
+    (0.0, 1.0)
+    """
+    if isinstance(means, str) or not hasattr(means, "__len__"):
+        raise InputError("means", f"means must be a list of numbers (got {means!r})")
+    if len(means) != arms:
+        raise InputError(
+            "means", f"means must give one number an arm: {arms} arms, but {len(means)} means"
+        )
+    return tuple(checks.finite("means", mean, "give one number an arm") for mean in means)
+
+
+def gaps_of(means: Sequence[float]) -> tuple[float, ...]:
+    """How far each mean lies below the highest.
+
+    >>> gaps_of([0.0, 1.0])
+    (1.0, 0.0)
+    """
+    best = max(means)
+    return tuple(best - mean for mean in means)
+
+
+def rival_gaps(means: Sequence[float]) -> tuple[float, ...]:
+    """The gaps of all arms but one of the best; the smallest is 0 when two share the first place.
+
+    >>> rival_gaps([0.0, 1.0, 0.5])
+    (1.0, 0.5)
+    """
+    gaps = list(gaps_of(means))
+    gaps.remove(0.0)
+    return tuple(gaps)

@@ -1,0 +1,10 @@
+"""Outcome models, one file each. A new one is registered by adding it to `Outcome`."""
+
+from __future__ import annotations
+
+from bascule.core.outcomes.gaussian import Gaussian
+
+Outcome = Gaussian
+"""Every outcome model a design can hold."""
+
+__all__ = ["Gaussian", "Outcome"]

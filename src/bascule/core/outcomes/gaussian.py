@@ -1,0 +1,24 @@
+"""Outcomes with a known spread: one number a unit, sigma-sub-Gaussian around its arm's mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bascule.core import checks
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """One outcome a unit with standard deviation (or sub-Gaussian proxy) `sigma`.
+
+    >>> Gaussian(sigma=2.0)
+    Gaussian(sigma=2.0)
+    """
+
+    sigma: float = 1.0
+    kind: Literal["gaussian"] = field(default="gaussian", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
+        object.__setattr__(self, "sigma", sigma)

@@ -1,0 +1,140 @@
+"""Where a test stands: intervals, next arm, decision, each a pure function of design and data.
+
+These are the rules as the live store, the log analysis and a reader meet them. They lay the
+statistics out as `core.arms` wants them and call the same steps that the simulator compiles.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bascule.core.arms import (
+    FEW_ARMS,
+    NOBODY,
+    FloatArray,
+    clear,
+    highest,
+    leaves,
+    place,
+    span,
+    width,
+)
+from bascule.core.design import Design, Guarantee
+from bascule.core.radius import radius
+from bascule.core.statistics import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where an arm's mean lies, at the error of the design and at every moment."""
+
+    mean: float
+    radius: float
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.mean - self.radius
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.mean + self.radius
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The arm a test declares best, and what stands behind it."""
+
+    arm: int
+    name: str
+    error: float
+    guarantee: Guarantee
+
+
+def arm_radius(design: Design, units: float) -> float:
+    """The radius an arm of this design has after `units` units.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.05)
+    >>> round(arm_radius(design, 100), 4)
+    0.3781
+    """
+    shape = design.rule.shape(len(design.arms))
+    delta = design.calibration.delta
+    return radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+
+
+def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
+    """The interval of each arm; infinitely wide until an arm has three units.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> intervals(design, Statistics.empty(2))[0].high
+    inf
+    """
+    return tuple(Interval(arm.mean, arm_radius(design, arm.units)) for arm in statistics.arms)
+
+
+def next_arm(design: Design, statistics: Statistics) -> int:
+    """The arm that the next unit joins.
+
+    >>> import bascule as bs
+    >>> next_arm(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()), Statistics.empty(2))
+    0
+    """
+    arms = len(design.arms)
+    return highest(_laid_out(design, statistics), 2 * arms, arms)
+
+
+def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
+    """The statistics after one more outcome, with the arms dropped that the rule drops then."""
+    after = statistics.record(arm, value)
+    state, _ = _decided(design, after)
+    arms = len(design.arms)
+    uppers = 2 * arms + 3 * span(arms) - (arms if arms <= FEW_ARMS else leaves(arms))
+    out = frozenset(int(i) for i in np.flatnonzero(np.isneginf(state[uppers : uppers + arms])))
+    return Statistics(after.arms, after.dropped | out)
+
+
+def decision(design: Design, statistics: Statistics) -> Decision | None:
+    """The decision that the data allow, or None.
+
+    >>> import bascule as bs
+    >>> from bascule.core.statistics import ArmStatistics
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> seen = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
+    >>> decision(design, seen).name
+    'b'
+    """
+    _, winner = _decided(design, statistics)
+    if winner == NOBODY:
+        return None
+    promise = design.calibration
+    return Decision(winner, design.arms[winner], promise.error, promise.guarantee)
+
+
+def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
+    arms = len(design.arms)
+    state = _laid_out(design, statistics)
+    scores, stretch = 2 * arms, span(arms)
+    winner = design.rule.steps().decide(state, scores, scores + stretch, scores + 2 * stretch, arms)
+    return state, winner
+
+
+def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
+    arms = len(design.arms)
+    score = design.rule.steps().score
+    state = np.empty(width(arms))
+    clear(state, 0, arms, score(0.0, math.inf, 0.0, design.rule.alpha))
+    for i, arm in enumerate(statistics.arms):
+        if i in statistics.dropped:
+            place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
+        else:
+            wide = arm_radius(design, arm.units)
+            urgency = score(arm.mean, wide, float(arm.units), design.rule.alpha)
+            place(state, 0, arms, i, arm.units, arm.total, arm.mean, wide, urgency)
+    return state

@@ -1,0 +1,63 @@
+"""ETC (explore, then commit): even allocation over the arms still in, elimination of the others.
+
+Two arms are compared through their difference, which needs a narrower interval than two arms
+on their own; more arms are compared through their own intervals, as the paper does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bascule.core.arms import (
+    NOBODY,
+    FloatArray,
+    Steps,
+    eliminate,
+    parted,
+    round_complete,
+)
+from bascule.core.rules.base import Shape
+from bascule.core.rules.etc_prime import score
+
+
+def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> int:
+    """After each full round drop the arms that are beaten; the last one in is the winner."""
+    winner = NOBODY
+    if round_complete(state, scores, arms):
+        eliminate(state, scores, lowers, uppers, arms)
+        winner = parted(state, lowers, uppers, arms)
+    return winner
+
+
+@dataclass(frozen=True, slots=True)
+class ETC:
+    """Explore then commit: an even split that ends as soon as the evidence allows.
+
+    >>> ETC().label
+    'ETC'
+    """
+
+    kind: Literal["etc"] = field(default="etc", kw_only=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The paper's name."""
+        return "ETC"
+
+    @property
+    def alpha(self) -> float:
+        """ETC allocates evenly, as UCB_alpha does at infinity."""
+        return math.inf
+
+    def shape(self, arms: int) -> Shape:
+        """One difference for two arms; for more, one interval an arm."""
+        if arms == 2:
+            # Half the paper's threshold on the difference: two such radii make it up.
+            return Shape(factor=1.0, count=1.0, sequences=1)
+        return Shape(factor=2.0, count=3.0 * arms, sequences=arms)
+
+    def steps(self) -> Steps:
+        """Even allocation with elimination."""
+        return Steps(score, decide)

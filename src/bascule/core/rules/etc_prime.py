@@ -1,0 +1,50 @@
+"""ETC': UCB_alpha as alpha tends to infinity: even allocation, one interval an arm."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from bascule.core.arms import NOBODY, FloatArray, Steps, parted, round_complete
+from bascule.core.rules.base import Shape
+
+
+def score(mean: float, radius: float, units: float, alpha: float) -> float:
+    """The fewer units an arm has, the sooner it gets one."""
+    return -units
+
+
+def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> int:
+    """The arm whose interval has parted from all others, checked after each full round."""
+    complete = round_complete(state, scores, arms)
+    return parted(state, lowers, uppers, arms) if complete else NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class ETCPrime:
+    """ETC', the even-split end of the UCB_alpha family.
+
+    >>> ETCPrime().label
+    "ETC'"
+    """
+
+    kind: Literal["etc-prime"] = field(default="etc-prime", kw_only=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The paper's name."""
+        return "ETC'"
+
+    @property
+    def alpha(self) -> float:
+        """Where ETC' stands in the UCB_alpha family."""
+        return math.inf
+
+    def shape(self, arms: int) -> Shape:
+        """The same intervals as UCB_alpha."""
+        return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
+
+    def steps(self) -> Steps:
+        """Even allocation and the intervals of UCB_alpha."""
+        return Steps(score, decide)

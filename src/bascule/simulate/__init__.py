@@ -1,0 +1,9 @@
+"""Random streams, compiled loops and the results they give."""
+
+from __future__ import annotations
+
+from bascule.simulate.result import Estimate, Simulation
+from bascule.simulate.run import simulate
+from bascule.simulate.trace import Step, trace
+
+__all__ = ["Estimate", "Simulation", "Step", "simulate", "trace"]

@@ -1,0 +1,43 @@
+"""Whether a simulation can end at all, asked before anybody waits for it."""
+
+from __future__ import annotations
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
+from bascule.simulate.engine import UNITS_LIMIT
+from bascule.theory.solve import units_until
+
+HOPELESS = 10
+"""A cap that is this many times too short is met by all but a stray run."""
+
+
+def check_feasible(design: Design, means: tuple[float, ...]) -> None:
+    """Refuse means among which no run would decide, and say what to change.
+
+    Equal best means are accepted with a cap: they show what happens when there is no difference.
+    """
+    gap = min(rival_gaps(means))
+    if gap == 0:
+        if design.max_units is None:
+            raise InputError(
+                "means",
+                f"means must have one best arm ({max(means):g} is there twice), or the test never "
+                "ends: change means, or set max_units to study a test without a difference",
+            )
+        return
+    shape = design.rule.shape(len(means))
+    needed = 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)
+    if design.max_units is None and needed > UNITS_LIMIT:
+        raise InputError(
+            "means",
+            f"the gap between the best means ({gap:g}) is too small: even an even split would need "
+            f"about {needed:.1g} units a run; widen the gap or set max_units",
+        )
+    if design.max_units is not None and needed > HOPELESS * design.max_units:
+        raise InputError(
+            "max_units",
+            f"max_units ({design.max_units}) would end every run undecided: the gap {gap:g} needs "
+            f"about {needed:.1g} units; raise max_units to that, widen the gap, or make the best "
+            "means equal to study a test without a difference",
+        )

@@ -1,0 +1,271 @@
+"""The loop that plays whole tests: many runs interleaved, so that they hide each other's latency.
+
+`build` returns a plain function around a rule's steps; `simulate.compiled` compiles it. Everything
+in it works on scalars and flat arrays that the caller owns, and allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, width
+from bascule.core.radius import radius
+from bascule.simulate.streams import WORDS, WordArray, fill_normals, seed_stream
+
+BURST = 32
+"""Normals drawn for a run at a time."""
+
+IDLE = -1
+"""The run of a lane that has nothing left to do."""
+
+STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)
+"""Places in `control`: a request to stop; lanes at work, the next run to start, runs finished and
+units simulated so far."""
+
+CONTROL_SIZE = 5
+
+IntArray = NDArray[np.int64]
+Kernel = Callable[..., None]
+
+
+def start_run(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    unseen_score: float,
+    streams: WordArray,
+    at: int,
+    seed: np.uint64,
+    run: np.uint64,
+) -> None:
+    """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
+    seed_stream(streams, at, seed, run)
+    clear(state, first, arms, unseen_score)
+
+
+def finish_run(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    row: int,
+    units: int,
+    winner: int,
+    times: IntArray,
+    winners: IntArray,
+    counts: IntArray,
+    control: IntArray,
+) -> None:
+    """Write down how a run ended."""
+    times[row] = units
+    winners[row] = winner
+    for arm in range(arms):
+        counts[row * arms + arm] = np.int64(state[first + arm])
+    control[FINISHED] += 1
+    control[STEPS] += units
+
+
+def move_lane(
+    state: FloatArray,
+    size: int,
+    streams: WordArray,
+    rows: IntArray,
+    units: IntArray,
+    source: int,
+    target: int,
+) -> None:
+    """Let one lane take over another's place."""
+    rows[target] = rows[source]
+    units[target] = units[source]
+    for i in range(WORDS):
+        streams[target * WORDS + i] = streams[source * WORDS + i]
+    for i in range(size):
+        state[target * size + i] = state[source * size + i]
+
+
+def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Kernel:
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+
+    With `endless` the loop computes each radius, without it looks them up in a table; each kind
+    returns when an arm outgrows the table, or none does any more, for the other to go on.
+    `fingerprint` stands for all the source the loop
+    is made of: the compiler's cache keeps it with the machine code, and so notices a change in a
+    file that it does not watch itself.
+    """
+    score, decide = steps
+
+    def play(
+        state: FloatArray,
+        streams: WordArray,
+        rows: IntArray,
+        units: IntArray,
+        normals: FloatArray,
+        any_arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        means: FloatArray,
+        sigma: float,
+        alpha: float,
+        factor: float,
+        count: float,
+        delta: float,
+        radii: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        arms = fixed_arms if fixed_arms > 0 else any_arms
+        size = width(arms)
+        scores = 2 * arms
+        lowers = scores + span(arms)
+        uppers = lowers + span(arms)
+        unseen = score(0.0, math.inf, 0.0, alpha)
+        alive = control[ALIVE]
+        waiting = control[WAITING]
+        while waiting < min(rows.size, runs):
+            rows[waiting] = waiting
+            units[waiting] = 0
+            start_run(
+                state,
+                waiting * size,
+                arms,
+                unseen,
+                streams,
+                waiting * WORDS,
+                seed,
+                np.uint64(first_run + waiting),
+            )
+            waiting += 1
+            alive += 1
+        while alive > 0 and control[STOP] == 0:
+            # A burst is as long as every lane can go without meeting the cap.
+            burst = min(BURST, max_units)
+            longest = 0.0
+            for lane in range(alive):
+                if units[lane] == max_units:
+                    first = lane * size
+                    winner = decide(state, first + scores, first + lowers, first + uppers, arms)
+                    finish_run(
+                        state,
+                        first,
+                        arms,
+                        rows[lane],
+                        max_units,
+                        winner,
+                        times,
+                        winners,
+                        counts,
+                        control,
+                    )
+                    units[lane] = 0
+                    rows[lane] = IDLE
+                    if waiting < runs:
+                        rows[lane] = waiting
+                        start_run(
+                            state,
+                            first,
+                            arms,
+                            unseen,
+                            streams,
+                            lane * WORDS,
+                            seed,
+                            np.uint64(first_run + waiting),
+                        )
+                        waiting += 1
+                burst = min(burst, max_units - units[lane])
+                for arm in range(arms):
+                    longest = max(longest, state[lane * size + arm])
+            if endless == (longest + burst < radii.size):
+                break
+            for lane in range(alive):
+                fill_normals(streams, lane * WORDS, normals, lane * BURST, burst, ziggurat)
+            for step in range(burst):
+                for lane in range(alive):
+                    first = lane * size
+                    # Asked when the lane's turn comes again, not right after the unit: by then
+                    # the arm's new ends have reached the cache, and nothing waits for them.
+                    winner = decide(state, first + scores, first + lowers, first + uppers, arms)
+                    if winner != NOBODY and rows[lane] != IDLE:
+                        finish_run(
+                            state,
+                            first,
+                            arms,
+                            rows[lane],
+                            units[lane] + step,
+                            winner,
+                            times,
+                            winners,
+                            counts,
+                            control,
+                        )
+                        rows[lane] = IDLE
+                        if waiting < runs:
+                            rows[lane] = waiting
+                            units[lane] = -step
+                            start_run(
+                                state,
+                                first,
+                                arms,
+                                unseen,
+                                streams,
+                                lane * WORDS,
+                                seed,
+                                np.uint64(first_run + waiting),
+                            )
+                            fill_normals(
+                                streams,
+                                lane * WORDS,
+                                normals,
+                                lane * BURST + step,
+                                burst - step,
+                                ziggurat,
+                            )
+                            waiting += 1
+                    arm = highest(state, first + scores, arms)
+                    seen = state[np.uint64(first + arm)] + 1.0
+                    total = state[np.uint64(first + arms + arm)] + (
+                        means[np.uint64(arm)] + sigma * normals[lane * BURST + step]
+                    )
+                    mean = total / seen
+                    if endless:
+                        wide = radius(seen, sigma, factor, count, delta)
+                    else:
+                        wide = radii[np.uint64(seen)]
+                    place(
+                        state,
+                        first,
+                        arms,
+                        arm,
+                        seen,
+                        total,
+                        mean,
+                        wide,
+                        score(mean, wide, seen, alpha),
+                    )
+            for lane in range(alive):
+                units[lane] += burst
+            lane = 0
+            while lane < alive:
+                if rows[lane] == IDLE:
+                    alive -= 1
+                    move_lane(state, size, streams, rows, units, alive, lane)
+                else:
+                    lane += 1
+        control[ALIVE] = alive
+        control[WAITING] = waiting
+
+    return play
+
+
+def tabulate(radii: FloatArray, sigma: float, factor: float, count: float, delta: float) -> None:
+    """Fill `radii[n]` with the radius after n units."""
+    for n in range(radii.size):
+        radii[n] = radius(n, sigma, factor, count, delta)

@@ -1,0 +1,202 @@
+"""What a simulation gives back: every run as a row, and summaries with their uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bascule.core.arms import NOBODY, FloatArray
+from bascule.core.design import Design
+from bascule.core.gaps import gaps_of
+from bascule.simulate.kernel import IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over runs and its standard error.
+
+    >>> print(Estimate(12.3456, 0.1234))
+    12.35 ± 0.12
+    """
+
+    mean: float
+    se: float
+
+    @classmethod
+    def of(cls, values: FloatArray | IntArray) -> Estimate:
+        """The mean of a column; one run alone has no standard error (nan)."""
+        runs = len(values)
+        se = float(np.std(values, ddof=1)) / math.sqrt(runs) if runs > 1 else math.nan
+        return cls(float(np.mean(values)), se)
+
+    def __str__(self) -> str:
+        if not 0 < self.se < math.inf:
+            return f"{self.mean:,.6g}"
+        places = max(0, 1 - math.floor(math.log10(self.se)))
+        return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Simulation:
+    """The runs of one design in one world.
+
+    Columns, one row a run: `winner` (-1 for undecided), `decision_time`, `regret`, and `units`
+    with one column an arm. A run that met the cap counts with the units and regret it had there.
+    """
+
+    design: Design
+    means: tuple[float, ...]
+    seed: int
+    winner: IntArray
+    decision_time: IntArray
+    units: IntArray
+    steps: int
+    seconds: float
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.winner)
+
+    @property
+    def regret(self) -> FloatArray:
+        """What each run cost against giving every unit the best arm, in outcome units."""
+        gaps: FloatArray = self.units @ np.array(gaps_of(self.means))
+        return gaps
+
+    @property
+    def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which runs declared an arm best that is not; with tied best arms, any decision is."""
+        best = np.flatnonzero(np.array(gaps_of(self.means)) == 0)
+        right = best[0] if len(best) == 1 else NOBODY
+        flags: np.ndarray[Any, np.dtype[np.bool_]] = (self.winner != NOBODY) & (
+            self.winner != right
+        )
+        return flags
+
+    @property
+    def error_rate(self) -> float:
+        """Share of runs with a wrong decision."""
+        return float(np.mean(self.wrong))
+
+    @property
+    def undecided(self) -> int:
+        """Runs that met the cap on units."""
+        return int(np.sum(self.winner == NOBODY))
+
+    @property
+    def share(self) -> tuple[float, ...]:
+        """Which part of all units each arm got."""
+        return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
+
+    def summary(self) -> dict[str, Estimate]:
+        """Mean and standard error of regret, decision time and error rate."""
+        return {
+            "regret": Estimate.of(self.regret),
+            "decision_time": Estimate.of(self.decision_time),
+            "error_rate": Estimate.of(self.wrong.astype(np.float64)),
+        }
+
+    def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
+        """Quantiles of regret and decision time over the runs."""
+        return {
+            "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
+            "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data; `bascule simulate --json` prints it."""
+        regret, time = Estimate.of(self.regret), Estimate.of(self.decision_time)
+        promise = self.design.calibration
+        return {
+            "rule": self.design.rule.label,
+            "runs": self.runs,
+            "regret": _plain(regret),
+            "decision_time": _plain(time),
+            "error_rate": self.error_rate,
+            "undecided": self.undecided,
+            "share": list(self.share),
+            "guarantee": promise.guarantee,
+            "delta": promise.delta,
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """The runs as named columns; the units of an arm stand under `units_NAME`."""
+        table: dict[str, Any] = {
+            "run": np.arange(self.runs),
+            "winner": self.winner,
+            "decision_time": self.decision_time,
+            "regret": self.regret,
+        }
+        for arm, name in enumerate(self.design.arms):
+            table[f"units_{name}"] = self.units[:, arm]
+        return table
+
+    def to_frame(self) -> Any:
+        """The runs as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
+
+    def plot(self) -> Figure:
+        """Histograms of regret and decision time."""
+        from bascule.simulate.plot import plot_simulation
+
+        return plot_simulation(self)
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The summary in words: what each number is, and the number."""
+        promise = self.design.calibration
+        summary, quantiles = self.summary(), self.quantiles()
+
+        def spread(column: str) -> str:
+            low, middle, high = quantiles[column]
+            return f"{summary[column]}   (10 %, 50 %, 90 %: {low:,.4g}, {middle:,.4g}, {high:,.4g})"
+
+        shares = ", ".join(
+            f"{name} {share:.1%}"
+            for name, share in zip(self.design.arms[:8], self.share, strict=False)
+        )
+        proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
+        return [
+            ("regret", spread("regret")),
+            ("decision time", spread("decision_time")),
+            ("wrong decisions", f"{summary['error_rate'].mean:.2%} of runs"),
+            ("error promised", proven),
+            ("undecided", f"{self.undecided} of {self.runs} runs"),
+            ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
+        ]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {_means(self.means)}"]
+        lines += [f"  {name:<16} {value}" for name, value in self.rows()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        return f"<table><caption>{escape(self.design.rule.label)}</caption>{cells}</table>"
+
+
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}
+
+
+def _means(means: Sequence[float]) -> str:
+    shown = ", ".join(f"{mean:g}" for mean in means[:8])
+    return shown + (", ..." if len(means) > 8 else "")

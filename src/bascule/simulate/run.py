@@ -1,0 +1,58 @@
+"""`simulate`: what a design would do, played many times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from bascule.core import checks
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import checked_means
+from bascule.simulate.engine import Progress, available_threads, play_runs
+from bascule.simulate.feasible import check_feasible
+from bascule.simulate.result import Simulation
+
+LARGEST_SEED = 2**64 - 1
+
+
+def simulate(
+    design: Design,
+    means: Sequence[float],
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Simulation:
+    """Play a design `runs` times on arms with these means.
+
+    Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
+    and gives no result.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> result = bs.simulate(design, means=[0.0, 1.0], runs=200, seed=1)
+    >>> result.error_rate <= 0.05
+    True
+    """
+    means = checked_means(means, len(design.arms))
+    runs = checks.whole("runs", runs, 1, "1000 is a good start")
+    seed = checks.whole("seed", seed, 0, "any whole number from 0 on")
+    if seed > LARGEST_SEED:
+        raise InputError("seed", f"seed must be at most {LARGEST_SEED} (got {seed})")
+    if threads is None:
+        threads = available_threads()
+    threads = checks.whole("threads", threads, 1, "leave it out to use every core")
+    check_feasible(design, means)
+    started = time.perf_counter()
+    columns = play_runs(design, means, runs, seed, threads, progress)
+    return Simulation(
+        design=design,
+        means=means,
+        seed=seed,
+        winner=columns.winners,
+        decision_time=columns.times,
+        units=columns.counts,
+        steps=columns.steps,
+        seconds=time.perf_counter() - started,
+    )

@@ -1,0 +1,70 @@
+"""One run of the simulator, step by step and uncompiled: to look at, and to check the loop by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.gaps import checked_means
+from bascule.core.progress import Decision, decision, next_arm, record
+from bascule.core.statistics import Statistics
+from bascule.simulate.engine import UNITS_LIMIT
+from bascule.simulate.feasible import check_feasible
+from bascule.simulate.kernel import BURST
+from bascule.simulate.streams import WORDS, fill_normals, seed_stream, ziggurat_table
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a test stands after a unit: who it joined, what it gave, what is known since."""
+
+    arm: int
+    value: float
+    statistics: Statistics
+    decision: Decision | None
+
+
+def normals(seed: int, run: int) -> Iterator[float]:
+    """The standard normals that run `run` of seed `seed` draws, in order.
+
+    >>> from itertools import islice
+    >>> [round(x, 3) for x in islice(normals(0, 0), 3)] == [
+    ...     round(x, 3) for x in islice(normals(0, 0), 3)
+    ... ]
+    True
+    """
+    table = ziggurat_table()
+    streams, values = np.empty(WORDS, np.uint64), np.empty(BURST)
+    # The generator's arithmetic is modulo 2^64, which NumPy's scalars warn about.
+    with np.errstate(over="ignore"):
+        seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
+    while True:
+        with np.errstate(over="ignore"):
+            fill_normals(streams, 0, values, 0, BURST, table)
+        yield from values.tolist()
+
+
+def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
+    """Every step of one run, up to its decision or the cap; the same run that `simulate` plays.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> *_, last = trace(design, [0.0, 1.0], seed=1)
+    >>> last.decision.name
+    'b'
+    """
+    means = checked_means(means, len(design.arms))
+    check_feasible(design, means)
+    seen = Statistics.empty(len(design.arms))
+    noise = normals(seed, run)
+    for _ in range(design.max_units or UNITS_LIMIT):
+        arm = next_arm(design, seen)
+        value = means[arm] + design.outcome.sigma * next(noise)
+        seen = record(design, seen, arm, value)
+        reached = decision(design, seen)
+        yield Step(arm, value, seen, reached)
+        if reached is not None:
+            return

@@ -1,0 +1,32 @@
+"""Proven bounds, predictions and constants of the paper, in the reading that its slips call for.
+
+- `bounds`: our proof: decision time and regret that hold with probability 1 - error
+- `published_bounds`: the paper's exact theorems, corrected and solved numerically
+- `predict`: what to expect on average
+- `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
+- `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
+
+The slips of the paper, with the reading taken here, are listed in docs/explanation/slips.md.
+"""
+
+from __future__ import annotations
+
+from bascule.core.calibration import level_for, peel
+from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
+from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
+from bascule.theory.prediction import Prediction, predict
+
+__all__ = [
+    "Bounds",
+    "Prediction",
+    "bounds",
+    "c_alpha",
+    "corollary",
+    "corollary_delta",
+    "delta_tilde",
+    "level_for",
+    "peel",
+    "predict",
+    "published_bounds",
+    "sharper_c_alpha",
+]
