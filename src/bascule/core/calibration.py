@@ -76,12 +76,12 @@ def _epoch_sum(level: float, growth: float) -> float:
     start = 1
     while start < EXPLICIT_EPOCHS_UNTIL:
         end = max(start, math.floor(growth * start))
-        total += (level / lg(start) ** 2) ** (1.0 / stretch(end / start))
+        total += math.pow(level / lg(start) ** 2, 1.0 / stretch(end / start))
         start = end + 1
         if total >= 1.0:
             return 1.0
     # From here each epoch starts at least `growth` times later than the one before.
     log_start = math.log(start)
-    tail = log_start ** (-2.0 * power)
-    tail += log_start ** (1.0 - 2.0 * power) / ((2.0 * power - 1.0) * math.log(growth))
-    return min(1.0, total + level**power * tail)
+    tail = math.pow(log_start, -2.0 * power)
+    tail += math.pow(log_start, 1.0 - 2.0 * power) / ((2.0 * power - 1.0) * math.log(growth))
+    return min(1.0, total + math.pow(level, power) * tail)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -92,7 +93,7 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        data: dict[str, Any] = json.loads(_adapter().dump_json(self, exclude_none=True))
+        data: dict[str, Any] = _plain(asdict(self))
         return data
 
     @classmethod
@@ -157,6 +158,15 @@ def _calibrate(rule: AnyRule, arms: int, error: float | None, delta: float | Non
         return Calibration(nominal, error, "proven")
     proven = min(1.0, shape.sequences * peel(delta / shape.count))
     return Calibration(delta, proven, "proven" if proven < 1 else "as published")
+
+
+def _plain(value: Any) -> Any:
+    """The same as JSON has it: no empty fields, lists, and infinity as a word."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items() if part is not None}
+    if isinstance(value, tuple):
+        return list(value)
+    return "Infinity" if value == math.inf else value
 
 
 @lru_cache(maxsize=1)

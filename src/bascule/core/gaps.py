@@ -8,13 +8,13 @@ from bascule.core import checks
 from bascule.core.errors import InputError
 
 
-def checked_means(means: Sequence[float], arms: int) -> tuple[float, ...]:
+def checked_means(means: object, arms: int) -> tuple[float, ...]:
     """Accept one finite mean an arm.
 
     >>> checked_means([0, 1], 2)
     (0.0, 1.0)
     """
-    if isinstance(means, str) or not hasattr(means, "__len__"):
+    if isinstance(means, str) or not (hasattr(means, "__len__") and hasattr(means, "__iter__")):
         raise InputError("means", f"means must be a list of numbers (got {means!r})")
     if len(means) != arms:
         raise InputError(

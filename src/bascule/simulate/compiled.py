@@ -70,10 +70,10 @@ def compiled_table() -> Callable[..., None]:
 def source_fingerprint() -> str:
     """A digest of every source file that compiled code can contain."""
     package = Path(__file__).parents[1]
+    files = [*(package / "core").rglob("*.py"), *map(Path, (kernel.__file__, streams.__file__))]
     digest = hashlib.sha256()
-    for room in ("core", "simulate"):
-        for path in sorted((package / room).rglob("*.py")):
-            digest.update(path.read_bytes())
+    for path in sorted(files):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
@@ -82,9 +82,18 @@ def _compile(function: Callable[..., None]) -> Callable[..., None]:
 
     # No reference counting: the loop owns no memory, and counting its arguments at every call of
     # a step made it three times slower.
-    compiled: Callable[..., None] = numba.njit(
-        nogil=True, cache=True, error_model="numpy", _nrt=False
-    )(function)
+    options: dict[str, Any] = {
+        "nogil": True,
+        "cache": True,
+        "error_model": "numpy",
+        "_nrt": False,
+    }
+    compiled: Callable[..., None]
+    try:
+        compiled = numba.njit(**options)(function)
+    except RuntimeError:
+        # There is no folder to keep the machine code in; then it lasts as long as the process.
+        compiled = numba.njit(**{**options, "cache": False})(function)
     return compiled
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class Columns:
     winners: IntArray
     counts: IntArray
     steps: int
+    compile_seconds: float
 
 
 def available_threads() -> int:
@@ -66,7 +68,10 @@ def play_runs(
     progress: Progress | None = None,
 ) -> Columns:
     """Play `runs` runs; the result depends on nothing but design, means and seed."""
+    started = time.perf_counter()
     work = _Work(design, means, seed, runs)
+    work.play(0, 0, np.zeros(CONTROL_SIZE, np.int64))
+    compile_seconds = time.perf_counter() - started
     chunks = _chunks(runs, threads)
     lock = threading.Lock()
 
@@ -89,7 +94,8 @@ def play_runs(
                 control[STOP] = 1
             raise
     steps = sum(int(control[STEPS]) for control in controls)
-    return Columns(work.times, work.winners, work.counts.reshape(runs, len(means)), steps)
+    counts = work.counts.reshape(runs, len(means))
+    return Columns(work.times, work.winners, counts, steps, compile_seconds)
 
 
 def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progress | None) -> None:

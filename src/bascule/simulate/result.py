@@ -61,6 +61,7 @@ class Simulation:
     units: IntArray
     steps: int
     seconds: float
+    compile_seconds: float
 
     @property
     def runs(self) -> int:
@@ -165,21 +166,21 @@ class Simulation:
             return f"{summary[column]}   (10 %, 50 %, 90 %: {low:,.4g}, {middle:,.4g}, {high:,.4g})"
 
         shares = ", ".join(
-            f"{name} {share:.1%}"
+            f"{name} {100 * share:.1f} %"
             for name, share in zip(self.design.arms[:8], self.share, strict=False)
         )
         proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
         return [
             ("regret", spread("regret")),
             ("decision time", spread("decision_time")),
-            ("wrong decisions", f"{summary['error_rate'].mean:.2%} of runs"),
+            ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
             ("error promised", proven),
             ("undecided", f"{self.undecided} of {self.runs} runs"),
             ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
         ]
 
     def __repr__(self) -> str:
-        lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {_means(self.means)}"]
+        lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]
         lines += [f"  {name:<16} {value}" for name, value in self.rows()]
         return "\n".join(lines)
 
@@ -197,6 +198,11 @@ def _plain(estimate: Estimate) -> dict[str, float | None]:
     return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}
 
 
-def _means(means: Sequence[float]) -> str:
-    shown = ", ".join(f"{mean:g}" for mean in means[:8])
-    return shown + (", ..." if len(means) > 8 else "")
+def shown(means: Sequence[float]) -> str:
+    """Means in words, the first few of them.
+
+    >>> shown([0.0, 0.5])
+    '0, 0.5'
+    """
+    first = ", ".join(f"{mean:g}" for mean in means[:8])
+    return first + (", ..." if len(means) > 8 else "")

@@ -54,5 +54,6 @@ def simulate(
         decision_time=columns.times,
         units=columns.counts,
         steps=columns.steps,
-        seconds=time.perf_counter() - started,
+        seconds=time.perf_counter() - started - columns.compile_seconds,
+        compile_seconds=columns.compile_seconds,
     )

@@ -67,7 +67,9 @@ def uniform(streams: WordArray, at: int) -> float:
     return float(np.int64(word >> _ELEVEN)) * _UNIT
 
 
-def outside_layer(streams: WordArray, at: int, row: int, value: float, table: FloatArray) -> float:
+def outside_layer(
+    streams: WordArray, at: int, row: int | np.int64, value: float, table: FloatArray
+) -> float:
     """Finish the one draw in eighty that falls outside its layer's rectangle."""
     while True:
         if row == 0:

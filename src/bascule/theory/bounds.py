@@ -75,7 +75,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> import bascule as bs
     >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
     >>> round(promise.decision_time), round(promise.regret)
-    (1311, 127)
+    (1359, 126)
     """
     others = checked_gaps(design, gaps)
     if isinstance(design.rule, ETC):
@@ -94,7 +94,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> import bascule as bs
     >>> promise = published_bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1)
     >>> round(promise.decision_time), round(promise.regret)
-    (1699, 169)
+    (1841, 171)
     """
     others = checked_gaps(design, gaps)
     if isinstance(design.rule, ETC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from bascule.core import checks
 from bascule.core.calibration import peel
@@ -31,7 +32,7 @@ def corollary(level: float) -> float:
     return best
 
 
-def delta_tilde(design: Design, *, by: str = "peeling") -> float:
+def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
     """The error a design's nominal delta proves, by "peeling" (ours) or by the "corollary".
 
     >>> import bascule as bs
@@ -39,7 +40,7 @@ def delta_tilde(design: Design, *, by: str = "peeling") -> float:
     >>> round(delta_tilde(design, by="corollary"), 3)
     0.05
     """
-    bound = {"peeling": peel, "corollary": corollary}[by]
+    bound = corollary if by == "corollary" else peel
     shape = design.rule.shape(len(design.arms))
     return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))
 

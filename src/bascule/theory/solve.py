@@ -15,7 +15,7 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
     which it comes down to `width`.
 
     >>> round(units_until(0.5, 1.0, Shape(2.0, 3.0, 2), 0.01))
-    59
+    69
     """
     if width <= 0:
         return math.inf
@@ -50,6 +50,6 @@ def units_within(information: float, shape: Shape, delta: float) -> float:
     This is the equation of the paper's exact theorems, solved instead of bounded.
 
     >>> round(units_within(100.0, Shape(2.0, 3.0, 2), 0.01))
-    980
+    956
     """
     return units_until(math.sqrt(shape.factor / information), 1.0, shape, delta)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 from bascule.core import checks
 from bascule.core.arms import FloatArray, Steps, parted
@@ -37,7 +37,6 @@ class UCB:
 
     alpha: float = 2.0
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
-    __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_inf_nan": "strings"}
 
     def __post_init__(self) -> None:
         alpha = checks.number("alpha", self.alpha, "2 is a good start")

@@ -1,0 +1,65 @@
+"""How figures are taken: in pairs with their reference, so that a busy machine slows both."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+ROUNDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One row of the table. `ratio` is value over reference; `target` says which way is good."""
+
+    name: str
+    value: float
+    reference: float
+    ratio: float
+    target: str
+    unit: str
+    against: str
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the ratio is on the right side of its target, if it has one."""
+        if not self.target:
+            return None
+        bound = float(self.target.split()[-1])
+        return self.ratio >= bound if self.target.startswith(">=") else self.ratio <= bound
+
+    def to_dict(self) -> dict[str, float | str]:
+        """The row as it stands in bench.json."""
+        return {key: value for key, value in asdict(self).items() if key != "name"}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def compare(
+    name: str,
+    value: Callable[[], float],
+    reference: Callable[[], float],
+    *,
+    target: str = "",
+    unit: str,
+    against: str,
+    rounds: int = ROUNDS,
+) -> Figure:
+    """Measure value and reference in turns and take the median of the ratios."""
+    pairs = [(value(), reference()) for _ in range(rounds)]
+    return Figure(
+        name=name,
+        value=statistics.median(v for v, _ in pairs),
+        reference=statistics.median(r for _, r in pairs),
+        ratio=statistics.median(v / r for v, r in pairs),
+        target=target,
+        unit=unit,
+        against=against,
+    )

@@ -1,0 +1,102 @@
+"""Run the code of README.md and of every page under docs/: one test a page, block after block.
+
+A page is one test because its blocks build on each other; so pages may go to different processes.
+`python` blocks run as they stand, and those with `>>>` have their output checked. `console` blocks
+run the commands after `$` in a folder of the page's own, and check exit code and output.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+from sybil import Document, Example, Sybil
+from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+ROOT = Path(__file__).parent
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
+SECONDS = 120
+
+
+def run_console(example: Example) -> None:
+    """Run each `$ command` of a block; what follows it is the output that it has to give.
+
+    A block that shows no output below a command does not check it. `[exit code N]` as the last
+    line says that the command fails, and then what is shown is what it prints on standard error.
+    """
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    environment.pop("FORCE_COLOR", None)
+    for session in re.split(r"^\$ ", str(example.parsed), flags=re.MULTILINE)[1:]:
+        command, _, shown = session.partition("\n")
+        while command.endswith("\\"):
+            more, _, shown = shown.partition("\n")
+            command = command[:-1] + more.removeprefix("> ")
+        failure = EXIT_CODE.search(shown)
+        wanted = int(failure[1]) if failure else 0
+        shown = EXIT_CODE.sub("", shown)
+        done = subprocess.run(
+            command,
+            shell=True,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        if done.returncode != wanted:
+            raise AssertionError(
+                f"$ {command}\nexit code {done.returncode}, not {wanted}\n{done.stderr}"
+            )
+        got = done.stderr if failure else done.stdout
+        if shown.strip() and not doctest.OutputChecker().check_output(shown, got, FLAGS):
+            raise AssertionError(f"$ {command}\nexpected:\n{shown}\ngot:\n{got}")
+
+
+PAGES = Sybil(
+    parsers=[
+        PythonCodeBlockParser(doctest_optionflags=FLAGS),
+        CodeBlockParser(language="console", evaluator=run_console),
+    ],
+    patterns=["README.md", "docs/**/*.md"],
+    path=str(ROOT),
+)
+
+
+class Page(pytest.Item):
+    """One page and all of its blocks."""
+
+    def runtest(self) -> None:
+        """Evaluate the blocks in order, in a folder made for the page."""
+        document: Document = PAGES.parse(self.path)
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):
+            for example in document.examples():
+                example.evaluate()
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:  # type: ignore[override]
+        """What went wrong and in which line, without the machinery in between."""
+        return excinfo.exconly()
+
+
+class PageFile(pytest.File):
+    """A Markdown file as pytest collects it."""
+
+    def collect(self) -> Iterator[Page]:
+        """Its one test."""
+        yield Page.from_parent(self, name="blocks")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PageFile | None:
+    """Collect the pages, and nothing of what was built from them."""
+    if "_build" in file_path.parts or not PAGES.should_parse(file_path):
+        return None
+    return PageFile.from_parent(parent, path=file_path)

@@ -1,0 +1,31 @@
+"""Sphinx settings: `make docs` builds the pages, and they need no network to be read."""
+
+import sys
+from pathlib import Path
+
+import bascule
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "bascule"
+author = "the bascule authors"
+release = bascule.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "plain_docstrings"]
+myst_enable_extensions = ["amsmath", "dollarmath"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "bascule"
+html_static_path = ["_static"]
+html_css_files = ["docs.css"]
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+python_use_unqualified_type_names = True
+exclude_patterns = ["_build"]

@@ -1,0 +1,63 @@
+"""What commands share in talking to a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NOTEWORTHY_SECONDS = 1.0
+
+
+def screen() -> Console:
+    """Standard output as a place for tables; plain text when it is not a terminal."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on standard output, and nothing else there."""
+    typer.echo(json.dumps(data, allow_nan=False))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error while a command works, shown on a terminal only.
+
+    It is told what is being done, how much of it is done, and of how much.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def tell(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield tell
+
+
+def note_compilation(seconds: float) -> None:
+    """Say why the first use took longer, so that nobody expects the same of the next."""
+    if seconds > NOTEWORTHY_SECONDS:
+        typer.echo(
+            f"bascule: compiled the simulator for this rule in {seconds:.1f} s; "
+            "it is kept on disk, so the next call starts at once",
+            err=True,
+        )

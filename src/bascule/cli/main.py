@@ -1,0 +1,92 @@
+"""`bascule`: the commands put together, and what happens when one of them fails."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import typer
+
+from bascule import __version__
+from bascule.cli import demo, paper, simulate
+from bascule.core.errors import InputError
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+LIST_OPTIONS = ("--means",)
+"""Options that take as many values as follow."""
+
+app = typer.Typer(
+    name="bascule",
+    help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.command)
+app.command("simulate")(simulate.command)
+app.command("paper")(paper.command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bascule {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and leave.", callback=_print_version
+    ),
+) -> None:
+    """Adaptive A/B tests that balance their cost against the time to a proven decision."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
+    except InputError as problem:
+        _leave(str(problem), USAGE_ERROR)
+    except (KeyboardInterrupt, typer.Abort):
+        _leave("interrupted: there is no result", INTERRUPTED)
+    except Exception as problem:
+        # Usage errors of the command-line parser, whichever parser Typer brings along.
+        message = getattr(problem, "format_message", None)
+        if message is None:
+            raise
+        _leave(_one_line(message()), USAGE_ERROR)
+    sys.exit(code or 0)
+
+
+def repeat_lists(arguments: Sequence[str]) -> list[str]:
+    """Turn `--means 0 1` into `--means 0 --means 1`, which is how the parser takes lists.
+
+    >>> repeat_lists(["--means", "0", "-1", "--runs", "5"])
+    ['--means', '0', '--means', '-1', '--runs', '5']
+    """
+    repeated: list[str] = []
+    option = ""
+    for argument in arguments:
+        if argument in LIST_OPTIONS:
+            option = argument
+        elif argument.startswith("--"):
+            option = ""
+            repeated.append(argument)
+        else:
+            repeated += [option, argument] if option else [argument]
+    return repeated
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _leave(message: str, code: int) -> NoReturn:
+    if message:
+        typer.echo(f"bascule: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,78 @@
+"""What a section of the paper measures: simulations at points, kept run by run.
+
+All points draw from the same seed, so run k of one can be set against run k of another; whatever
+they share is then in the standard error of their difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bascule.core.arms import FloatArray
+from bascule.core.design import Design
+from bascule.simulate import Simulation, simulate
+
+Quantity = Literal["regret", "decision_time"]
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it all is done, and how much there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One cell of a figure: a rule at one log(1/delta), on arms with these means."""
+
+    design: Design
+    log_inverse_delta: float
+    means: tuple[float, ...]
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule."""
+        return self.design.rule.label
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """Simulations by rule and log(1/delta)."""
+
+    simulations: Mapping[tuple[str, float], Simulation]
+
+    def at(self, rule: str, log_inverse_delta: float) -> Simulation:
+        """The simulation of one point."""
+        return self.simulations[rule, log_inverse_delta]
+
+    def runs_of(self, quantity: Quantity, rule: str, grid: Sequence[float]) -> FloatArray:
+        """One row a point of the grid, one column a run."""
+        rows = [getattr(self.at(rule, level), quantity) for level in grid]
+        return np.array(rows, dtype=np.float64)
+
+
+def measure(
+    points: Iterable[Point],
+    runs: int,
+    seed: int,
+    threads: int | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Measurements:
+    """Simulate every point; `progress` is told the rule and how many runs are done in all."""
+    measured: dict[tuple[str, float], Simulation] = {}
+    for point in points:
+        told = None
+        if progress is not None:
+            told = _counting(progress, point.rule, runs * len(measured))
+            told(0)
+        measured[point.rule, point.log_inverse_delta] = simulate(
+            point.design, point.means, runs, seed, threads, told
+        )
+    return Measurements(measured)
+
+
+def _counting(
+    progress: Callable[[str, int], None], rule: str, before: int
+) -> Callable[[int], None]:
+    return lambda finished: progress(rule, before + finished)

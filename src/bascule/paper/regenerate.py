@@ -1,0 +1,117 @@
+"""`regenerate`: every figure and claim of the paper, from simulations made here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+from bascule.paper.claims import Claim, json_text, markdown_text
+from bascule.paper.measure import Measurements, Progress, measure
+from bascule.paper.sections import SECTIONS, Section
+from bascule.paper.sheet import Sheet, csv_text
+from bascule.simulate.plot import save_figure, write_whole
+
+PAGES = ("claims.md", "claims.json")
+"""Written last: where they are, everything else is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regenerated:
+    """The files that were written, and the verdicts on the claims."""
+
+    paths: tuple[Path, ...]
+    claims: tuple[Claim, ...]
+
+    def __repr__(self) -> str:
+        held = sum(claim.holds for claim in self.claims)
+        lines = [f"{len(self.paths)} files, {held} of {len(self.claims)} claims hold"]
+        lines += [f"  {'yes' if claim.holds else 'no ':<4}{claim.id}" for claim in self.claims]
+        return "\n".join(lines)
+
+
+def regenerate(
+    out: Path | str,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Regenerated:
+    """Write the paper's figures, their tables and the verdicts on its claims into a folder.
+
+    `progress` is told what is being done, and how many runs of how many are finished. The claims
+    are written last and those of an earlier time are removed first, so that a folder with claims
+    is a complete one.
+    """
+    runs = checks.whole("runs", runs, 2, "standard errors need two; the paper has 1000")
+    seed = checks.whole("seed", seed, 0, "any whole number from 0 on")
+    folder = Path(out)
+    _prepare(folder)
+    total = runs * sum(len(section.points) for section in SECTIONS)
+    told = progress or (lambda *_: None)
+    paths: list[Path] = []
+    claims: list[Claim] = []
+    done = 0
+    for section in SECTIONS:
+        measurements = _measured(section, (runs, seed, threads), told, done, total)
+        done += runs * len(section.points)
+        for name, make in section.figures.items():
+            told(f"drawing {name}", done, total)
+            paths += _write_sheet(folder / name, make(measurements, seed))
+        claims += [judge(measurements) for judge in section.claims]
+    told("writing the claims", done, total)
+    paths += _write_claims(folder, tuple(claims), runs, seed)
+    return Regenerated(tuple(paths), tuple(claims))
+
+
+def _measured(
+    section: Section,
+    how: tuple[int, int, int | None],
+    told: Progress,
+    before: int,
+    total: int,
+) -> Measurements:
+    def forward(rule: str, done: int) -> None:
+        told(f"simulating {rule}", before + done, total)
+
+    return measure(section.points, *how, forward)
+
+
+def _prepare(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError("out", f"out must be a folder ({folder} is a file): give another name")
+    with _writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for page in PAGES:
+            (folder / page).unlink(missing_ok=True)
+        # Ask now whether the folder takes files, not after the simulations.
+        write_whole(folder / ".bascule", b"").unlink()
+
+
+def _write_sheet(path: Path, sheet: Sheet) -> list[Path]:
+    with _writable(path.parent):
+        table = write_whole(path.with_name(f"{path.name}.csv"), csv_text(sheet.rows).encode())
+        return [*save_figure(sheet.figure, path), table]
+
+
+def _write_claims(folder: Path, claims: tuple[Claim, ...], runs: int, seed: int) -> list[Path]:
+    texts = (markdown_text(claims, runs, seed), json_text(claims, runs, seed))
+    with _writable(folder):
+        return [
+            write_whole(folder / page, text.encode())
+            for page, text in zip(PAGES, texts, strict=True)
+        ]
+
+
+@contextmanager
+def _writable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        raise InputError(
+            "out", f"cannot write to {folder} ({reason}): give another folder"
+        ) from None

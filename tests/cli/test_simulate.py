@@ -1,0 +1,151 @@
+"""The command as a user meets it: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    printed = capsys.readouterr()
+    code = caught.value.code
+    assert isinstance(code, int)
+    return code, printed.out, printed.err
+
+
+def test_json_is_one_object_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(
+        capsys, "simulate", "--rule", "ucb", "--alpha", "2", "--outcome", "gaussian",
+        "--means", "0", "1", "--sigma", "1", "--delta", "0.001", "--runs", "200",
+        "--seed", "3", "--max-units", "5000", "--threads", "1", "--json",
+    )  # fmt: skip
+    assert code == 0
+    data = json.loads(out)
+    design = bs.Design(["A", "B"], bs.Gaussian(1), bs.UCB(2), delta=0.001, max_units=5000)
+    expected = bs.simulate(design, [0, 1], runs=200, seed=3).to_dict()
+    assert {**data, "seconds": 0} == {**expected, "seconds": 0}
+
+
+def test_the_table_shows_what_is_expected_and_what_is_proven(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--runs", "50")
+    assert code == 0
+    for words in ("regret", "decision time", "predicted", "proven", "UCB_2, 50 runs"):
+        assert words in out
+
+
+def test_negative_means_are_means(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "simulate", "--means", "-1", "-0.5", "0", "--runs", "5", "--json")
+    assert code == 0
+    assert len(json.loads(out)["share"]) == 3
+
+
+@pytest.mark.parametrize(("name", "label"), [("etc", "ETC"), ("etc-prime", "ETC'")])
+def test_the_other_rules(capsys: pytest.CaptureFixture[str], name: str, label: str) -> None:
+    _, out, _ = run(
+        capsys, "simulate", "--rule", name, "--means", "0", "1", "--runs", "5", "--json"
+    )
+    assert json.loads(out)["rule"] == label
+
+
+def test_a_design_file_describes_the_test(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "design.json"
+    bs.Design(["a", "b"], bs.Gaussian(2), bs.ETC(), error=0.01).save(file)
+    code, out, _ = run(
+        capsys, "simulate", "--design", str(file), "--means", "0", "2", "--runs", "20", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["rule"] == "ETC"
+    code, out, _ = run(
+        capsys, "simulate", "--design", str(file), "--means", "0", "2", "--max-units", "10",
+        "--runs", "20", "--json",
+    )  # fmt: skip
+    assert json.loads(out)["undecided"] > 0
+
+
+BAD = [
+    ("--means 0 1 --sigma 0", "sigma must be above 0"),
+    ("--means 0 1 --sigma -2", "sigma must be above 0"),
+    ("--means 0 1 --alpha 0.5", "alpha must be at least 1"),
+    ("--means 0 1 --alpha nan", "alpha must be a number"),
+    ("--means 0 1 --alpha 1", "set max_units"),
+    ("--means 0 1 --error 0", "error must lie strictly between 0 and 1"),
+    ("--means 0 1 --error 1", "error must lie strictly between 0 and 1"),
+    ("--means 0 1 --delta 2", "delta must lie strictly between 0 and 1"),
+    ("--means 0 1 --error 0.05 --delta 0.01", "drop one"),
+    ("--means 1", "arms must be at least 2"),
+    ("--means 1 1", "one best arm"),
+    ("--means 0 0.0000001", "too small"),
+    ("--means 0 0.001 --max-units 100", "would end every run undecided"),
+    ("--means 0 nan", "means must be a number"),
+    ("--means 0 one", "means"),
+    ("--rule thompson --means 0 1", "'ucb', 'etc', 'etc-prime'"),
+    ("--rule etc --alpha 2 --means 0 1", "--alpha belongs to --rule ucb"),
+    ("--means 0 1 --runs 0", "runs must be at least 1"),
+    ("--means 0 1 --seed -1", "seed must be at least 0"),
+    ("--means 0 1 --threads 0", "threads must be at least 1"),
+    ("--means 0 1 --max-units 3", "max_units must be at least 6"),
+    ("--means 0 1 --design nowhere.json", "No such file"),
+    ("--means 0 1 --design nowhere.json --alpha 2", "drop one"),
+    ("--means 0 1 --colour green", "--colour"),
+    ("", "--means is missing"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD)
+def test_a_mistake_is_one_line_and_exit_code_two(
+    capsys: pytest.CaptureFixture[str], arguments: str, words: str
+) -> None:
+    code, out, err = run(capsys, "simulate", *arguments.split())
+    assert code == 2
+    assert out == ""
+    assert err.startswith("bascule: ")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_duplicate_arm_names_in_a_design_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "design.json"
+    file.write_text(
+        json.dumps({"arms": ["a", "a"], "outcome": {"kind": "gaussian"}, "rule": {"kind": "etc"}})
+    )
+    code, _, err = run(capsys, "simulate", "--design", str(file), "--means", "0", "1")
+    assert code == 2
+    assert err == "bascule: arms must have different names ('a' is there twice)\n"
+
+
+def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "simulat")
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version")[:2] == (0, f"bascule {bs.__version__}\n")
+
+
+def test_the_command_is_installed_and_leaves_no_traceback() -> None:
+    command = Path(sys.executable).parent / "bascule"
+    result = subprocess.run(
+        [command, "simulate", "--means", "0", "1", "--sigma", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr

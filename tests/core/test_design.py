@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+GOOD: dict[str, Any] = {"arms": ["a", "b"], "outcome": bs.Gaussian(1), "rule": bs.UCB(2)}
+
+
+def design(**changes: Any) -> bs.Design:
+    return bs.Design(**{**GOOD, **changes})
+
+
+def test_the_error_is_five_percent_unless_said() -> None:
+    assert design().error == 0.05
+    assert design().calibration.guarantee == "proven"
+
+
+def test_a_design_is_a_value() -> None:
+    assert design() == design()
+    assert len({design(), design(), design(error=0.01)}) == 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        design().error = 0.1  # type: ignore[misc]
+
+
+def test_delta_is_reported_with_the_error_it_proves() -> None:
+    calibration = design(delta=0.017).calibration
+    assert calibration.delta == 0.017
+    assert calibration.error == pytest.approx(0.05, rel=0.01)
+
+
+def test_a_delta_that_proves_nothing_says_so() -> None:
+    calibration = design(delta=0.9).calibration
+    assert calibration.error == 1.0
+    assert calibration.guarantee == "as published"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"arms": ["a"]}, "arms", "at least 2"),
+        ({"arms": ["a", "a"]}, "arms", "'a' is there twice"),
+        ({"arms": "ab"}, "arms", "a list of names"),
+        ({"arms": ["a", ""]}, "arms", "named with text"),
+        ({"arms": ["a", 3]}, "arms", "named with text"),
+        ({"arms": [str(i) for i in range(1001)]}, "arms", "at most 1000"),
+        ({"outcome": 1.0}, "outcome", r"Gaussian\(sigma\)"),
+        ({"rule": "ucb"}, "rule", r"UCB\(alpha\)"),
+        ({"error": 0}, "error", "strictly between 0 and 1"),
+        ({"error": 1}, "error", "strictly between 0 and 1"),
+        ({"error": math.nan}, "error", "must be a number"),
+        ({"error": "low"}, "error", "must be a number"),
+        ({"delta": 1.5}, "delta", "strictly between 0 and 1"),
+        ({"error": 0.05, "delta": 0.01}, "error", "drop one"),
+        ({"max_units": 5}, "max_units", "at least 6"),
+        ({"max_units": 10.5}, "max_units", "whole number"),
+    ],
+)
+def test_bad_designs_name_the_field(changes: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(bs.InputError, match=words) as caught:
+        design(**changes)
+    assert caught.value.field == field
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sigma", [0, -1, math.nan, math.inf, "wide"])
+def test_sigma_is_a_positive_number(sigma: Any) -> None:
+    with pytest.raises(bs.InputError, match="sigma") as caught:
+        bs.Gaussian(sigma)
+    assert caught.value.field == "sigma"
+
+
+@pytest.mark.parametrize("alpha", [0.5, -1, math.nan, "two"])
+def test_alpha_is_at_least_one(alpha: Any) -> None:
+    with pytest.raises(bs.InputError, match="alpha must be") as caught:
+        bs.UCB(alpha)
+    assert caught.value.field == "alpha"
+
+
+def test_alpha_one_needs_a_cap() -> None:
+    with pytest.raises(bs.InputError, match="set max_units") as caught:
+        design(rule=bs.UCB(1))
+    assert caught.value.field == "max_units"
+    assert design(rule=bs.UCB(1), max_units=1000).max_units == 1000
+
+
+@pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()])
+def test_a_design_survives_its_file(rule: Any, tmp_path: Path) -> None:
+    before = design(rule=rule, error=0.01, max_units=500)
+    before.save(tmp_path / "design.json")
+    assert bs.Design.load(tmp_path / "design.json") == before
+    # Strict JSON: infinity is a word there, not a bare token.
+    json.loads((tmp_path / "design.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_delta_survives_its_file() -> None:
+    before = design(delta=0.01)
+    assert bs.Design.from_dict(before.to_dict()) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"rule": {"kind": "ucb", "alpha": 0.5}}, "alpha", "at least 1"),
+        ({"rule": {"kind": "thompson"}}, "rule", "'ucb', 'etc', 'etc-prime'"),
+        ({"rule": None}, "rule", "rule"),
+        ({"colour": "green"}, "colour", "not a field"),
+        ({"error": "x"}, "error", "valid number"),
+        ({"arms": ["a", "a"]}, "arms", "twice"),
+        ({"outcome": {"kind": "gaussian", "sigma": -1}}, "sigma", "above 0"),
+    ],
+)
+def test_bad_design_files_name_the_field(changes: dict[str, Any], field: str, words: str) -> None:
+    with pytest.raises(bs.InputError, match=words) as caught:
+        bs.Design.from_dict({**design().to_dict(), **changes})
+    assert caught.value.field == field
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_field_is_named() -> None:
+    data = design().to_dict()
+    del data["rule"]
+    with pytest.raises(bs.InputError, match="rule is missing"):
+        bs.Design.from_dict(data)
+
+
+def test_files_that_cannot_be_read_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(bs.InputError, match="No such file"):
+        bs.Design.load(tmp_path / "none.json")
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"arms": [')
+    with pytest.raises(bs.InputError, match="not valid JSON"):
+        bs.Design.load(broken)
+    broken.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(bs.InputError, match="not a text file"):
+        bs.Design.load(broken)
+    broken.write_text("[1, 2]")
+    with pytest.raises(bs.InputError, match="design"):
+        bs.Design.load(broken)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bascule.paper import Regenerated, regenerate
+from bascule.paper.iid import points
+from bascule.paper.measure import Measurements, measure
+
+RUNS = 60
+
+
+@pytest.fixture(scope="session")
+def measurements() -> Measurements:
+    return measure(points(), RUNS, seed=3)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("paper") / "deep" / "out"
+
+
+@pytest.fixture(scope="session")
+def regenerated(folder: Path) -> Regenerated:
+    return regenerate(folder, runs=RUNS, seed=3)
