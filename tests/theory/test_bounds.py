@@ -92,6 +92,26 @@ def test_alpha_one_is_bounded_in_regret_and_by_its_cap_in_time() -> None:
     assert bounds(test, 1.0).regret < 100
 
 
+def test_gaps_may_come_as_an_array() -> None:
+    test = design(bs.UCB(2), 3)
+    assert bounds(test, np.array([0.5, 1.0])) == bounds(test, [0.5, 1.0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [1.2, 2.0, 4.0, 32.0])
+def test_no_rival_is_pulled_below_its_proven_radius(alpha: float) -> None:
+    """The step of the proof itself, at every unit of traced runs with three arms."""
+    means, smallest = (1.0, 0.6, -0.5), 0.4
+    test = design(bs.UCB(alpha), 3, error=0.2)
+    for run in range(3):
+        before = bs.Statistics.empty(3)
+        for step in bs.trace(test, means, seed=2, run=run):
+            if step.arm > 0 and before.arms[step.arm].units >= 3:
+                gap = means[0] - means[step.arm]
+                width = (gap + (alpha - 1) ** 2 / (4 * alpha) * smallest) / (alpha + 1)
+                assert bs.intervals(test, before)[step.arm].radius >= width
+            before = step.statistics
+
+
 @pytest.mark.parametrize("gaps", [0.0, -1.0, math.nan, [0.5, 0.5], []])
 def test_gaps_are_positive_and_one_for_each_rival(gaps: object) -> None:
     with pytest.raises(bs.InputError, match="gaps") as caught:

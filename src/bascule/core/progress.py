@@ -29,7 +29,12 @@ from bascule.core.statistics import Statistics
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where an arm's mean lies, at the error of the design and at every moment."""
+    """What a rule compares: an arm's mean and the radius around it.
+
+    When one arm's interval lies above another's, its mean does too, but for the error of the
+    design. The radius is made for that comparison: with ETC on two arms it is half of what their
+    difference needs, and no interval for one mean alone.
+    """
 
     mean: float
     radius: float

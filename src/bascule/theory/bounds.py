@@ -8,7 +8,7 @@ are in docs/explanation/bounds.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bascule.core import checks
@@ -22,7 +22,7 @@ from bascule.theory.solve import units_until, units_within
 class Bounds:
     """What a design promises at given gaps, all at once with probability `1 - error`.
 
-    `units` holds the best arm first and then the others in the order of their gaps.
+    `units` holds the best arm first and then the others in the order in which their gaps came.
     """
 
     decision_time: float
@@ -60,7 +60,7 @@ def checked_gaps(design: Design, gaps: float | Sequence[float]) -> tuple[float, 
     (0.5, 0.5)
     """
     rivals = len(design.arms) - 1
-    given = list(gaps) if isinstance(gaps, Sequence) else [gaps] * rivals
+    given = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
     if len(given) != rivals:
         raise InputError(
             "gaps",
@@ -84,7 +84,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
     units = [_reach(design, best_width)]
-    units += [_reach(design, _rival_width(alpha, gap, smallest, len(others))) for gap in others]
+    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in others]
     return _summed(design, units, others)
 
 
@@ -116,13 +116,11 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     return _summed(design, units, others)
 
 
-def _rival_width(alpha: float, gap: float, smallest: float, rivals: int) -> float:
+def _rival_width(alpha: float, gap: float, smallest: float) -> float:
     """No unit goes to a rival once its radius is below this (and the test is undecided)."""
-    if rivals == 1:
-        return gap / 4 if math.isinf(alpha) else gap * (alpha + 1) / (4 * alpha)
     if math.isinf(alpha):
         return smallest / 4
-    return (gap + max(0.0, alpha - 3) * smallest / 4) / (alpha + 1)
+    return (gap + (alpha - 1) ** 2 / (4 * alpha) * smallest) / (alpha + 1)
 
 
 def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
