@@ -63,7 +63,7 @@ def level_for(error: float) -> float:
     """The largest level whose peeled bound is `error`.
 
     >>> round(level_for(0.05), 4)
-    0.0117
+    0.0118
     """
     low, high = max(SMALLEST_LOG_LEVEL, math.log(error) - 30.0), math.log(error)
     while high - low > 1e-12 * abs(low):
