@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bascule import theory
-from bascule.core.design import Calibration, Design
+from bascule.core.calibration import Calibration
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.simulate import compiled, engine
-from bascule.simulate.kernel import CONTROL_SIZE, STOP, build
+from bascule.simulate import compiled, engine, interval_runs
+from bascule.simulate.control import STOP, new_control
+from bascule.simulate.interval_kernel import build
 from bascule.simulate.streams import ziggurat_table
 
 RULES = (bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime())
@@ -75,7 +76,7 @@ def test_lanes_and_chunks_do_not_matter(
 ) -> None:
     test = design(bs.UCB(2), 3)
     before = bs.simulate(test, [0, 1, 0.5], runs=150, seed=8)
-    monkeypatch.setattr(engine, "_lanes", lambda arms: lanes)
+    monkeypatch.setattr(interval_runs, "_lanes", lambda arms: lanes)
     monkeypatch.setattr(
         engine,
         "_chunks",
@@ -91,8 +92,8 @@ def test_arms_that_outgrow_the_table_go_on_as_before(
     test = design(bs.UCB(2))
     before = bs.simulate(test, [0, 1], runs=100, seed=8)
     assert before.units.max() > 500
-    monkeypatch.setattr(engine, "SMALLEST_TABLE", size)
-    monkeypatch.setattr(engine, "LARGEST_TABLE", size)
+    monkeypatch.setattr(interval_runs, "SMALLEST_TABLE", size)
+    monkeypatch.setattr(interval_runs, "LARGEST_TABLE", size)
     after = bs.simulate(test, [0, 1], runs=100, seed=8)
     # The table holds what the same function gives, but compiled sums may differ in the last bit.
     assert np.mean(before.decision_time == after.decision_time) > 0.99
@@ -159,7 +160,7 @@ def test_the_loop_runs_uncompiled_too() -> None:
     compiled.compiled_table()(radii, 1.0, shape.factor, shape.count, delta)
     play = build(test.rule.steps(), 2, False, "")
     times, winners = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    counts, control = np.zeros(6, np.int64), np.zeros(CONTROL_SIZE, np.int64)
+    counts, control = np.zeros(6, np.int64), new_control()
     with np.errstate(over="ignore"):
         play(
             np.empty(20), np.empty(8, np.uint64), np.empty(2, np.int64), np.empty(2, np.int64),

@@ -11,11 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from bascule.core.arms import FloatArray
 from bascule.core.radius import lg
+
+Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
+"""What kind of proof stands behind a decision."""
 
 SUMMED_UNTIL = 1_000_000
 """Epochs that start later than this are added up by an integral."""
@@ -27,6 +31,19 @@ GROWTHS: tuple[float, ...] = (
 """Factors to try: whole ones too, because epochs end at whole numbers."""
 
 SMALLEST_LOG_LEVEL = -690.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The two faces of one promise: the `error` that is proven and the `delta` that proves it.
+
+    `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
+    each pair of arms is compared.
+    """
+
+    delta: float
+    error: float
+    guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bascule.core import checks
-from bascule.core.calibration import level_for, peel
+from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import FIRST_UNITS
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
 
 DEFAULT_ERROR = 0.05
 MOST_ARMS = 1000
-
-Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
-"""What kind of proof stands behind a decision."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The two faces of one promise: the paper's nominal `delta` and the `error` it proves."""
-
-    delta: float
-    error: float
-    guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +67,13 @@ class Design:
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
             cap = checks.whole("max_units", self.max_units, start, remedy)
             object.__setattr__(self, "max_units", cap)
-        elif self.rule.alpha == 1:
-            raise InputError(
-                "max_units",
-                "alpha = 1 has no bound on its decision time: set max_units, "
-                "or use alpha above 1 (2 is a good start)",
-            )
+        else:
+            self.rule.check_uncapped()
 
     @property
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error it proves."""
-        return _calibrate(self.rule, len(self.arms), self.error, self.delta)
+        return self.rule.calibrate(len(self.arms), self.error, self.delta)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
@@ -147,17 +131,6 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
 def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
-
-
-@lru_cache(maxsize=1024)
-def _calibrate(rule: AnyRule, arms: int, error: float | None, delta: float | None) -> Calibration:
-    shape = rule.shape(arms)
-    if delta is None:
-        assert error is not None
-        nominal = shape.count * level_for(error / shape.sequences)
-        return Calibration(nominal, error, "proven")
-    proven = min(1.0, shape.sequences * peel(delta / shape.count))
-    return Calibration(delta, proven, "proven" if proven < 1 else "as published")
 
 
 def _plain(value: Any) -> Any:

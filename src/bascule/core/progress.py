@@ -22,7 +22,8 @@ from bascule.core.arms import (
     span,
     width,
 )
-from bascule.core.design import Design, Guarantee
+from bascule.core.calibration import Guarantee
+from bascule.core.design import Design
 from bascule.core.radius import radius
 from bascule.core.statistics import Statistics
 

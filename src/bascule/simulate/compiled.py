@@ -14,7 +14,8 @@ from typing import Any
 
 from bascule.core import arms, radius
 from bascule.core.arms import FEW_ARMS, Steps
-from bascule.simulate import kernel, streams
+from bascule.simulate import interval_kernel, streams
+from bascule.simulate.control import Kernel
 
 _INLINED: tuple[Callable[..., Any], ...] = (
     arms.leaves,
@@ -36,41 +37,44 @@ _CALLED: tuple[Callable[..., Any], ...] = (
     streams.seed_stream,
     streams.uniform,
     streams.outside_layer,
-    kernel.start_run,
-    kernel.finish_run,
-    kernel.move_lane,
+    interval_kernel.start_run,
+    interval_kernel.finish_run,
+    interval_kernel.move_lane,
 )
 
 
-def compiled_kernel(steps: Steps, arm_count: int, endless: bool = False) -> kernel.Kernel:
+def compiled_interval_kernel(steps: Steps, arm_count: int, endless: bool = False) -> Kernel:
     """The loop for a rule, compiled; from the disk cache when it was compiled before.
 
     A few arms get a loop for their number alone, with the loops over arms unrolled.
     """
     fixed = arm_count if arm_count <= FEW_ARMS else 0
-    return _kernel(steps, fixed, endless)
+    return _interval_kernel(steps, fixed, endless)
 
 
 @lru_cache(maxsize=64)
-def _kernel(steps: Steps, fixed_arms: int, endless: bool) -> kernel.Kernel:
+def _interval_kernel(steps: Steps, fixed_arms: int, endless: bool) -> Kernel:
     _register_core()
     for function in steps:
         _register(function)
-    return _compile(kernel.build(steps, fixed_arms, endless, source_fingerprint()))
+    return _compile(interval_kernel.build(steps, fixed_arms, endless, source_fingerprint()))
 
 
 @lru_cache(maxsize=1)
 def compiled_table() -> Callable[..., None]:
-    """`kernel.tabulate`, compiled."""
+    """`interval_kernel.tabulate`, compiled."""
     _register_core()
-    return _compile(kernel.tabulate)
+    return _compile(interval_kernel.tabulate)
 
 
 @lru_cache(maxsize=1)
 def source_fingerprint() -> str:
     """A digest of every source file that compiled code can contain."""
     package = Path(__file__).parents[1]
-    files = [*(package / "core").rglob("*.py"), *map(Path, (kernel.__file__, streams.__file__))]
+    files = [
+        *(package / "core").rglob("*.py"),
+        *map(Path, (interval_kernel.__file__, streams.__file__)),
+    ]
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Plays the runs of a simulation on all threads, and hands back what each run gave."""
+"""Plays the runs of a simulation on all threads, and can be interrupted at any moment."""
 
 from __future__ import annotations
 
@@ -8,31 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Protocol
 
-import numpy as np
+from bascule.simulate.control import FINISHED, STEPS, STOP, IntArray, new_control
 
-from bascule.core.arms import FloatArray, width
-from bascule.core.design import Design
-from bascule.core.gaps import rival_gaps
-from bascule.simulate.compiled import compiled_kernel, compiled_table
-from bascule.simulate.kernel import (
-    ALIVE,
-    BURST,
-    CONTROL_SIZE,
-    FINISHED,
-    STEPS,
-    STOP,
-    WAITING,
-    IntArray,
-    Kernel,
-)
-from bascule.simulate.streams import WORDS, ziggurat_table
-from bascule.theory import predict
-
-UNITS_LIMIT = 10**9
-"""A run that has no cap of its own is stopped here, undecided."""
-
-SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
 CHUNKS_PER_THREAD = 8
 SMALLEST_CHUNK = 64
 PROGRESS_SECONDS = 0.1
@@ -41,13 +20,17 @@ Progress = Callable[[int], None]
 """Told from time to time how many runs are finished."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """What each run gave: one row a run."""
+class Runs(Protocol):
+    """The runs of one simulation, which threads play a few at a time into shared columns."""
 
-    times: IntArray
-    winners: IntArray
-    counts: IntArray
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only get ready to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What playing took."""
+
     steps: int
     compile_seconds: float
 
@@ -59,18 +42,10 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
-def play_runs(
-    design: Design,
-    means: tuple[float, ...],
-    runs: int,
-    seed: int,
-    threads: int,
-    progress: Progress | None = None,
-) -> Columns:
-    """Play `runs` runs; the result depends on nothing but design, means and seed."""
+def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
+    """Play every run on `threads` threads."""
     started = time.perf_counter()
-    work = _Work(design, means, seed, runs)
-    work.play(0, 0, np.zeros(CONTROL_SIZE, np.int64))
+    played.play(0, 0, new_control())
     compile_seconds = time.perf_counter() - started
     chunks = _chunks(runs, threads)
     lock = threading.Lock()
@@ -81,9 +56,9 @@ def play_runs(
                 chunk = next(chunks, None)
             if chunk is None:
                 return
-            work.play(*chunk, control)
+            played.play(*chunk, control)
 
-    controls = [np.zeros(CONTROL_SIZE, np.int64) for _ in range(threads)]
+    controls = [new_control() for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
         futures = {pool.submit(take_chunks, control) for control in controls}
         try:
@@ -93,9 +68,7 @@ def play_runs(
             for control in controls:
                 control[STOP] = 1
             raise
-    steps = sum(int(control[STEPS]) for control in controls)
-    counts = work.counts.reshape(runs, len(means))
-    return Columns(work.times, work.winners, counts, steps, compile_seconds)
+    return Effort(sum(int(control[STEPS]) for control in controls), compile_seconds)
 
 
 def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progress | None) -> None:
@@ -111,72 +84,3 @@ def _chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
     size = max(SMALLEST_CHUNK, -(-runs // (threads * CHUNKS_PER_THREAD)))
     for first in range(0, runs, size):
         yield first, min(size, runs - first)
-
-
-def _lanes(arms: int) -> int:
-    """Runs played at once: enough to hide latency, few enough to stay in the first cache."""
-    return max(4, min(16, 256 // arms))
-
-
-class _Work:
-    """The numbers a loop needs, and the columns that the loops of all threads fill."""
-
-    def __init__(self, design: Design, means: tuple[float, ...], seed: int, runs: int) -> None:
-        arms = len(means)
-        steps = design.rule.steps()
-        self.arms = arms
-        self.seed = np.uint64(seed)
-        self.means = np.array(means)
-        self.cap = design.max_units or UNITS_LIMIT
-        shape = design.rule.shape(arms)
-        delta = design.calibration.delta
-        self.radius_of = (shape.factor, shape.count, delta)
-        self.sigma = design.outcome.sigma
-        self.alpha = design.rule.alpha
-        self.tabulated: Kernel = compiled_kernel(steps, arms)
-        self.endless: Callable[[], Kernel] = lambda: compiled_kernel(steps, arms, endless=True)
-        self.radii = self._table(design, means)
-        self.ziggurat = ziggurat_table()
-        self.times = np.zeros(runs, np.int64)
-        self.winners = np.zeros(runs, np.int64)
-        self.counts = np.zeros(runs * arms, np.int64)
-
-    def _table(self, design: Design, means: tuple[float, ...]) -> FloatArray:
-        gaps = rival_gaps(means)
-        wanted = float(self.cap) if min(gaps) == 0 else 8 * max(predict(design, gaps).units)
-        size = int(min(max(wanted, SMALLEST_TABLE), self.cap, LARGEST_TABLE)) + 2 * BURST
-        radii = np.empty(size)
-        compiled_table()(radii, self.sigma, *self.radius_of)
-        return radii
-
-    def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        lanes = min(_lanes(self.arms), runs)
-        here = slice(first_run, first_run + runs)
-        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
-        arguments = (
-            np.empty(width(self.arms) * lanes),
-            np.empty(WORDS * lanes, np.uint64),
-            np.empty(lanes, np.int64),
-            np.empty(lanes, np.int64),
-            np.empty(BURST * lanes),
-            self.arms,
-            self.seed,
-            first_run,
-            runs,
-            self.cap,
-            self.means,
-            self.sigma,
-            self.alpha,
-            *self.radius_of,
-            self.radii,
-            self.ziggurat,
-            self.times[here],
-            self.winners[here],
-            self.counts[cells],
-            control,
-        )
-        control[ALIVE] = control[WAITING] = 0
-        self.tabulated(*arguments)
-        while control[ALIVE] > 0 and not control[STOP]:
-            self.endless()(*arguments)
-            self.tabulated(*arguments)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.simulate.engine import UNITS_LIMIT
 from bascule.theory.solve import units_until
+
+UNITS_LIMIT = 10**9
+"""A run that has no cap of its own is stopped here, undecided."""
 
 HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
+
+
+def units_cap(design: Design) -> int:
+    """Where a run ends at the latest."""
+    return design.max_units or UNITS_LIMIT
 
 
 def check_feasible(design: Design, means: tuple[float, ...]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from bascule.core.arms import NOBODY, FloatArray
 from bascule.core.design import Design
 from bascule.core.gaps import gaps_of
-from bascule.simulate.kernel import IntArray
+from bascule.simulate.control import IntArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

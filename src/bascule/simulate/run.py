@@ -9,8 +9,9 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
-from bascule.simulate.engine import Progress, available_threads, play_runs
+from bascule.simulate.engine import Progress, available_threads, play_all
 from bascule.simulate.feasible import check_feasible
+from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.result import Simulation
 
 LARGEST_SEED = 2**64 - 1
@@ -45,15 +46,16 @@ def simulate(
     threads = checks.whole("threads", threads, 1, "leave it out to use every core")
     check_feasible(design, means)
     started = time.perf_counter()
-    columns = play_runs(design, means, runs, seed, threads, progress)
+    played = IntervalRuns(design, means, seed, runs)
+    effort = play_all(played, runs, threads, progress)
     return Simulation(
         design=design,
         means=means,
         seed=seed,
-        winner=columns.winners,
-        decision_time=columns.times,
-        units=columns.counts,
-        steps=columns.steps,
-        seconds=time.perf_counter() - started - columns.compile_seconds,
-        compile_seconds=columns.compile_seconds,
+        winner=played.winners,
+        decision_time=played.times,
+        units=played.counts.reshape(runs, len(means)),
+        steps=effort.steps,
+        seconds=time.perf_counter() - started - effort.compile_seconds,
+        compile_seconds=effort.compile_seconds,
     )

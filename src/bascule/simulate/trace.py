@@ -11,9 +11,8 @@ from bascule.core.design import Design
 from bascule.core.gaps import checked_means
 from bascule.core.progress import Decision, decision, next_arm, record
 from bascule.core.statistics import Statistics
-from bascule.simulate.engine import UNITS_LIMIT
-from bascule.simulate.feasible import check_feasible
-from bascule.simulate.kernel import BURST
+from bascule.simulate.feasible import check_feasible, units_cap
+from bascule.simulate.interval_kernel import BURST
 from bascule.simulate.streams import WORDS, fill_normals, seed_stream, ziggurat_table
 
 
@@ -60,7 +59,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     check_feasible(design, means)
     seen = Statistics.empty(len(design.arms))
     noise = normals(seed, run)
-    for _ in range(design.max_units or UNITS_LIMIT):
+    for _ in range(units_cap(design)):
         arm = next_arm(design, seen)
         value = means[arm] + design.outcome.sigma * next(noise)
         seen = record(design, seen, arm, value)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from bascule.core.arms import Steps
+from bascule.core.calibration import Calibration, level_for, peel
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,16 @@ class Rule(Protocol):
     def label(self) -> str:
         """The name the rule has in tables and figures."""
 
+    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+        """What a design with this rule promises, given one of `error` and `delta`."""
+
+    def check_uncapped(self) -> None:
+        """Raise if the rule must not run without a cap on units."""
+
+
+class IntervalRule(Rule, Protocol):
+    """A rule that compares the intervals of the arms, as the paper's do."""
+
     @property
     def alpha(self) -> float:
         """The knob between regret (1) and decision time (infinity)."""
@@ -40,3 +52,17 @@ class Rule(Protocol):
 
     def steps(self) -> Steps:
         """The functions that allocate and stop."""
+
+
+@lru_cache(maxsize=1024)
+def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) -> Calibration:
+    """The calibration of a rule that compares intervals, by peeling.
+
+    >>> round(calibrate_intervals(Shape(2.0, 3.0, 2), 0.05, None).delta, 3)
+    0.017
+    """
+    if delta is not None:
+        proven = min(1.0, shape.sequences * peel(delta / shape.count))
+        return Calibration(delta, proven, "proven" if proven < 1 else "as published")
+    assert error is not None
+    return Calibration(shape.count * level_for(error / shape.sequences), error, "proven")

@@ -18,7 +18,8 @@ from bascule.core.arms import (
     parted,
     round_complete,
 )
-from bascule.core.rules.base import Shape
+from bascule.core.calibration import Calibration
+from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
 
 
@@ -61,3 +62,10 @@ class ETC:
     def steps(self) -> Steps:
         """Even allocation with elimination."""
         return Steps(score, decide)
+
+    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+        """By peeling, for the intervals of `shape`."""
+        return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_uncapped(self) -> None:
+        """Its time is bounded."""

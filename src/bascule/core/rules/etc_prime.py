@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bascule.core.arms import NOBODY, FloatArray, Steps, parted, round_complete
-from bascule.core.rules.base import Shape
+from bascule.core.calibration import Calibration
+from bascule.core.rules.base import Shape, calibrate_intervals
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:
@@ -48,3 +49,10 @@ class ETCPrime:
     def steps(self) -> Steps:
         """Even allocation and the intervals of UCB_alpha."""
         return Steps(score, decide)
+
+    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+        """By peeling, for the intervals of `shape`."""
+        return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_uncapped(self) -> None:
+        """Its time is bounded."""

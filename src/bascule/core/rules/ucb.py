@@ -12,8 +12,9 @@ from typing import Literal
 
 from bascule.core import checks
 from bascule.core.arms import FloatArray, Steps, parted
+from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
-from bascule.core.rules.base import Shape
+from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import ETCPrime
 
 
@@ -62,3 +63,16 @@ class UCB:
         if math.isinf(self.alpha):
             return ETCPrime().steps()
         return Steps(score, decide)
+
+    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+        """By peeling, for the intervals of `shape`."""
+        return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_uncapped(self) -> None:
+        """Only alpha above 1 bounds the decision time."""
+        if self.alpha == 1:
+            raise InputError(
+                "max_units",
+                "alpha = 1 has no bound on its decision time: set max_units, "
+                "or use alpha above 1 (2 is a good start)",
+            )

@@ -1,4 +1,4 @@
-"""The loop that plays whole tests: many runs interleaved, so that they hide each other's latency.
+"""The loop for rules that compare intervals: many runs interleaved, to hide each other's latency.
 
 `build` returns a plain function around a rule's steps; `simulate.compiled` compiles it. Everything
 in it works on scalars and flat arrays that the caller owns, and allocates nothing.
@@ -7,13 +7,12 @@ in it works on scalars and flat arrays that the caller owns, and allocates nothi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, width
 from bascule.core.radius import radius
+from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.streams import WORDS, WordArray, fill_normals, seed_stream
 
 BURST = 32
@@ -21,15 +20,6 @@ BURST = 32
 
 IDLE = -1
 """The run of a lane that has nothing left to do."""
-
-STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)
-"""Places in `control`: a request to stop; lanes at work, the next run to start, runs finished and
-units simulated so far."""
-
-CONTROL_SIZE = 5
-
-IntArray = NDArray[np.int64]
-Kernel = Callable[..., None]
 
 
 def start_run(

@@ -1,0 +1,26 @@
+"""What a compiled loop and the threads around it tell each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+Kernel = Callable[..., None]
+
+STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)
+"""Places in `control`: a request to stop; lanes at work, the next run to start, runs finished and
+units simulated so far."""
+
+CONTROL_SIZE = 5
+
+
+def new_control() -> IntArray:
+    """A control before anything happened.
+
+    >>> int(new_control()[FINISHED])
+    0
+    """
+    return np.zeros(CONTROL_SIZE, np.int64)

@@ -1,0 +1,90 @@
+"""Runs of the rules that compare intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bascule.core.arms import FloatArray, width
+from bascule.core.design import Design
+from bascule.core.gaps import rival_gaps
+from bascule.simulate.compiled import compiled_interval_kernel, compiled_table
+from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
+from bascule.simulate.feasible import units_cap
+from bascule.simulate.interval_kernel import BURST
+from bascule.simulate.streams import WORDS, ziggurat_table
+from bascule.theory import predict
+
+SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
+
+
+def _lanes(arms: int) -> int:
+    """Runs played at once: enough to hide latency, few enough to stay in the first cache."""
+    return max(4, min(16, 256 // arms))
+
+
+class IntervalRuns:
+    """The numbers the loop needs, and the columns that the loops of all threads fill."""
+
+    def __init__(self, design: Design, means: tuple[float, ...], seed: int, runs: int) -> None:
+        arms = len(means)
+        steps = design.rule.steps()
+        self.arms = arms
+        self.seed = np.uint64(seed)
+        self.means = np.array(means)
+        self.cap = units_cap(design)
+        shape = design.rule.shape(arms)
+        delta = design.calibration.delta
+        self.radius_of = (shape.factor, shape.count, delta)
+        self.sigma = design.outcome.sigma
+        self.alpha = design.rule.alpha
+        self.tabulated: Kernel = compiled_interval_kernel(steps, arms)
+        self.endless: Callable[[], Kernel] = lambda: compiled_interval_kernel(
+            steps, arms, endless=True
+        )
+        self.radii = self._table(design, means)
+        self.ziggurat = ziggurat_table()
+        self.times = np.zeros(runs, np.int64)
+        self.winners = np.zeros(runs, np.int64)
+        self.counts = np.zeros(runs * arms, np.int64)
+
+    def _table(self, design: Design, means: tuple[float, ...]) -> FloatArray:
+        gaps = rival_gaps(means)
+        wanted = float(self.cap) if min(gaps) == 0 else 8 * max(predict(design, gaps).units)
+        size = int(min(max(wanted, SMALLEST_TABLE), self.cap, LARGEST_TABLE)) + 2 * BURST
+        radii = np.empty(size)
+        compiled_table()(radii, self.sigma, *self.radius_of)
+        return radii
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        lanes = min(_lanes(self.arms), runs)
+        here = slice(first_run, first_run + runs)
+        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
+        arguments = (
+            np.empty(width(self.arms) * lanes),
+            np.empty(WORDS * lanes, np.uint64),
+            np.empty(lanes, np.int64),
+            np.empty(lanes, np.int64),
+            np.empty(BURST * lanes),
+            self.arms,
+            self.seed,
+            first_run,
+            runs,
+            self.cap,
+            self.means,
+            self.sigma,
+            self.alpha,
+            *self.radius_of,
+            self.radii,
+            self.ziggurat,
+            self.times[here],
+            self.winners[here],
+            self.counts[cells],
+            control,
+        )
+        control[ALIVE] = control[WAITING] = 0
+        self.tabulated(*arguments)
+        while control[ALIVE] > 0 and not control[STOP]:
+            self.endless()(*arguments)
+            self.tabulated(*arguments)
