@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.simulate import compiled, engine, interval_runs
+from bascule.simulate import engine, interval_runs
 from bascule.simulate.control import STOP, new_control
 from bascule.simulate.interval_kernel import build
 from bascule.simulate.streams import ziggurat_table
@@ -157,7 +157,7 @@ def test_the_loop_runs_uncompiled_too() -> None:
     result = bs.simulate(test, [0, 2], runs=3, seed=2)
     shape, delta = test.rule.shape(2), test.calibration.delta
     radii = np.empty(4096)
-    compiled.compiled_table()(radii, 1.0, shape.factor, shape.count, delta)
+    interval_runs.radius_table()(radii, 1.0, shape.factor, shape.count, delta)
     play = build(test.rule.steps(), 2, False, "")
     times, winners = np.zeros(3, np.int64), np.zeros(3, np.int64)
     counts, control = np.zeros(6, np.int64), new_control()

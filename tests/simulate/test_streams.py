@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from bascule.simulate.compiled import compiled_interval_kernel
+from bascule.simulate.interval_runs import interval_loop
 from bascule.simulate.streams import (
     LAYERS,
     ROW,
@@ -140,6 +140,4 @@ def test_filling_in_two_parts_gives_the_same_as_in_one() -> None:
 def test_the_compiled_interval_kernel_is_made_once() -> None:
     from bascule.core.rules import UCB
 
-    assert compiled_interval_kernel(UCB(2).steps(), 2) is compiled_interval_kernel(
-        UCB(3).steps(), 2
-    )
+    assert interval_loop(UCB(2).steps(), 2) is interval_loop(UCB(3).steps(), 2)

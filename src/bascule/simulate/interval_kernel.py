@@ -10,10 +10,19 @@ import math
 
 import numpy as np
 
+from bascule.core import arms as arms_of_a_test
 from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, width
-from bascule.core.radius import radius
+from bascule.core.radius import lg, radius
 from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
-from bascule.simulate.streams import WORDS, WordArray, fill_normals, seed_stream
+from bascule.simulate.streams import (
+    WORDS,
+    WordArray,
+    advance,
+    fill_normals,
+    outside_layer,
+    seed_stream,
+    uniform,
+)
 
 BURST = 32
 """Normals drawn for a run at a time."""
@@ -255,7 +264,35 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
     return play
 
 
-def tabulate(radii: FloatArray, sigma: float, factor: float, count: float, delta: float) -> None:
-    """Fill `radii[n]` with the radius after n units."""
-    for n in range(radii.size):
-        radii[n] = radius(n, sigma, factor, count, delta)
+def build_table(fingerprint: str) -> Kernel:
+    """The loop that tabulates radii."""
+
+    def tabulate(
+        radii: FloatArray, sigma: float, factor: float, count: float, delta: float
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        for n in range(radii.size):
+            radii[n] = radius(n, sigma, factor, count, delta)
+
+    return tabulate
+
+
+INLINED = (
+    arms_of_a_test.leaves,
+    arms_of_a_test.span,
+    arms_of_a_test.width,
+    arms_of_a_test.highest,
+    arms_of_a_test.parted,
+    arms_of_a_test.put,
+    arms_of_a_test.place,
+    arms_of_a_test.round_complete,
+    arms_of_a_test.eliminate,
+    arms_of_a_test.clear,
+    lg,
+    advance,
+    fill_normals,
+)
+"""Functions that the loops contain."""
+
+CALLED = (radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane)
+"""Functions that the loops call, rarely enough to stay out of their way."""

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FloatArray, width
+from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
-from bascule.simulate.compiled import compiled_interval_kernel, compiled_table
+from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.feasible import units_cap
-from bascule.simulate.interval_kernel import BURST
+from bascule.simulate.interval_kernel import BURST, CALLED, INLINED, build, build_table
 from bascule.simulate.streams import WORDS, ziggurat_table
 from bascule.theory import predict
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
+
+
+def interval_loop(steps: Steps, arms: int, endless: bool = False) -> Kernel:
+    """The loop for a rule; a few arms get one for their number alone, with the loops unrolled."""
+    return _loop(steps, arms if arms <= FEW_ARMS else 0, endless)
+
+
+@lru_cache(maxsize=64)
+def _loop(steps: Steps, fixed_arms: int, endless: bool) -> Kernel:
+    return compile_loop(
+        lambda fingerprint: build(steps, fixed_arms, endless, fingerprint),
+        (*INLINED, *steps),
+        CALLED,
+    )
+
+
+@lru_cache(maxsize=1)
+def radius_table() -> Kernel:
+    """The loop that fills a table of radii."""
+    return compile_loop(build_table, INLINED, CALLED)
 
 
 def _lanes(arms: int) -> int:
@@ -39,10 +60,8 @@ class IntervalRuns:
         self.radius_of = (shape.factor, shape.count, delta)
         self.sigma = design.outcome.sigma
         self.alpha = design.rule.alpha
-        self.tabulated: Kernel = compiled_interval_kernel(steps, arms)
-        self.endless: Callable[[], Kernel] = lambda: compiled_interval_kernel(
-            steps, arms, endless=True
-        )
+        self.tabulated: Kernel = interval_loop(steps, arms)
+        self.endless: Callable[[], Kernel] = lambda: interval_loop(steps, arms, endless=True)
         self.radii = self._table(design, means)
         self.ziggurat = ziggurat_table()
         self.times = np.zeros(runs, np.int64)
@@ -54,10 +73,11 @@ class IntervalRuns:
         wanted = float(self.cap) if min(gaps) == 0 else 8 * max(predict(design, gaps).units)
         size = int(min(max(wanted, SMALLEST_TABLE), self.cap, LARGEST_TABLE)) + 2 * BURST
         radii = np.empty(size)
-        compiled_table()(radii, self.sigma, *self.radius_of)
+        radius_table()(radii, self.sigma, *self.radius_of)
         return radii
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
         lanes = min(_lanes(self.arms), runs)
         here = slice(first_run, first_run + runs)
         cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
