@@ -8,7 +8,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
-from bascule.core.rules import ETC, UCB, ETCPrime
+from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulate import Estimate, Simulation, Step, simulate, trace
 
@@ -29,6 +29,7 @@ __all__ = [
     "Simulation",
     "Statistics",
     "Step",
+    "Tilt",
     "decision",
     "intervals",
     "next_arm",

@@ -15,7 +15,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import AnyRule
+from bascule.core.rules import AnyRule, PaperRule
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -48,7 +48,7 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma)")
-        _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC() or ETCPrime()")
+        _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
         if self.error is not None and self.delta is not None:
             raise InputError(
                 "error",
@@ -58,6 +58,7 @@ class Design:
         if self.delta is not None:
             delta = checks.probability("delta", self.delta, "the paper's figures use 0.02 and less")
             object.__setattr__(self, "delta", delta)
+            self.rule.calibrate(len(self.arms), None, delta)
         else:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
@@ -74,6 +75,17 @@ class Design:
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error it proves."""
         return self.rule.calibrate(len(self.arms), self.error, self.delta)
+
+    @property
+    def paper_rule(self) -> PaperRule:
+        """The rule, for what only the paper's rules have: an interval for each arm."""
+        if isinstance(self.rule, PaperRule):
+            return self.rule
+        raise InputError(
+            "rule",
+            f"{self.rule.label} compares blocks of units, not intervals of arms: "
+            "use UCB(alpha), ETC() or ETCPrime() here",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""

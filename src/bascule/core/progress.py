@@ -69,7 +69,7 @@ def arm_radius(design: Design, units: float) -> float:
     >>> round(arm_radius(design, 100), 4)
     0.3781
     """
-    shape = design.rule.shape(len(design.arms))
+    shape = design.paper_rule.shape(len(design.arms))
     delta = design.calibration.delta
     return radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
 
@@ -127,20 +127,22 @@ def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
     arms = len(design.arms)
     state = _laid_out(design, statistics)
     scores, stretch = 2 * arms, span(arms)
-    winner = design.rule.steps().decide(state, scores, scores + stretch, scores + 2 * stretch, arms)
+    winner = design.paper_rule.steps().decide(
+        state, scores, scores + stretch, scores + 2 * stretch, arms
+    )
     return state, winner
 
 
 def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
     arms = len(design.arms)
-    score = design.rule.steps().score
+    score = design.paper_rule.steps().score
     state = np.empty(width(arms))
-    clear(state, 0, arms, score(0.0, math.inf, 0.0, design.rule.alpha))
+    clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))
     for i, arm in enumerate(statistics.arms):
         if i in statistics.dropped:
             place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
         else:
             wide = arm_radius(design, arm.units)
-            urgency = score(arm.mean, wide, float(arm.units), design.rule.alpha)
+            urgency = score(arm.mean, wide, float(arm.units), design.paper_rule.alpha)
             place(state, 0, arms, i, arm.units, arm.total, arm.mean, wide, urgency)
     return state

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime
+from bascule.core.rules import ETC, UCB, ETCPrime, PaperRule
 from bascule.simulate import Estimate, simulate
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ALPHAS = (1.2, 1.5, 2.0, 3.0, 4.0, 8.0, 32.0)
 class Point:
     """Where one rule stands."""
 
-    rule: AnyRule
+    rule: PaperRule
     regret: Estimate
     decision_time: Estimate
     error_rate: float
@@ -56,7 +56,7 @@ def trade_off(
     >>> [point.rule.label for point in trade_off([0, 1], alphas=[2], runs=10).points]
     ['UCB_2', "ETC'", 'ETC']
     """
-    rules: list[AnyRule] = [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
+    rules: list[PaperRule] = [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
     names = [f"arm {i + 1}" for i in range(len(means))]
     points = []
     for rule in rules:

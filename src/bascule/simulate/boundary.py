@@ -37,7 +37,7 @@ def boundary(
         raise InputError("clocks", "clocks must be finite and at least 0: give only such clocks")
     if effect is not None:
         checks.positive("effect", effect, "give the effect worth finding, in standard deviations")
-    order = np.argsort(flat, kind="stable")
+    order = np.argsort(flat) if effect is None else np.arange(flat.size)
     totals = np.empty_like(flat)
     _compiled()(flat, order, threshold, effect or 0.0, totals)
     return totals.reshape(np.shape(clocks))
@@ -45,19 +45,8 @@ def boundary(
 
 @lru_cache(maxsize=1)
 def _compiled() -> Callable[..., None]:
-    return compile_loop(
-        _build,
-        inlined=(normal.mixture_and_slope,),
-        called=(
-            normal.tail_series,
-            normal.log_normal_cdf,
-            normal.log_tilted,
-            normal.tilted,
-            mixture_boundary,
-            mixture_boundary_from,
-            informed_boundary,
-        ),
-    )
+    rare = (normal.tail_series, mixture_boundary)
+    return compile_loop(_build, called=(*rare, normal.tilted, mixture_boundary_from))
 
 
 def _build(fingerprint: str) -> Callable[..., None]:

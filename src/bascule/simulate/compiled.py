@@ -10,25 +10,49 @@ import hashlib
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
-Function = Callable[..., Any]
+from bascule.simulate.control import Kernel
+
+Function = Any
+"""A plain function, or what the compiler makes of one."""
 
 
-def compile_loop(
-    build: Callable[[str], Function], inlined: Iterable[Function], called: Iterable[Function] = ()
-) -> Function:
+def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()) -> Kernel:
     """Compile what `build` returns, or take it from the disk cache if it was compiled before.
 
-    `inlined` and `called` are the plain functions that the loop uses. `build` is given a digest of
-    all their source and has to let the loop refer to it: the compiler's cache keeps it with the
-    machine code, and so notices a change in a file that it does not watch itself.
+    `build` is given a digest of all source that a loop can contain and has to let the loop refer
+    to it: the compiler's cache keeps it with the machine code, and so notices a change in a file
+    that it does not watch itself. The plain functions that the loop uses are found by looking;
+    they become part of it, but for those in `called`, which are rare enough to stay outside.
     """
-    for function in inlined:
-        _register(function, True)
-    for function in called:
-        _register(function, False)
-    return _compile(build(source_fingerprint()))
+    loop = build(source_fingerprint())
+    outside = frozenset(called)
+    for function in used_functions(loop):
+        _register(function, function not in outside)
+    return _compile(loop)
+
+
+def used_functions(function: Function) -> set[Function]:
+    """The functions of this package that a function calls, and those that they call.
+
+    >>> from bascule.core.radius import lg, radius
+    >>> used_functions(radius) == {lg}
+    True
+    """
+    found: set[Function] = set()
+    waiting = [function]
+    while waiting:
+        code = waiting.pop()
+        captured = [cell.cell_contents for cell in code.__closure__ or ()]
+        named = [code.__globals__.get(name) for name in code.__code__.co_names]
+        for value in (*captured, *named):
+            ours = isinstance(value, FunctionType) and value.__module__.startswith("bascule.")
+            if ours and value not in found:
+                found.add(value)
+                waiting.append(value)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -43,7 +67,7 @@ def source_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def _compile(function: Function) -> Function:
+def _compile(function: Kernel) -> Kernel:
     import numba
 
     # No reference counting: the loop owns no memory, and counting its arguments at every call of
@@ -54,7 +78,7 @@ def _compile(function: Function) -> Function:
         "error_model": "numpy",
         "_nrt": False,
     }
-    compiled: Function
+    compiled: Kernel
     try:
         compiled = numba.njit(**options)(function)
     except RuntimeError:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
+from bascule.core.rules import Tilt
+from bascule.theory.prediction import information
 from bascule.theory.solve import units_until
 
 UNITS_LIMIT = 10**9
@@ -33,8 +35,7 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
                 "ends: change means, or set max_units to study a test without a difference",
             )
         return
-    shape = design.rule.shape(len(means))
-    needed = 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)
+    needed = _even_split(design, gap)
     if design.max_units is None and needed > UNITS_LIMIT:
         raise InputError(
             "means",
@@ -48,3 +49,12 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
             f"about {needed:.1g} units; raise max_units to that, widen the gap, or make the best "
             "means equal to study a test without a difference",
         )
+
+
+def _even_split(design: Design, gap: float) -> float:
+    """Units with which two arms can be told apart at best: half of them for each."""
+    rule = design.rule
+    if isinstance(rule, Tilt):
+        return 4 * information(design, rule, gap)
+    shape = rule.shape(len(design.arms))
+    return 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)

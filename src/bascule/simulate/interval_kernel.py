@@ -10,14 +10,12 @@ import math
 
 import numpy as np
 
-from bascule.core import arms as arms_of_a_test
 from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, width
-from bascule.core.radius import lg, radius
+from bascule.core.radius import radius
 from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.streams import (
     WORDS,
     WordArray,
-    advance,
     fill_normals,
     outside_layer,
     seed_stream,
@@ -277,22 +275,5 @@ def build_table(fingerprint: str) -> Kernel:
     return tabulate
 
 
-INLINED = (
-    arms_of_a_test.leaves,
-    arms_of_a_test.span,
-    arms_of_a_test.width,
-    arms_of_a_test.highest,
-    arms_of_a_test.parted,
-    arms_of_a_test.put,
-    arms_of_a_test.place,
-    arms_of_a_test.round_complete,
-    arms_of_a_test.eliminate,
-    arms_of_a_test.clear,
-    lg,
-    advance,
-    fill_normals,
-)
-"""Functions that the loops contain."""
-
 CALLED = (radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane)
-"""Functions that the loops call, rarely enough to stay out of their way."""
+"""Functions that the loops call rarely enough to leave them outside."""

@@ -10,10 +10,11 @@ import numpy as np
 from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
+from bascule.core.rules import PaperRule
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.feasible import units_cap
-from bascule.simulate.interval_kernel import BURST, CALLED, INLINED, build, build_table
+from bascule.simulate.interval_kernel import BURST, CALLED, build, build_table
 from bascule.simulate.streams import WORDS, ziggurat_table
 from bascule.theory import predict
 
@@ -27,17 +28,13 @@ def interval_loop(steps: Steps, arms: int, endless: bool = False) -> Kernel:
 
 @lru_cache(maxsize=64)
 def _loop(steps: Steps, fixed_arms: int, endless: bool) -> Kernel:
-    return compile_loop(
-        lambda fingerprint: build(steps, fixed_arms, endless, fingerprint),
-        (*INLINED, *steps),
-        CALLED,
-    )
+    return compile_loop(lambda fingerprint: build(steps, fixed_arms, endless, fingerprint), CALLED)
 
 
 @lru_cache(maxsize=1)
 def radius_table() -> Kernel:
     """The loop that fills a table of radii."""
-    return compile_loop(build_table, INLINED, CALLED)
+    return compile_loop(build_table, CALLED)
 
 
 def _lanes(arms: int) -> int:
@@ -48,18 +45,20 @@ def _lanes(arms: int) -> int:
 class IntervalRuns:
     """The numbers the loop needs, and the columns that the loops of all threads fill."""
 
-    def __init__(self, design: Design, means: tuple[float, ...], seed: int, runs: int) -> None:
+    def __init__(
+        self, design: Design, rule: PaperRule, means: tuple[float, ...], seed: int, runs: int
+    ) -> None:
         arms = len(means)
-        steps = design.rule.steps()
+        steps = rule.steps()
         self.arms = arms
         self.seed = np.uint64(seed)
         self.means = np.array(means)
         self.cap = units_cap(design)
-        shape = design.rule.shape(arms)
+        shape = rule.shape(arms)
         delta = design.calibration.delta
         self.radius_of = (shape.factor, shape.count, delta)
         self.sigma = design.outcome.sigma
-        self.alpha = design.rule.alpha
+        self.alpha = rule.alpha
         self.tabulated: Kernel = interval_loop(steps, arms)
         self.endless: Callable[[], Kernel] = lambda: interval_loop(steps, arms, endless=True)
         self.radii = self._table(design, means)

@@ -9,6 +9,8 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.rules import Tilt
+from bascule.simulate.block_runs import BlockRuns
 from bascule.simulate.engine import Progress, available_threads, play_all
 from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
@@ -46,7 +48,7 @@ def simulate(
     threads = checks.whole("threads", threads, 1, "leave it out to use every core")
     check_feasible(design, means)
     started = time.perf_counter()
-    played = IntervalRuns(design, means, seed, runs)
+    played = _runs_of(design, means, seed, runs)
     effort = play_all(played, runs, threads, progress)
     return Simulation(
         design=design,
@@ -59,3 +61,11 @@ def simulate(
         seconds=time.perf_counter() - started - effort.compile_seconds,
         compile_seconds=effort.compile_seconds,
     )
+
+
+def _runs_of(
+    design: Design, means: tuple[float, ...], seed: int, runs: int
+) -> IntervalRuns | BlockRuns:
+    if isinstance(design.rule, Tilt):
+        return BlockRuns(design, design.rule, means, seed, runs)
+    return IntervalRuns(design, design.rule, means, seed, runs)

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.gaps import checked_means
-from bascule.core.progress import Decision, decision, next_arm, record
+from bascule.core.progress import decision, next_arm, record
+from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
+from bascule.simulate.block_trace import block_trace
 from bascule.simulate.feasible import check_feasible, units_cap
 from bascule.simulate.interval_kernel import BURST
+from bascule.simulate.step import Step
 from bascule.simulate.streams import WORDS, fill_normals, seed_stream, ziggurat_table
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a test stands after a unit: who it joined, what it gave, what is known since."""
-
-    arm: int
-    value: float
-    statistics: Statistics
-    decision: Decision | None
 
 
 def normals(seed: int, run: int) -> Iterator[float]:
@@ -57,6 +49,9 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     """
     means = checked_means(means, len(design.arms))
     check_feasible(design, means)
+    if isinstance(design.rule, Tilt):
+        yield from block_trace(design, design.rule, means, seed, run)
+        return
     seen = Statistics.empty(len(design.arms))
     noise = normals(seed, run)
     for _ in range(units_cap(design)):

@@ -80,7 +80,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     others = checked_gaps(design, gaps)
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
-    alpha = design.rule.alpha
+    alpha = design.paper_rule.alpha
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
     units = [_reach(design, best_width)]
@@ -99,7 +99,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     others = checked_gaps(design, gaps)
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
-    alpha = design.rule.alpha
+    alpha = design.paper_rule.alpha
     # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
     # beaten still gets units while the leader's nearest rival is not.
     constant = c_alpha(alpha) if len(others) == 1 else (alpha + 1) ** 2 / 4
@@ -110,7 +110,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     def information(gap: float) -> float:
         return 8 * design.outcome.sigma**2 * constant / gap**2 + 1
 
-    shape, delta = design.rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     units = [units_within(spread * information(min(others)) + 1, shape, delta)]
     units += [units_within(information(gap), shape, delta) for gap in others]
     return _summed(design, units, others)
@@ -132,7 +132,7 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
 
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
-    shape, delta = design.rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     units = units_until(width, design.outcome.sigma, shape, delta)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

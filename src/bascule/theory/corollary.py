@@ -41,7 +41,7 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
     0.05
     """
     bound = corollary if by == "corollary" else peel
-    shape = design.rule.shape(len(design.arms))
+    shape = design.paper_rule.shape(len(design.arms))
     return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))
 
 
@@ -53,7 +53,7 @@ def corollary_delta(error: float, design: Design) -> float:
     4.4e-04
     """
     error = checks.probability("error", error, "0.05 is usual")
-    shape = design.rule.shape(len(design.arms))
+    shape = design.paper_rule.shape(len(design.arms))
     low, high = math.log(error) - 40.0, math.log(error)
     for _ in range(80):
         middle = (low + high) / 2

@@ -11,10 +11,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from bascule.core.blocks import FULL_TILT_AT
 from bascule.core.design import Design
-from bascule.core.rules import ETC
+from bascule.core.rules import ETC, PaperRule, Tilt
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.solve import units_until
+
+CLOCK_STEPS, NOISE_NODES = 400, 21
+"""How finely the way of a tilted test is followed, along its clock and across its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +42,75 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
-    alpha = design.rule.alpha
-    smallest = min(others)
-    if isinstance(design.rule, ETC):
-        rivals = [_units(design, gap / 2) for gap in others]
-        best = max(rivals)
-    elif math.isinf(alpha):
-        best = _units(design, smallest / 2)
-        rivals = [best for _ in others]
-    else:
-        best = _units(design, smallest * (alpha - 1) / (2 * alpha))
-        rivals = [
-            _units(design, (2 * gap + (alpha - 1) * smallest) / (2 * alpha)) for gap in others
-        ]
+    best, rivals = (
+        _blocks(design, design.rule, others)
+        if isinstance(design.rule, Tilt)
+        else _intervals(design, design.rule, others)
+    )
     regret = sum(gap * units for gap, units in zip(others, rivals, strict=True))
     return Prediction(best + sum(rivals), regret, (best, *rivals))
 
 
+def _intervals(
+    design: Design, rule: PaperRule, others: tuple[float, ...]
+) -> tuple[float, list[float]]:
+    alpha, smallest = rule.alpha, min(others)
+    if isinstance(rule, ETC):
+        rivals = [_units(design, gap / 2) for gap in others]
+        return max(rivals), rivals
+    if math.isinf(alpha):
+        best = _units(design, smallest / 2)
+        return best, [best for _ in others]
+    best = _units(design, smallest * (alpha - 1) / (2 * alpha))
+    return best, [
+        _units(design, (2 * gap + (alpha - 1) * smallest) / (2 * alpha)) for gap in others
+    ]
+
+
+def _blocks(design: Design, rule: Tilt, others: tuple[float, ...]) -> tuple[float, list[float]]:
+    """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of a rival,
+    with r on its way from 1 to the tilt as the lead over the nearest rival grows.
+    """
+    needed = [information(design, rule, gap) for gap in others]
+    if math.inf in needed:
+        return math.inf, [math.inf for _ in others]
+    clocks = max(needed) * np.linspace(0.0, 1.0, CLOCK_STEPS + 1) ** 2
+    middles = (clocks[1:] + clocks[:-1]) / 2
+    leads = min(others) / design.outcome.sigma * np.sqrt(middles)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
+    shares = np.clip(np.abs(leads[:, None] + nodes) / FULL_TILT_AT, 0.0, 1.0)
+    units = np.floor(1.5 + (rule.tilt - 1.0) * shares)
+    weights = weights / weights.sum()
+    of_leader = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + units @ weights))])
+    of_rival = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + (1 / units) @ weights))])
+    return float(of_leader[-1]), [float(np.interp(h, clocks, of_rival)) for h in needed]
+
+
+def information(design: Design, rule: Tilt, gap: float) -> float:
+    """The clock at which a pair with this gap is decided if its total runs straight.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> round(information(design, design.rule, 1.0), 1)
+    10.6
+    """
+    evidence = rule.steps().evidence
+    sigma, threshold = design.outcome.sigma, -math.log(design.calibration.delta)
+    effect = (rule.effect or 0.0) / sigma
+    low, high = 0.0, 1.0
+    while evidence(gap / sigma * high, high, effect) < threshold:
+        low, high = high, 2 * high
+        if high > 1e300:
+            return math.inf
+    for _ in range(100):
+        middle = (low + high) / 2
+        if evidence(gap / sigma * middle, middle, effect) < threshold:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 def _units(design: Design, width: float) -> float:
-    shape, delta = design.rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     return units_until(width, design.outcome.sigma, shape, delta)

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from bascule.core.rules.base import Rule, Shape
+from bascule.core.rules.base import IntervalRule, Rule, Shape
 from bascule.core.rules.etc import ETC
 from bascule.core.rules.etc_prime import ETCPrime
+from bascule.core.rules.tilt import Tilt
 from bascule.core.rules.ucb import UCB
 
-AnyRule = UCB | ETC | ETCPrime
+PaperRule = UCB | ETC | ETCPrime
+"""The rules of the paper, which compare the intervals of the arms."""
+
+AnyRule = PaperRule | Tilt
 """Every rule a design can hold."""
 
-__all__ = ["ETC", "UCB", "AnyRule", "ETCPrime", "Rule", "Shape"]
+__all__ = [
+    "ETC",
+    "UCB",
+    "AnyRule",
+    "ETCPrime",
+    "IntervalRule",
+    "PaperRule",
+    "Rule",
+    "Shape",
+    "Tilt",
+]

@@ -1,0 +1,71 @@
+"""An anytime radius for outcomes within known limits whose variance nobody knows.
+
+The width follows the squares that were seen: `squares` is the sum of the squared distances of the
+outcomes from what was expected of each before it came. docs/explanation/evidence.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.radius import FIRST_UNITS
+
+TILTS = tuple(0.9 * 0.5**j for j in range(40))
+"""The slopes, lambda in the docs, of the lines whose lower envelope is the boundary."""
+
+_PARTS = tuple(1.0 / (1.0 + ((j - 4.0) / 3.0) ** 2) for j in range(len(TILTS)))
+
+PRICES = tuple(math.log(sum(_PARTS) / part) for part in _PARTS)
+"""What each line adds to the log threshold: minus the logarithm of its part of the level."""
+
+CURVES = tuple(
+    -math.log1p(-tilt) - tilt if tilt > 0.1 else sum(tilt**k / k for k in range(2, 20))
+    for tilt in TILTS
+)
+"""What each line charges for a unit of squares: -log(1 - lambda) - lambda, without cancellation."""
+
+
+def expected(n: float, total: float, low: float, high: float) -> float:
+    """What an outcome is expected to be after `n` that add up to `total`.
+
+    >>> expected(3, 2.0, low=0.0, high=1.0)
+    0.625
+    """
+    return (total + 0.5 * (low + high)) / (n + 1.0)
+
+
+def added_square(outcome: float, n: float, total: float, low: float, high: float) -> float:
+    """What an outcome that comes after `n`, which add up to `total`, adds to `squares`.
+
+    >>> added_square(1.0, 3, 2.0, low=0.0, high=1.0)
+    0.140625
+    """
+    distance = outcome - expected(n, total, low, high)
+    return distance * distance
+
+
+def bernstein_boundary(squares: float, log_threshold: float) -> float:
+    """How far a sum of outcomes within 0 and 1 may lie from its mean; increasing and concave.
+
+    >>> round(bernstein_boundary(100.0, math.log(40.0)), 3)
+    40.217
+    """
+    boundary = math.inf
+    for j in range(len(TILTS)):
+        line = (log_threshold + PRICES[j] + CURVES[j] * squares) / TILTS[j]
+        boundary = min(boundary, line)
+    return boundary
+
+
+def bernstein_radius(n: float, squares: float, low: float, high: float, level: float) -> float:
+    """Half the width of an arm's interval after `n` observations; infinite before the third.
+
+    Each end is wrong, at any time, with a probability of at most `level`.
+
+    >>> round(bernstein_radius(1000, 50.0, low=0.0, high=1.0, level=0.025), 4)
+    0.0306
+    """
+    if n < FIRST_UNITS:
+        return math.inf
+    width = high - low
+    return width * bernstein_boundary(squares / (width * width), -math.log(level)) / n

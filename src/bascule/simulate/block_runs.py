@@ -1,0 +1,83 @@
+"""Runs of the rules that work in blocks."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from bascule.core.arms import FEW_ARMS
+from bascule.core.blocks import OCTAVES, PARTS, width
+from bascule.core.design import Design
+from bascule.core.rules.tilt import BlockSteps, Tilt
+from bascule.simulate.block_kernel import CALLED, build, build_floors
+from bascule.simulate.compiled import compile_loop
+from bascule.simulate.control import IntArray, Kernel
+from bascule.simulate.feasible import units_cap
+from bascule.simulate.streams import WORDS, ziggurat_table
+
+
+@lru_cache(maxsize=16)
+def block_loop(steps: BlockSteps, fixed_arms: int) -> Kernel:
+    """The loop for a rule in blocks."""
+    return compile_loop(lambda fingerprint: build(steps, fixed_arms, fingerprint), CALLED)
+
+
+@lru_cache(maxsize=4)
+def floor_table(steps: BlockSteps) -> Kernel:
+    """The loop that finds the totals which are too small to decide."""
+    return compile_loop(lambda fingerprint: build_floors(steps, fingerprint), CALLED)
+
+
+class BlockRuns:
+    """The numbers the loop needs, and the columns that the loops of all threads fill."""
+
+    def __init__(
+        self, design: Design, rule: Tilt, means: tuple[float, ...], seed: int, runs: int
+    ) -> None:
+        self.arms = len(means)
+        self.seed = np.uint64(seed)
+        self.means = np.array(means)
+        self.cap = units_cap(design)
+        self.sigma = design.outcome.sigma
+        self.rule = rule
+        self.effect = (rule.effect or 0.0) / self.sigma
+        self.threshold = -math.log(design.calibration.delta)
+        steps = rule.steps()
+        self.loop = block_loop(steps, self.arms if self.arms <= FEW_ARMS else 0)
+        self.floors = np.empty(OCTAVES * PARTS)
+        floor_table(steps)(self.floors, self.threshold, self.effect)
+        self.ziggurat = ziggurat_table()
+        self.times = np.zeros(runs, np.int64)
+        self.winners = np.zeros(runs, np.int64)
+        self.counts = np.zeros(runs * self.arms, np.int64)
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        here = slice(first_run, first_run + runs)
+        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
+        largest_block = self.rule.batch * (math.ceil(self.rule.tilt) + self.arms)
+        self.loop(
+            np.empty(width(self.arms)),
+            np.empty(WORDS, np.uint64),
+            np.empty(largest_block, np.int64),
+            np.empty(largest_block),
+            self.arms,
+            self.seed,
+            first_run,
+            runs,
+            self.cap,
+            self.means,
+            self.sigma,
+            self.rule.tilt,
+            self.rule.batch,
+            self.effect,
+            self.threshold,
+            self.floors,
+            self.ziggurat,
+            self.times[here],
+            self.winners[here],
+            self.counts[cells],
+            control,
+        )

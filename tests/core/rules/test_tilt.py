@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+
+def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
+    return bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, **more)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"tilt": 0.5}, "tilt"),
+        ({"tilt": math.inf}, "tilt"),
+        ({"tilt": math.nan}, "tilt"),
+        ({"effect": 0.0}, "effect"),
+        ({"effect": -1.0}, "effect"),
+        ({"batch": 0}, "batch"),
+        ({"batch": 1.5}, "batch"),
+    ],
+)
+def test_bad_knobs_name_the_field(arguments: dict[str, Any], field: str) -> None:
+    with pytest.raises(bs.InputError, match=field) as caught:
+        bs.Tilt(**arguments)
+    assert caught.value.field == field
+
+
+def test_each_pair_is_compared_at_its_part_of_the_error() -> None:
+    assert design(bs.Tilt(3), error=0.05).calibration.delta == 0.05
+    assert design(bs.Tilt(3), 5, error=0.04).calibration.delta == pytest.approx(0.01)
+    assert design(bs.Tilt(3), 5).calibration.guarantee == "proven"
+
+
+def test_the_papers_delta_is_not_for_blocks() -> None:
+    with pytest.raises(bs.InputError, match="give error instead") as caught:
+        design(bs.Tilt(3), delta=0.01)
+    assert caught.value.field == "delta"
+
+
+def test_blocks_have_no_interval_for_an_arm() -> None:
+    test = design(bs.Tilt(3))
+    with pytest.raises(bs.InputError, match="not intervals of arms"):
+        bs.intervals(test, bs.Statistics.empty(2))
+    with pytest.raises(bs.InputError, match="not intervals of arms"):
+        bs.theory.bounds(test, 1.0)
+
+
+@pytest.mark.parametrize("rule", [bs.Tilt(3), bs.Tilt(5.5, effect=0.2, batch=10)])
+def test_a_tilted_design_survives_its_file(rule: bs.Tilt) -> None:
+    before = design(rule, error=0.01)
+    assert bs.Design.from_dict(before.to_dict()) == before
