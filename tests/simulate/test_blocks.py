@@ -144,5 +144,5 @@ def test_predictions_are_near(tilt: float, error: float, gap: float) -> None:
     test = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(tilt), error=error)
     expected = bs.theory.predict(test, gap)
     measured = bs.simulate(test, [0, gap], runs=2000, seed=1)
-    assert expected.regret == pytest.approx(measured.regret.mean(), rel=0.22)
-    assert expected.decision_time == pytest.approx(measured.decision_time.mean(), rel=0.22)
+    assert expected.regret == pytest.approx(measured.regret.mean(), rel=0.25)
+    assert expected.decision_time == pytest.approx(measured.decision_time.mean(), rel=0.25)

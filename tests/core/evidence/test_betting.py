@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bascule.core.evidence.betting import BETS, LOG_PARTS, bet, log_wealth
+
+
+def test_the_parts_add_up_to_one_unit() -> None:
+    assert sum(map(math.exp, LOG_PARTS)) == pytest.approx(1.0, rel=1e-14)
+    assert log_wealth(np.zeros(len(BETS)), 0) == pytest.approx(0.0, abs=1e-14)
+
+
+@given(differences=st.lists(st.floats(-1, 1), max_size=30), first=st.integers(0, 5))
+def test_wealth_is_the_average_product(differences: list[float], first: int) -> None:
+    state = np.zeros(first + len(BETS) + 2)
+    for difference in differences:
+        bet(state, first, difference)
+    wealth = sum(
+        math.exp(part) * math.prod(1.0 + share * difference for difference in differences)
+        for share, part in zip(BETS, LOG_PARTS, strict=True)
+    )
+    assert log_wealth(state, first) == pytest.approx(math.log(wealth), rel=1e-9, abs=1e-12)
+    assert log_wealth(state, first) <= state[first : first + len(BETS)].max() + 1e-12
+    assert not state[:first].any()
+    assert not state[first + len(BETS) :].any()
+
+
+def test_wealth_far_beyond_the_numbers_there_are() -> None:
+    state = np.zeros(len(BETS))
+    for _ in range(5000):
+        bet(state, 0, 1.0)
+    assert log_wealth(state, 0) == pytest.approx(5000 * math.log(1.99) + LOG_PARTS[0], rel=1e-12)
+    state[:] = 0.0
+    for _ in range(5000):
+        bet(state, 0, -1.0)
+    assert -10.0 < log_wealth(state, 0) < 0.0
+
+
+def test_equal_arms_make_nobody_rich_however_the_blocks_follow_the_outcomes() -> None:
+    """Bernoulli at 5 %; the arm that is behind gets one unit a block, the other one to four."""
+    rng = np.random.default_rng(3)
+    runs, blocks, level = 2000, 2500, 0.1
+    shares, parts = np.array(BETS)[:, None], np.array(LOG_PARTS)[:, None]
+    logs = np.zeros((len(BETS), runs))
+    lead = np.zeros(runs)
+    crossed = np.zeros(runs, dtype=bool)
+    for _ in range(blocks):
+        many = rng.integers(1, 5, runs)
+        units_a = np.where(lead >= 0, many, 1)
+        units_b = np.where(lead >= 0, 1, many)
+        difference = rng.binomial(units_a, 0.05) / units_a - rng.binomial(units_b, 0.05) / units_b
+        lead += difference
+        logs += np.log1p(shares * difference)
+        crossed |= np.exp(logs + parts).sum(axis=0) >= 1.0 / level
+    rate = crossed.mean()
+    assert rate <= level + 3.0 * math.sqrt(level * (1.0 - level) / runs)
+    assert rate > 0.01
