@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint bench docs clean
+.PHONY: install demo test lint bench docs images clean
 
 install: $(INSTALLED)
 
@@ -36,6 +36,10 @@ bench: install
 docs: install
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
+
+images: install
+	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
+	rm docs/images/trade-off.png
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json

@@ -7,6 +7,22 @@ import pytest
 from bascule.cli.main import main
 
 
+@pytest.mark.parametrize(
+    "arguments", [["--runs", "0"], ["--seed", "-1"], ["--out", "/dev/null/x"], ["--out", ""]]
+)
+def test_a_mistake_is_one_line_before_any_story(
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(["demo", *arguments])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_the_demo_ends_with_a_decision_and_a_picture(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -91,7 +94,7 @@ BAD = [
     ("--means 0 0.001 --max-units 100", "would end every run undecided"),
     ("--means 0 nan", "means must be a number"),
     ("--means 0 one", "means"),
-    ("--rule thompson --means 0 1", "'ucb', 'etc', 'etc-prime'"),
+    ("--rule thompson --means 0 1", "'ucb', 'etc', 'etc-prime', 'tilt'"),
     ("--rule etc --alpha 2 --means 0 1", "--alpha belongs to --rule ucb"),
     ("--means 0 1 --runs 0", "runs must be at least 1"),
     ("--means 0 1 --seed -1", "seed must be at least 0"),
@@ -101,6 +104,16 @@ BAD = [
     ("--means 0 1 --design nowhere.json --alpha 2", "drop one"),
     ("--means 0 1 --colour green", "--colour"),
     ("", "--means is missing"),
+    ("--means 0 1 --runs 100000000000000", "runs must be at most"),
+    ("--means 0 1 --max-units 10000000000000000000000", "max_units must be at most"),
+    ("--means 0 1 --threads 10000000", "threads must be at most"),
+    ("--means 0 1 --seed 99999999999999999999999", "seed must be at most"),
+    ("--means 0 1e308", "means must be finite and at most"),
+    ("--means 0 1 --sigma 1e308", "sigma must lie between"),
+    ("--means 0 1 --error 1e-300", "error must be at least"),
+    ("--means 0 1 --tilt 2", "--tilt belongs to --rule tilt"),
+    ("--rule tilt --tilt 0.5 --means 0 1", "tilt must be at least 1"),
+    ("--rule tilt --delta 0.01 --means 0 1", "give error instead"),
 ]
 
 
@@ -114,6 +127,84 @@ def test_a_mistake_is_one_line_and_exit_code_two(
     assert err.startswith("bascule: ")
     assert err.count("\n") == 1
     assert words in err
+
+
+@pytest.mark.parametrize("form", [["--means=0", "1"], ["--means", "0,1"], ["--means=0,1"]])
+def test_means_may_be_written_in_several_ways(
+    capsys: pytest.CaptureFixture[str], form: list[str]
+) -> None:
+    code, out, _ = run(capsys, "simulate", *form, "--runs", "5", "--json")
+    assert code == 0
+    assert len(json.loads(out)["share"]) == 2
+
+
+def test_a_huge_alpha_is_as_good_as_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--alpha", "1e200", "--runs", "5")
+    assert code == 0
+    assert "1e+200" in out
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "9" * 5000, '{"arms": 3}', "null", '"x"'])
+def test_strange_design_files_get_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "design.json"
+    file.write_text(text)
+    code, _, err = run(capsys, "simulate", "--design", str(file), "--means", "0", "1")
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+def test_a_narrow_terminal_gets_lines_and_no_cut_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--runs", "20")
+    assert code == 0
+    assert "…" not in out
+    assert "error promised   0.05 (proven" in out
+
+
+def test_an_interruption_is_said_and_gives_no_result() -> None:
+    command = Path(sys.executable).parent / "bascule"
+    arguments = ["simulate", "--means", "0", "0", "--max-units", "100000000", "--json"]
+    process = subprocess.Popen(
+        [command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    # Long enough to be at work; the work itself would take hours.
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == "bascule: interrupted: there is no result"
+    assert "Traceback" not in err
+
+
+def test_an_output_that_cannot_be_written_is_one_line() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        return
+    command = Path(sys.executable).parent / "bascule"
+    with full.open("w") as nowhere:
+        result = subprocess.run(
+            [command, "simulate", "--means", "0", "1", "--runs", "5", "--json"],
+            stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert "cannot write the output" in result.stderr
+
+
+def test_a_terminal_without_our_signs_gets_other_ones() -> None:
+    command = Path(sys.executable).parent / "bascule"
+    result = subprocess.run(
+        [command, "simulate", "--means", "0", "1", "--runs", "5"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0
+    assert "regret" in result.stdout
 
 
 def test_duplicate_arm_names_in_a_design_file(

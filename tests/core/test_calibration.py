@@ -67,6 +67,30 @@ def test_simulated_crossings_stay_under_the_bound(level: float) -> None:
     assert rate > peel(level) / 10
 
 
+@pytest.mark.parametrize(
+    ("rule", "arms", "error", "delta"),
+    [
+        (bs.UCB(2), 3, 0.05, 4.5 * level_for(0.05 / 3)),
+        (bs.ETCPrime(), 5, 0.05, 7.5 * level_for(0.05 / 5)),
+        (bs.ETC(), 3, 0.05, 9.0 * level_for(0.05 / 3)),
+        (bs.ETC(), 10, 0.01, 30.0 * level_for(0.01 / 10)),
+    ],
+)
+def test_the_union_counts_every_arm(
+    rule: bs.UCB | bs.ETC | bs.ETCPrime, arms: int, error: float, delta: float
+) -> None:
+    names = [str(i) for i in range(arms)]
+    design = bs.Design(names, bs.Gaussian(1), rule, error=error)
+    assert design.calibration.delta == pytest.approx(delta)
+
+
+def test_an_error_too_small_to_prove_is_refused() -> None:
+    with pytest.raises(bs.InputError, match="error must be at least 1e-200"):
+        bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=1e-300)
+    smallest = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=1e-200).calibration
+    assert 2 * peel(smallest.delta / 3) == pytest.approx(1e-200)
+
+
 @pytest.mark.parametrize("arms", [2, 3, 10, 1000])
 def test_every_rule_gets_the_error_it_was_asked_for(arms: int) -> None:
     names = [str(i) for i in range(arms)]

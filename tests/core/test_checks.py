@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 
@@ -31,6 +32,17 @@ def test_probability_excludes_its_ends(value: float) -> None:
 def test_whole_takes_whole_numbers_only(value: object) -> None:
     with pytest.raises(InputError, match="runs must be a whole number"):
         checks.whole("runs", value, 1, "give one")
+
+
+@pytest.mark.parametrize("check", [checks.number, checks.finite, checks.positive])
+def test_numbers_beyond_any_float_are_refused_in_words(check: Callable[..., float]) -> None:
+    with pytest.raises(InputError, match="too large to compute with"):
+        check("sigma", 10**400, "give less")
+
+
+def test_whole_has_an_upper_end_too() -> None:
+    with pytest.raises(InputError, match="at most 5"):
+        checks.whole("runs", 6, 1, "give less", 5)
 
 
 def test_an_error_is_a_value_error_in_one_line() -> None:

@@ -35,6 +35,12 @@ def test_units_are_counted_over_all_arms() -> None:
     assert seen([(0, 1), (2, 5), (2, 6)]).units == 3
 
 
+@pytest.mark.parametrize("arm", [-1, 2, 0.5])
+def test_an_outcome_belongs_to_an_arm_that_exists(arm: int) -> None:
+    with pytest.raises(InputError, match="arm must be"):
+        Statistics.empty(2).record(arm, 1.0)
+
+
 @pytest.mark.parametrize("value", [math.nan, math.inf, "1"])
 def test_an_outcome_is_a_finite_number(value: float) -> None:
     with pytest.raises(InputError, match="value must be"):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.simulate.plot import SERIES, bar_edges, new_figure, save_figure, write_whole
+from bascule.simulate.files import write_whole
+from bascule.simulate.plot import SERIES, bar_edges, new_figure, save_figure
 
 
 def lightness(colour: str) -> float:

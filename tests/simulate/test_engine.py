@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -69,20 +71,19 @@ def test_a_longer_simulation_begins_with_the_shorter_one() -> None:
     assert np.array_equal(short.units, long.units[:70])
 
 
-@pytest.mark.parametrize("lanes", [1, 3, 64])
-@pytest.mark.parametrize("chunk", [1, 7, 1000])
-def test_lanes_and_chunks_do_not_matter(
-    lanes: int, chunk: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@settings(max_examples=20)
+@given(lanes=st.integers(1, 40), chunk=st.integers(1, 200), seed=st.integers(0, 99))
+def test_lanes_and_chunks_do_not_matter(lanes: int, chunk: int, seed: int) -> None:
+    def chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
+        return ((k, min(chunk, runs - k)) for k in range(0, runs, chunk))
+
     test = design(bs.UCB(2), 3)
-    before = bs.simulate(test, [0, 1, 0.5], runs=150, seed=8)
-    monkeypatch.setattr(interval_runs, "_lanes", lambda arms: lanes)
-    monkeypatch.setattr(
-        engine,
-        "_chunks",
-        lambda runs, threads: iter([(k, min(chunk, runs - k)) for k in range(0, runs, chunk)]),
-    )
-    assert same(before, bs.simulate(test, [0, 1, 0.5], runs=150, seed=8))
+    before = bs.simulate(test, [0, 1, 0.5], runs=150, seed=seed)
+    with (
+        mock.patch.object(interval_runs, "_lanes", return_value=lanes),
+        mock.patch.object(engine, "_chunks", chunks),
+    ):
+        assert same(before, bs.simulate(test, [0, 1, 0.5], runs=150, seed=seed))
 
 
 @pytest.mark.parametrize("size", [1, 200, 400])

@@ -87,6 +87,13 @@ def test_without_a_difference_few_tests_ever_decide(rule: Any) -> None:
     assert result.wrong.sum() + result.undecided == 4000
 
 
+def test_a_delta_that_proves_nothing_is_seen_to_be_wrong_often() -> None:
+    """What the tests above look for is there to be found when nothing is promised."""
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC(), delta=0.5, max_units=2000)
+    assert design.calibration.error > 0.9
+    assert bs.simulate(design, [0, 0], runs=4000, seed=9).error_rate > 0.15
+
+
 def test_many_arms_keep_the_promise() -> None:
     design = bs.Design(list("abcdef"), bs.Gaussian(1), bs.UCB(2), error=0.1)
     result = bs.simulate(design, [0.2, 0, 0, 0, 0, 0.1], runs=300, seed=3)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import NoReturn
 
 import typer
@@ -47,19 +49,35 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
         code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
+        sys.stdout.flush()
     except InputError as problem:
         _leave(str(problem), USAGE_ERROR)
     except (KeyboardInterrupt, typer.Abort):
-        _leave("interrupted: there is no result", INTERRUPTED)
+        code = INTERRUPTED
+    except MemoryError:
+        _leave("not enough memory: ask for fewer runs or fewer arms", USAGE_ERROR)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(USAGE_ERROR)
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        _leave(f"cannot write the output: {reason}", USAGE_ERROR)
     except Exception as problem:
         # Usage errors of the command-line parser, whichever parser Typer brings along.
         message = getattr(problem, "format_message", None)
         if message is None:
             raise
         _leave(_one_line(message()), USAGE_ERROR)
+    if code == INTERRUPTED:
+        _leave("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
 
 
@@ -68,17 +86,23 @@ def repeat_lists(arguments: Sequence[str]) -> list[str]:
 
     >>> repeat_lists(["--means", "0", "-1", "--runs", "5"])
     ['--means', '0', '--means', '-1', '--runs', '5']
+    >>> repeat_lists(["--means=0,1"])
+    ['--means', '0', '--means', '1']
     """
     repeated: list[str] = []
     option = ""
     for argument in arguments:
-        if argument in LIST_OPTIONS:
-            option = argument
+        name, _, value = argument.partition("=")
+        if name in LIST_OPTIONS:
+            option = name
+            parts = value.split(",") if value else []
         elif argument.startswith("--"):
             option = ""
-            repeated.append(argument)
+            parts = [argument]
         else:
-            repeated += [option, argument] if option else [argument]
+            parts = argument.split(",") if option else [argument]
+        for part in parts:
+            repeated += [option, part] if option else [part]
     return repeated
 
 

@@ -14,12 +14,14 @@ import typer
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 
 if TYPE_CHECKING:
     from bascule.simulate import Simulation
+
+
+TABLE_WIDTH = 78
 
 
 class RuleName(StrEnum):
@@ -171,30 +173,26 @@ def _show(result: Simulation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bascule import theory
     from bascule.simulate.result import shown
 
+    console = screen()
+    if console.width < TABLE_WIDTH:
+        console.print(repr(result), soft_wrap=True)
+        return
     summary, quantiles = result.summary(), result.quantiles()
-    gaps = rival_gaps(result.means)
     title = f"{result.design.rule.label}, {result.runs:,} runs at means {shown(result.means)}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
     for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    expected = proven = None
-    if min(gaps) > 0:
-        expected = theory.predict(result.design, gaps)
-        # Tilted blocks have a proven error, and no proven bound on time and regret yet.
-        if not isinstance(result.design.rule, Tilt):
-            proven = theory.bounds(result.design, gaps)
+    predicted, proven = result.predicted(), result.proven()
     for column, words in (("regret", "regret"), ("decision_time", "decision time")):
         table.add_row(
             words,
             str(summary[column]),
             *(f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in quantiles[column]),
-            _amount(getattr(expected, column, math.nan)),
+            _amount(getattr(predicted, column, math.nan)),
             _amount(getattr(proven, column, math.nan)),
         )
-    console = screen()
     console.print(table)
     for name, value in result.rows()[2:]:
         console.print(f"{name:<16} {value}", soft_wrap=True)

@@ -175,6 +175,16 @@ def eliminate(state: FloatArray, scores: int, lowers: int, uppers: int, arms: in
             put(state, uppers, arms, arm, -math.inf)
 
 
+def value_of(state: FloatArray, values: int, arms: int, arm: int) -> float:
+    """One arm's value in a stretch of scores or ends.
+
+    >>> value_of(np.array([1.0, 3.0]), 0, 2, 1)
+    3.0
+    """
+    offset = 0 if arms <= FEW_ARMS else leaves(arms)
+    return float(state[values + offset + arm])
+
+
 def put(state: FloatArray, values: int, arms: int, arm: int, value: float) -> None:
     """Change one arm's value in a stretch of scores or ends."""
     if arms > FEW_ARMS:

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from bascule.core.arms import FloatArray
+from bascule.core.errors import InputError
 from bascule.core.radius import lg
 
 Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
@@ -30,7 +31,8 @@ GROWTHS: tuple[float, ...] = (
 )
 """Factors to try: whole ones too, because epochs end at whole numbers."""
 
-SMALLEST_LOG_LEVEL = -690.0
+SMALLEST_ERROR = 1e-250
+"""An error that still leaves room for the smaller level which proves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,9 @@ def level_for(error: float) -> float:
     >>> round(level_for(0.05), 4)
     0.0118
     """
-    low, high = max(SMALLEST_LOG_LEVEL, math.log(error) - 30.0), math.log(error)
+    if not SMALLEST_ERROR <= error < 1:
+        raise InputError("error", f"error must lie between {SMALLEST_ERROR:g} and 1 (got {error})")
+    low, high = math.log(error) - 30.0, math.log(error)
     while high - low > 1e-12 * abs(low):
         middle = (low + high) / 2
         if peel(math.exp(middle)) <= error:

@@ -7,6 +7,12 @@ from numbers import Integral, Real
 
 from bascule.core.errors import InputError
 
+LARGEST = 1e100
+"""Numbers beyond this are refused: their squares and sums would overflow."""
+
+SMALLEST_PROBABILITY = 1e-200
+"""Probabilities below this are refused: what they prove could not be computed."""
+
 
 def number(field: str, value: object, remedy: str) -> float:
     """Accept any real number but NaN.
@@ -16,7 +22,10 @@ def number(field: str, value: object, remedy: str) -> float:
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(field, f"{field} must be a number (got {value!r}): {remedy}")
-    accepted = float(value)
+    try:
+        accepted = float(value)
+    except OverflowError:
+        raise InputError(field, f"{field} is too large to compute with: {remedy}") from None
     if math.isnan(accepted):
         raise InputError(field, f"{field} must be a number (got nan): {remedy}")
     return accepted
@@ -29,13 +38,15 @@ def finite(field: str, value: object, remedy: str) -> float:
     -1.0
     """
     accepted = number(field, value, remedy)
-    if math.isinf(accepted):
-        raise InputError(field, f"{field} must be finite (got {accepted:g}): {remedy}")
+    if abs(accepted) > LARGEST:
+        raise InputError(
+            field, f"{field} must be finite and at most {LARGEST:g} (got {accepted:g}): {remedy}"
+        )
     return accepted
 
 
 def positive(field: str, value: object, remedy: str) -> float:
-    """Accept a finite number above 0.
+    """Accept a number above 0 that one can compute with.
 
     >>> positive("sigma", 0.5, "give a number above 0")
     0.5
@@ -43,6 +54,12 @@ def positive(field: str, value: object, remedy: str) -> float:
     accepted = number(field, value, remedy)
     if not 0 < accepted < math.inf:
         raise InputError(field, f"{field} must be above 0 and finite (got {accepted:g}): {remedy}")
+    if not 1 / LARGEST <= accepted <= LARGEST:
+        raise InputError(
+            field,
+            f"{field} must lie between {1 / LARGEST:g} and {LARGEST:g} (got {accepted:g}): "
+            f"{remedy}",
+        )
     return accepted
 
 
@@ -57,11 +74,15 @@ def probability(field: str, value: object, remedy: str) -> float:
         raise InputError(
             field, f"{field} must lie strictly between 0 and 1 (got {accepted:g}): {remedy}"
         )
+    if accepted < SMALLEST_PROBABILITY:
+        raise InputError(
+            field, f"{field} must be at least {SMALLEST_PROBABILITY:g} (got {accepted:g}): {remedy}"
+        )
     return accepted
 
 
-def whole(field: str, value: object, minimum: int, remedy: str) -> int:
-    """Accept a whole number that is at least `minimum`.
+def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | None = None) -> int:
+    """Accept a whole number that is at least `minimum`, and at most `maximum` if there is one.
 
     >>> whole("runs", 10, 1, "1000 is a good start")
     10
@@ -71,4 +92,6 @@ def whole(field: str, value: object, minimum: int, remedy: str) -> int:
     accepted = int(value)
     if accepted < minimum:
         raise InputError(field, f"{field} must be at least {minimum} (got {accepted}): {remedy}")
+    if maximum is not None and accepted > maximum:
+        raise InputError(field, f"{field} must be at most {maximum} (got {accepted}): {remedy}")
     return accepted

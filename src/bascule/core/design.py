@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ERROR = 0.05
 MOST_ARMS = 1000
+MOST_UNITS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Design:
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
-            cap = checks.whole("max_units", self.max_units, start, remedy)
+            cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
             object.__setattr__(self, "max_units", cap)
         else:
             self.rule.check_uncapped()
@@ -121,6 +122,8 @@ class Design:
                 "design",
                 f"the design file {path} is not valid JSON (line {problem.lineno}: {problem.msg})",
             ) from None
+        except (ValueError, RecursionError):
+            raise InputError("design", f"the design file {path} is not a design") from None
         return cls.from_dict(data)
 
 

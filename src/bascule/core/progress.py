@@ -12,18 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from bascule.core.arms import (
-    FEW_ARMS,
     NOBODY,
     FloatArray,
     clear,
     highest,
-    leaves,
     place,
     span,
+    value_of,
     width,
 )
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.radius import radius
 from bascule.core.statistics import Statistics
 
@@ -101,8 +101,8 @@ def record(design: Design, statistics: Statistics, arm: int, value: float) -> St
     after = statistics.record(arm, value)
     state, _ = _decided(design, after)
     arms = len(design.arms)
-    uppers = 2 * arms + 3 * span(arms) - (arms if arms <= FEW_ARMS else leaves(arms))
-    out = frozenset(int(i) for i in np.flatnonzero(np.isneginf(state[uppers : uppers + arms])))
+    uppers = 2 * arms + 2 * span(arms)
+    out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
     return Statistics(after.arms, after.dropped | out)
 
 
@@ -135,6 +135,11 @@ def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
 
 def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
     arms = len(design.arms)
+    if len(statistics.arms) != arms:
+        raise InputError(
+            "statistics",
+            f"statistics must have the design's {arms} arms (got {len(statistics.arms)})",
+        )
     score = design.paper_rule.steps().score
     state = np.empty(width(arms))
     clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))

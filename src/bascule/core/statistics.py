@@ -48,6 +48,7 @@ class Statistics:
 
     def record(self, arm: int, value: float) -> Statistics:
         """The same with one outcome more."""
+        arm = checks.whole("arm", arm, 0, "arms are counted from 0", len(self.arms) - 1)
         value = checks.finite("value", value, "an outcome is a number")
         seen = list(self.arms)
         seen[arm] = seen[arm] + ArmStatistics(1, value, value * value)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.progress import Interval, intervals
 from bascule.core.rules import UCB
+from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
 from bascule.paper.figure1 import pretty
 from bascule.paper.iid import ARMS, MEANS, design
@@ -41,7 +42,10 @@ class Moment:
     @property
     def indices(self) -> tuple[float, ...]:
         """The upper ends of the pulling intervals."""
-        return tuple(each.mean + RULE.alpha * each.radius for each in self.intervals)
+        return tuple(
+            score(each.mean, each.radius, arm.units, RULE.alpha)
+            for each, arm in zip(self.intervals, self.statistics.arms, strict=True)
+        )
 
 
 def figure2(measurements: Measurements, seed: int) -> Sheet:

@@ -83,12 +83,12 @@ def _against_etc_prime(m: Measurements, name: str, rule: str) -> Claim:
 
 
 def alpha_4_against_etc_prime(m: Measurements) -> Claim:
-    """UCB_4_NAME is cheaper and slower than ETC'."""
+    """UCB_4 is cheaper and slower than ETC'."""
     return _against_etc_prime(m, "alpha-4-against-etc-prime", UCB_4_NAME)
 
 
 def alpha_32_against_etc_prime(m: Measurements) -> Claim:
-    """UCB_32_NAME is cheaper and slower than ETC'."""
+    """UCB_32 is cheaper and slower than ETC'."""
     return _against_etc_prime(m, "alpha-32-against-etc-prime", UCB_32_NAME)
 
 
@@ -121,7 +121,7 @@ def alpha_15_against_etc(m: Measurements) -> Claim:
 
 
 def alpha_2_against_etc(m: Measurements) -> Claim:
-    """UCB_2_NAME is cheaper and slower than ETC."""
+    """UCB_2 is cheaper and slower than ETC."""
     return _cheaper_and_later(m, "alpha-2-against-etc", UCB_2_NAME)
 
 
@@ -132,8 +132,8 @@ def alpha_trades(m: Measurements) -> Claim:
     return _comparing(
         "alpha-trades-regret-for-time",
         EXPERIMENTS,
-        "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): each step up in α "
-        "costs regret and saves units.",
+        "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): from α = 1.05 to "
+        "32, each step up in α costs regret and saves units.",
         [below(m, "regret", small, large, SHORT_GRID) for small, large in steps]
         + [below(m, "decision_time", large, small, SHORT_GRID) for small, large in steps],
     )

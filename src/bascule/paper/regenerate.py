@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.core import checks
-from bascule.core.errors import InputError
 from bascule.paper.claims import Claim, json_text, markdown_text
 from bascule.paper.measure import Measurements, Progress, measure
 from bascule.paper.sections import SECTIONS, Section
 from bascule.paper.sheet import Sheet, csv_text
-from bascule.simulate.plot import save_figure, write_whole
+from bascule.simulate.files import prepare_folder, writable, write_whole
+from bascule.simulate.plot import save_figure
 
 PAGES = ("claims.md", "claims.json")
 """Written last: where they are, everything else is."""
@@ -81,37 +79,22 @@ def _measured(
 
 
 def _prepare(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise InputError("out", f"out must be a folder ({folder} is a file): give another name")
-    with _writable(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    prepare_folder(folder)
+    with writable(folder):
         for page in PAGES:
             (folder / page).unlink(missing_ok=True)
-        # Ask now whether the folder takes files, not after the simulations.
-        write_whole(folder / ".bascule", b"").unlink()
 
 
 def _write_sheet(path: Path, sheet: Sheet) -> list[Path]:
-    with _writable(path.parent):
+    with writable(path.parent):
         table = write_whole(path.with_name(f"{path.name}.csv"), csv_text(sheet.rows).encode())
         return [*save_figure(sheet.figure, path), table]
 
 
 def _write_claims(folder: Path, claims: tuple[Claim, ...], runs: int, seed: int) -> list[Path]:
     texts = (markdown_text(claims, runs, seed), json_text(claims, runs, seed))
-    with _writable(folder):
+    with writable(folder):
         return [
             write_whole(folder / page, text.encode())
             for page, text in zip(PAGES, texts, strict=True)
         ]
-
-
-@contextmanager
-def _writable(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        reason = (problem.strerror or str(problem)).lower()
-        raise InputError(
-            "out", f"cannot write to {folder} ({reason}): give another folder"
-        ) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
-from bascule.core.rules import ETC, UCB, ETCPrime, PaperRule
+from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 from bascule.simulate import Estimate, simulate
 
 if TYPE_CHECKING:
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALPHAS = (1.2, 1.5, 2.0, 3.0, 4.0, 8.0, 32.0)
+TILTS = (1.0, 2.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """Where one rule stands."""
 
-    rule: PaperRule
+    rule: AnyRule
     regret: Estimate
     decision_time: Estimate
     error_rate: float
@@ -40,7 +41,12 @@ class TradeOff:
     @property
     def family(self) -> tuple[Point, ...]:
         """UCB_alpha from small to large alpha, with ETC' as its end."""
-        return tuple(point for point in self.points if not isinstance(point.rule, ETC))
+        return tuple(point for point in self.points if isinstance(point.rule, UCB | ETCPrime))
+
+    @property
+    def tilted(self) -> tuple[Point, ...]:
+        """Tilted blocks from the even split on."""
+        return tuple(point for point in self.points if isinstance(point.rule, Tilt))
 
 
 def trade_off(
@@ -48,15 +54,21 @@ def trade_off(
     sigma: float = 1.0,
     error: float = 0.05,
     alphas: Sequence[float] = ALPHAS,
+    tilts: Sequence[float] = TILTS,
     runs: int = 1000,
     seed: int = 0,
 ) -> TradeOff:
-    """Simulate UCB_alpha along its knob, ETC' and ETC, all at the same proven error.
+    """Simulate every rule along its knob, all at the same proven error.
 
-    >>> [point.rule.label for point in trade_off([0, 1], alphas=[2], runs=10).points]
-    ['UCB_2', "ETC'", 'ETC']
+    >>> [point.rule.label for point in trade_off([0, 1], alphas=[2], tilts=[3], runs=10).points]
+    ['UCB_2', "ETC'", 'ETC', 'Tilt_3']
     """
-    rules: list[PaperRule] = [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
+    rules: list[AnyRule] = [
+        *(UCB(alpha) for alpha in alphas),
+        ETCPrime(),
+        ETC(),
+        *(Tilt(tilt) for tilt in tilts),
+    ]
     names = [f"arm {i + 1}" for i in range(len(means))]
     points = []
     for rule in rules:
@@ -68,25 +80,22 @@ def trade_off(
 
 
 def draw_trade_off(result: TradeOff) -> Figure:
-    """The curve of UCB_alpha with its knob written beside it, and ETC as a point of its own."""
+    """The curves of UCB_alpha and of tilted blocks with their knobs, and ETC as a point."""
     from bascule.simulate.plot import SERIES, new_figure
 
     figure, (axis,) = new_figure(width=7.0, height=4.4)
-    family = result.family
-    times = [point.decision_time.mean for point in family]
-    regrets = [point.regret.mean for point in family]
-    curve, even = SERIES[0], SERIES[3]
-    axis.plot(times, regrets, color=curve.colour, linewidth=1.8, marker=curve.marker)
-    for point, time, regret in zip(family, times, regrets, strict=True):
-        text = "UCB$_∞$ = ETC′" if isinstance(point.rule, ETCPrime) else _knob(point.rule.alpha)
-        _write(axis, text, time, regret, curve.colour)
-    etc = next(point for point in result.points if isinstance(point.rule, ETC))
-    time, regret = etc.decision_time.mean, etc.regret.mean
-    axis.plot([time], [regret], color=even.colour, marker=even.marker, markersize=8)
-    _write(axis, "ETC: an even split", time, regret, even.colour)
+    curve, even, blocks = SERIES[0], SERIES[3], SERIES[5]
+    etc = tuple(point for point in result.points if isinstance(point.rule, ETC))
+    for points, series in ((result.family, curve), (etc, even), (result.tilted, blocks)):
+        times = [point.decision_time.mean for point in points]
+        regrets = [point.regret.mean for point in points]
+        axis.plot(times, regrets, color=series.colour, linewidth=1.8, marker=series.marker)
+        for point, time, regret in zip(points, times, regrets, strict=True):
+            _write(axis, _name(point.rule), time, regret, series.colour)
     axis.set_xscale("log")
-    axis.set_xlim(0.8 * time, 1.6 * max(times))
-    axis.set_ylim(0, 1.12 * max(regrets))
+    every = [point.decision_time.mean for point in result.points]
+    axis.set_xlim(0.8 * min(every), 1.7 * max(every))
+    axis.set_ylim(0, 1.12 * max(point.regret.mean for point in result.points))
     _plain_ticks(axis)
     axis.set_xlabel("units until the decision (log scale)")
     axis.set_ylabel("regret until the decision")
@@ -96,8 +105,13 @@ def draw_trade_off(result: TradeOff) -> Figure:
     return figure
 
 
-def _knob(alpha: float) -> str:
-    return f"UCB$_{{{alpha:g}}}$"
+def _name(rule: AnyRule) -> str:
+    """What stands beside a point: the knob of its rule."""
+    if isinstance(rule, UCB):
+        return f"UCB$_{{{rule.alpha:g}}}$"
+    if isinstance(rule, Tilt):
+        return f"tilt {rule.tilt:g}"
+    return "ETC" if isinstance(rule, ETC) else "UCB$_∞$ = ETC′"
 
 
 def _write(axis: Axes, text: str, time: float, regret: float, colour: str) -> None:

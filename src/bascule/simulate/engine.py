@@ -47,6 +47,7 @@ def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = 
     started = time.perf_counter()
     played.play(0, 0, new_control())
     compile_seconds = time.perf_counter() - started
+    threads = min(threads, runs)
     chunks = _chunks(runs, threads)
     lock = threading.Lock()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.arms import FloatArray
+from bascule.simulate.files import write_whole
 from bascule.simulate.result import Estimate, Simulation
 
 if TYPE_CHECKING:
@@ -104,20 +103,6 @@ def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
     )
 
 
-def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file under another name first: whoever interrupts this leaves no half file."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return path
-
-
 def plot_simulation(simulation: Simulation) -> Figure:
     """Histograms of regret and decision time, with their means.
 
@@ -164,10 +149,3 @@ def bar_edges(values: FloatArray) -> FloatArray:
     count = int(np.ceil((distinct[-1] - distinct[0] + step) / width))
     edges: FloatArray = distinct[0] - step / 2 + width * np.arange(count + 1)
     return edges
-
-
-def _umask() -> int:
-    # The only way to ask for the mask is to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -11,8 +11,10 @@ import numpy as np
 
 from bascule.core.arms import NOBODY, FloatArray
 from bascule.core.design import Design
-from bascule.core.gaps import gaps_of
+from bascule.core.gaps import gaps_of, rival_gaps
+from bascule.core.rules import PaperRule
 from bascule.simulate.control import IntArray
+from bascule.theory import Bounds, Prediction, bounds, predict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,6 +115,18 @@ class Simulation:
             "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
             "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
         }
+
+    def predicted(self) -> Prediction | None:
+        """What was to be expected; None where there is no difference between the best arms."""
+        gaps = rival_gaps(self.means)
+        return predict(self.design, gaps) if min(gaps) > 0 else None
+
+    def proven(self) -> Bounds | None:
+        """What was proven of regret and decision time; None where nothing is."""
+        gaps = rival_gaps(self.means)
+        if min(gaps) > 0 and isinstance(self.design.rule, PaperRule):
+            return bounds(self.design, gaps)
+        return None
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""

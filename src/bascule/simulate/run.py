@@ -15,8 +15,12 @@ from bascule.simulate.engine import Progress, available_threads, play_all
 from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.result import Simulation
+from bascule.simulate.streams import checked_seed
 
-LARGEST_SEED = 2**64 - 1
+MOST_CELLS = 200_000_000
+"""Runs times arms that fit into memory on any machine."""
+
+MOST_THREADS = 1024
 
 
 def simulate(
@@ -40,12 +44,16 @@ def simulate(
     """
     means = checked_means(means, len(design.arms))
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
-    seed = checks.whole("seed", seed, 0, "any whole number from 0 on")
-    if seed > LARGEST_SEED:
-        raise InputError("seed", f"seed must be at most {LARGEST_SEED} (got {seed})")
+    if runs * len(means) > MOST_CELLS:
+        raise InputError(
+            "runs",
+            f"runs must be at most {MOST_CELLS // len(means)} with {len(means)} arms "
+            f"(got {runs}): play several seeds instead",
+        )
+    seed = checked_seed(seed)
     if threads is None:
         threads = available_threads()
-    threads = checks.whole("threads", threads, 1, "leave it out to use every core")
+    threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
     check_feasible(design, means)
     started = time.perf_counter()
     played = _runs_of(design, means, seed, runs)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from bascule.core import checks
 from bascule.core.arms import FloatArray
 
 WORDS = 4
@@ -37,6 +38,15 @@ _UNIT = 1.0 / 9007199254740992.0
 
 WordArray = NDArray[np.uint64]
 Word = np.uint64
+
+
+def checked_seed(seed: object, field: str = "seed") -> int:
+    """Accept what one word of a stream's state can hold.
+
+    >>> checked_seed(7)
+    7
+    """
+    return checks.whole(field, seed, 0, "any whole number from 0 on", 2**64 - 1)
 
 
 def advance(a: Word, b: Word, c: Word, counter: Word) -> tuple[Word, Word, Word, Word, Word]:

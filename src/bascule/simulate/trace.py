@@ -15,7 +15,7 @@ from bascule.simulate.block_trace import block_trace
 from bascule.simulate.feasible import check_feasible, units_cap
 from bascule.simulate.interval_kernel import BURST
 from bascule.simulate.step import Step
-from bascule.simulate.streams import WORDS, fill_normals, seed_stream, ziggurat_table
+from bascule.simulate.streams import WORDS, checked_seed, fill_normals, seed_stream, ziggurat_table
 
 
 def normals(seed: int, run: int) -> Iterator[float]:
@@ -48,6 +48,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     'b'
     """
     means = checked_means(means, len(design.arms))
+    seed, run = checked_seed(seed), checked_seed(run, "run")
     check_feasible(design, means)
     if isinstance(design.rule, Tilt):
         yield from block_trace(design, design.rule, means, seed, run)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.rules import ETC
+from bascule.core.rules import ETC, UCB
 from bascule.theory.solve import units_until, units_within
 
 
@@ -37,10 +37,11 @@ def c_alpha(alpha: float) -> float:
     >>> c_alpha(1.0), c_alpha(float("inf"))
     (1.0, 4.0)
     """
+    alpha = _checked_alpha(alpha)
     if math.isinf(alpha):
         return 4.0
-    small = (alpha + 1) ** 2 / 4
-    return small if alpha == 1 else min(small, 4 * alpha**2 / (alpha - 1) ** 2)
+    small = _first_branch(alpha)
+    return small if alpha == 1 else min(small, 4 * (alpha / (alpha - 1)) ** 2)
 
 
 def sharper_c_alpha(alpha: float) -> float:
@@ -49,7 +50,17 @@ def sharper_c_alpha(alpha: float) -> float:
     >>> sharper_c_alpha(1.0), sharper_c_alpha(3.0)
     (1.0, 2.25)
     """
-    return 4.0 if math.isinf(alpha) else 4 * alpha**2 / (alpha + 1) ** 2
+    alpha = _checked_alpha(alpha)
+    return 4.0 if math.isinf(alpha) else 4 * (alpha / (alpha + 1)) ** 2
+
+
+def _checked_alpha(alpha: float) -> float:
+    return UCB(alpha).alpha
+
+
+def _first_branch(alpha: float) -> float:
+    # A product, which becomes infinite where a power would raise.
+    return (alpha + 1) / 2 * ((alpha + 1) / 2)
 
 
 def checked_gaps(design: Design, gaps: float | Sequence[float]) -> tuple[float, ...]:
@@ -102,13 +113,13 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     alpha = design.paper_rule.alpha
     # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
     # beaten still gets units while the leader's nearest rival is not.
-    constant = c_alpha(alpha) if len(others) == 1 else (alpha + 1) ** 2 / 4
+    constant = c_alpha(alpha) if len(others) == 1 else _first_branch(alpha)
     spread = math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
     if math.isinf(alpha):
         constant, spread = (4.0 if len(others) == 1 else math.inf), 1.0
 
     def information(gap: float) -> float:
-        return 8 * design.outcome.sigma**2 * constant / gap**2 + 1
+        return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
 
     shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     units = [units_within(spread * information(min(others)) + 1, shape, delta)]
@@ -120,7 +131,7 @@ def _rival_width(alpha: float, gap: float, smallest: float) -> float:
     """No unit goes to a rival once its radius is below this (and the test is undecided)."""
     if math.isinf(alpha):
         return smallest / 4
-    return (gap + (alpha - 1) ** 2 / (4 * alpha) * smallest) / (alpha + 1)
+    return gap / (alpha + 1) + (alpha - 1) / (alpha + 1) * ((alpha - 1) / (4 * alpha)) * smallest
 
 
 def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:

@@ -8,6 +8,7 @@ from typing import Literal
 from bascule.core import checks
 from bascule.core.calibration import peel
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.radius import LOG_2
 
 ZETA_THREE_HALVES = 2.6123753486854883
@@ -21,7 +22,7 @@ def corollary(level: float) -> float:
     >>> round(corollary(2e-4), 3)
     0.025
     """
-    scaled = level / LOG_2**2
+    scaled = checks.probability("level", level, "it is delta over the rule's count") / LOG_2**2
     best = 1.0
     if scaled < LOG_2 * math.exp(-16):
         root = math.sqrt(math.log(LOG_2 / scaled))
@@ -40,6 +41,8 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
     >>> round(delta_tilde(design, by="corollary"), 3)
     0.05
     """
+    if by not in {"peeling", "corollary"}:
+        raise InputError("by", f'by must be "peeling" or "corollary" (got {by!r})')
     bound = corollary if by == "corollary" else peel
     shape = design.paper_rule.shape(len(design.arms))
     return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))

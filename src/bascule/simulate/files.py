@@ -1,0 +1,55 @@
+"""Files that are whole or not there, and folders that are asked before the work, not after it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bascule.core.errors import InputError
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a folder, with its parents, and make sure that it takes files."""
+    if not str(folder).strip() or str(folder) == ".":
+        raise InputError("out", "out must name a folder: give it one of its own")
+    if folder.exists() and not folder.is_dir():
+        raise InputError("out", f"out must be a folder ({folder} is a file): give another name")
+    with writable(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / ".bascule", b"").unlink()
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """Turn what the system says about a folder into a line for the user."""
+    try:
+        yield
+    except OSError as problem:
+        reason = (problem.strerror or str(problem)).lower()
+        raise InputError(
+            "out", f"cannot write to {folder} ({reason}): give another folder"
+        ) from None
+
+
+def write_whole(path: Path, data: bytes) -> Path:
+    """Write a file under another name first: whoever interrupts this leaves no half file."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _umask() -> int:
+    # The only way to ask for the mask is to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
