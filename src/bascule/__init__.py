@@ -6,7 +6,7 @@ from bascule import theory
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Bernoulli, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -18,6 +18,7 @@ __all__ = [
     "ETC",
     "UCB",
     "ArmStatistics",
+    "Bernoulli",
     "Calibration",
     "Decision",
     "Design",

@@ -61,6 +61,15 @@ def test_the_other_rules(capsys: pytest.CaptureFixture[str], name: str, label: s
     assert json.loads(out)["rule"] == label
 
 
+def test_zero_or_one_has_no_prediction_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    world = ["--outcome", "bernoulli", "--means", "0.1", "0.5", "--runs", "50"]
+    code, out, _ = run(capsys, "simulate", "--rule", "tilt", *world)
+    assert code == 0
+    assert "Tilt_3, 50 runs" in out
+    code, out, _ = run(capsys, "simulate", "--rule", "tilt", *world, "--json")
+    assert json.loads(out)["guarantee"] == "proven"
+
+
 def test_a_design_file_describes_the_test(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -94,6 +103,9 @@ BAD = [
     ("--means 0 0.001 --max-units 100", "would end every run undecided"),
     ("--means 0 nan", "means must be a number"),
     ("--means 0 one", "means"),
+    ("--outcome bernoulli --means 0.5 1.5", "means of 0/1 outcomes must lie between 0 and 1"),
+    ("--outcome bernoulli --means 0.5 0.6 --sigma 1", "--sigma belongs to --outcome gaussian"),
+    ("--outcome bernoulli --rule tilt --effect 0.1 --means 0.5 0.6", "known spread"),
     ("--rule thompson --means 0 1", "'ucb', 'etc', 'etc-prime', 'tilt'"),
     ("--rule etc --alpha 2 --means 0 1", "--alpha belongs to --rule ucb"),
     ("--means 0 1 --runs 0", "runs must be at least 1"),

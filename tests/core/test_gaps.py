@@ -7,6 +7,7 @@ import pytest
 
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means, gaps_of, rival_gaps
+from bascule.core.outcomes import Gaussian
 
 
 def test_gaps_are_distances_to_the_best() -> None:
@@ -21,5 +22,5 @@ def test_a_tie_for_the_first_place_leaves_a_gap_of_zero() -> None:
 @pytest.mark.parametrize("means", [[1.0], [1.0, 2.0, 3.0], "12", 3, [1.0, "x"], [1.0, math.nan]])
 def test_means_are_one_finite_number_an_arm(means: Any) -> None:
     with pytest.raises(InputError, match="means must") as caught:
-        checked_means(means, 2)
+        checked_means(means, 2, Gaussian(1))
     assert caught.value.field == "means"

@@ -20,7 +20,10 @@ from bascule.simulate.control import STOP, new_control
 from bascule.simulate.interval_kernel import build
 from bascule.simulate.streams import ziggurat_table
 
-RULES = (bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime())
+RULES = (
+    *(bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()),
+    *(bs.UCB(2, radius="mixture"), bs.UCB(2, stop="mixture"), bs.ETC(stop="mixture")),
+)
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
@@ -166,7 +169,7 @@ def test_the_loop_runs_uncompiled_too() -> None:
         play(
             np.empty(20), np.empty(8, np.uint64), np.empty(2, np.int64), np.empty(2, np.int64),
             np.empty(64), 2, np.uint64(2), 0, 3, 10**6, np.array([0.0, 2.0]), 1.0, 2.0,
-            shape.factor, shape.count, delta, radii, ziggurat_table(),
+            shape.factor, shape.count, delta, 0.0, radii, ziggurat_table(),
             times, winners, counts, control,
         )  # fmt: skip
     assert np.array_equal(times, result.decision_time)

@@ -14,7 +14,7 @@ import typer
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Bernoulli, Gaussian, Outcome
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class OutcomeName(StrEnum):
     """Outcome models that the command line knows."""
 
     GAUSSIAN = "gaussian"
+    BERNOULLI = "bernoulli"
 
 
 def command(
@@ -61,7 +62,7 @@ def command(
     ),
     outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
     sigma: float | None = typer.Option(
-        None, help="Spread of one outcome; 1 if not given.", show_default=False
+        None, help="For gaussian: spread of one outcome; 1 if not given.", show_default=False
     ),
     error: float | None = typer.Option(
         None,
@@ -117,10 +118,9 @@ def command(
 
 
 def _described_design(described: dict[str, Any], arms: int, max_units: int | None) -> Design:
-    sigma = 1.0 if described["sigma"] is None else described["sigma"]
     return Design(
         arms=arm_names(arms),
-        outcome=Gaussian(sigma),
+        outcome=_outcome(described),
         rule=_rule(described),
         error=described["error"],
         delta=described["delta"],
@@ -134,6 +134,16 @@ def _loaded_design(path: Path, described: dict[str, Any], max_units: int | None)
             raise InputError(option, f"--{option} and --design cannot both be given: drop one")
     loaded = Design.load(path)
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
+
+
+def _outcome(described: dict[str, Any]) -> Outcome:
+    if described["outcome"] is OutcomeName.BERNOULLI:
+        if described["sigma"] is not None:
+            raise InputError(
+                "sigma", "--sigma belongs to --outcome gaussian, not bernoulli: drop one of them"
+            )
+        return Bernoulli()
+    return Gaussian(1.0 if described["sigma"] is None else described["sigma"])
 
 
 KNOBS = {"alpha": RuleName.UCB, "tilt": RuleName.TILT, "effect": RuleName.TILT}

@@ -29,8 +29,8 @@ NOBODY = -1
 Score = Callable[[float, float, float, float], float]
 """(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
 
-Decide = Callable[[FloatArray, int, int, int, int], int]
-"""(state, scores, lowers, uppers, arms) -> the winner, or `NOBODY`."""
+Decide = Callable[[FloatArray, int, int, int, int, float, float], int]
+"""(state, scores, lowers, uppers, arms, sigma, threshold) -> the winner, or `NOBODY`."""
 
 
 class Steps(NamedTuple):
@@ -102,6 +102,35 @@ def highest(state: FloatArray, values: int, arms: int) -> int:
             better = value > top
             best = arm if better else best
             top = value if better else top
+    return best
+
+
+def runner_up(state: FloatArray, values: int, arms: int, leader: int) -> int:
+    """The arm other than `leader` with the highest of a stretch of values; any one on a tie.
+
+    When every other value is minus infinity it may be any arm.
+
+    >>> runner_up(np.array([1.0, 3.0, 2.0]), 0, 3, 1)
+    2
+    """
+    if arms > FEW_ARMS:
+        half = leaves(arms)
+        node = half + leader
+        top = node ^ 1
+        while node > 1:
+            top = node ^ 1 if state[values + (node ^ 1)] > state[values + top] else top
+            node >>= 1
+        value = state[values + top]
+        while top < half:
+            top = 2 * top
+            if state[values + top] < value:
+                top += 1
+        best = min(top - half, arms - 1)
+    else:
+        best = 1 if leader == 0 else 0
+        for arm in range(arms):
+            better = arm != leader and state[values + arm] > state[values + best]
+            best = arm if better else best
     return best
 
 

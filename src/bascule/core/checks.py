@@ -81,6 +81,16 @@ def probability(field: str, value: object, remedy: str) -> float:
     return accepted
 
 
+def choice(field: str, value: object, accepted: tuple[str, ...]) -> None:
+    """Accept one of a few words.
+
+    >>> choice("stop", "mixture", ("intervals", "mixture"))
+    """
+    if value not in accepted:
+        words = " or ".join(f'"{word}"' for word in accepted)
+        raise InputError(field, f"{field} must be {words} (got {value!r})")
+
+
 def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | None = None) -> int:
     """Accept a whole number that is at least `minimum`, and at most `maximum` if there is one.
 

@@ -15,7 +15,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import AnyRule, PaperRule
+from bascule.core.rules import AnyRule, PaperRule, Tilt
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -39,7 +39,7 @@ class Design:
     """
 
     arms: Sequence[str]
-    outcome: Outcome
+    outcome: Outcome = field(metadata={"discriminator": "kind"})
     rule: AnyRule = field(metadata={"discriminator": "kind"})
     error: float | None = None
     delta: float | None = None
@@ -48,8 +48,10 @@ class Design:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
-        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma)")
+        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma) or Bernoulli()")
         _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
+        if isinstance(self.rule, Tilt):
+            self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
                 "error",
@@ -99,7 +101,7 @@ class Design:
         from pydantic import ValidationError
 
         try:
-            return _adapter().validate_python(data)
+            return _adapter().validate_python(_with_kind(data))
         except ValidationError as problem:
             raise _readable(problem) from None
 
@@ -155,6 +157,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return list(value)
     return "Infinity" if value == math.inf else value
+
+
+def _with_kind(data: object) -> object:
+    """The same, with the kind of outcome that a file may leave out."""
+    if isinstance(data, dict) and isinstance(data.get("outcome"), dict):
+        return {**data, "outcome": {"kind": "gaussian", **data["outcome"]}}
+    return data
 
 
 @lru_cache(maxsize=1)

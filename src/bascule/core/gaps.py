@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
 
 
-def checked_means(means: object, arms: int) -> tuple[float, ...]:
-    """Accept one finite mean an arm.
+def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ...]:
+    """Accept one finite mean an arm, that outcomes of this model can have.
 
-    >>> checked_means([0, 1], 2)
+    >>> import bascule as bs
+    >>> checked_means([0, 1], 2, bs.Gaussian(1))
     (0.0, 1.0)
     """
     if isinstance(means, str) or not (hasattr(means, "__len__") and hasattr(means, "__iter__")):
@@ -20,7 +22,10 @@ def checked_means(means: object, arms: int) -> tuple[float, ...]:
         raise InputError(
             "means", f"means must give one number an arm: {arms} arms, but {len(means)} means"
         )
-    return tuple(checks.finite("means", mean, "give one number an arm") for mean in means)
+    accepted = tuple(checks.finite("means", mean, "give one number an arm") for mean in means)
+    for mean in accepted:
+        outcome.check_mean(mean)
+    return accepted
 
 
 def gaps_of(means: Sequence[float]) -> tuple[float, ...]:

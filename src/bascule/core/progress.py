@@ -24,7 +24,7 @@ from bascule.core.arms import (
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.radius import radius
+from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import Statistics
 
 
@@ -71,7 +71,7 @@ def arm_radius(design: Design, units: float) -> float:
     """
     shape = design.paper_rule.shape(len(design.arms))
     delta = design.calibration.delta
-    return radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+    return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
 
 
 def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
@@ -98,6 +98,7 @@ def next_arm(design: Design, statistics: Statistics) -> int:
 
 def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     """The statistics after one more outcome, with the arms dropped that the rule drops then."""
+    design.outcome.check_value(value)
     after = statistics.record(arm, value)
     state, _ = _decided(design, after)
     arms = len(design.arms)
@@ -128,7 +129,13 @@ def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
     state = _laid_out(design, statistics)
     scores, stretch = 2 * arms, span(arms)
     winner = design.paper_rule.steps().decide(
-        state, scores, scores + stretch, scores + 2 * stretch, arms
+        state,
+        scores,
+        scores + stretch,
+        scores + 2 * stretch,
+        arms,
+        design.outcome.sigma,
+        log_threshold(arms, design.calibration.error),
     )
     return state, winner
 

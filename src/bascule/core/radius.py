@@ -7,6 +7,10 @@ A rule chooses `factor` and `count`; docs/explanation/iid-rules.md has the proof
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+
+Radius = Callable[[float, float, float, float, float], float]
+"""(n, sigma, factor, count, delta) -> half the width of an arm's interval."""
 
 FIRST_UNITS = 3
 """How many units an arm needs before it has an interval, and so before any rule is asked."""

@@ -7,27 +7,13 @@ import math
 import numpy as np
 
 from bascule.core.arms import NOBODY, FloatArray
-from bascule.core.blocks import (
-    PARTS,
-    begin_block,
-    clear,
-    drop_beaten,
-    fold,
-    last_in,
-    leader,
-    observe,
-    units_of_leader,
-)
+from bascule.core.blocks import PARTS, Evidence, begin_block, last_in, units_of_leader
+from bascule.core.evidence.betting import bet, log_wealth
 from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.rules.tilt import BlockSteps
 from bascule.simulate.control import FINISHED, STEPS, STOP, IntArray, Kernel
-from bascule.simulate.streams import (
-    WordArray,
-    fill_normals,
-    outside_layer,
-    seed_stream,
-    uniform,
-)
+from bascule.simulate.draws import Draws
+from bascule.simulate.streams import WordArray, outside_layer, seed_stream, uniform
 
 
 def deal_slots(
@@ -49,13 +35,12 @@ def deal_slots(
                 size += 1
 
 
-def build_floors(steps: BlockSteps, fingerprint: str) -> Kernel:
+def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
     """The loop that finds, for each part, a total below which its clocks have too little evidence.
 
     For a given total the evidence falls as the clock grows, so what is too little at the beginning
     of a part is too little everywhere in it.
     """
-    evidence = steps.evidence
 
     def find_floors(floors: FloatArray, threshold: float, effect: float) -> None:
         made_of = fingerprint  # noqa: F841
@@ -77,9 +62,10 @@ def build_floors(steps: BlockSteps, fingerprint: str) -> Kernel:
     return find_floors
 
 
-def build(steps: BlockSteps, fixed_arms: int, fingerprint: str) -> Kernel:
+def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms."""
-    evidence = steps.evidence
+    clear, leader, observe, fold, drop, split = steps[1:]
+    fill, outcome = draws
 
     def play(
         state: FloatArray,
@@ -106,6 +92,8 @@ def build(steps: BlockSteps, fixed_arms: int, fingerprint: str) -> Kernel:
     ) -> None:
         made_of = fingerprint  # noqa: F841
         arms = fixed_arms if fixed_arms > 0 else any_arms
+        rounds = batch if split else 1
+        each = 1 if split else batch
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms)
@@ -114,17 +102,18 @@ def build(steps: BlockSteps, fixed_arms: int, fingerprint: str) -> Kernel:
             while winner == NOBODY and control[STOP] == 0:
                 front, ahead = leader(state, 0, arms)
                 share = units_of_leader(ahead, tilt)
-                size = begin_block(state, 0, arms, front, share * batch, batch)
-                if units + size > max_units:
+                size = begin_block(state, 0, arms, front, share * each, each)
+                if units + rounds * size > max_units:
                     break
-                deal_slots(state, arms, slots, front, streams)
-                fill_normals(streams, 0, noise, 0, size, ziggurat)
-                for i in range(size):
-                    arm = slots[i]
-                    observe(state, 0, arms, arm, means[arm] + sigma * noise[i])
-                units += size
-                fold(state, 0, arms, sigma)
-                drop_beaten(state, 0, arms, evidence, effect, threshold, floors)
+                for _ in range(rounds):
+                    deal_slots(state, arms, slots, front, streams)
+                    fill(streams, 0, noise, 0, size, ziggurat)
+                    for i in range(size):
+                        arm = slots[i]
+                        observe(state, 0, arms, arm, outcome(means[arm], sigma, noise[i]))
+                    units += size
+                    fold(state, 0, arms, sigma)
+                drop(state, 0, arms, effect, threshold, floors)
                 winner = last_in(state, 0, arms)
             if control[STOP] != 0:
                 break
@@ -138,5 +127,5 @@ def build(steps: BlockSteps, fixed_arms: int, fingerprint: str) -> Kernel:
     return play
 
 
-CALLED = (seed_stream, outside_layer, log_mixture, log_informed)
+CALLED = (seed_stream, outside_layer, log_mixture, log_informed, bet, log_wealth)
 """Functions that the loop calls rarely enough to leave them outside."""

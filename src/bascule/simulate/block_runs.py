@@ -8,26 +8,28 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.arms import FEW_ARMS
-from bascule.core.blocks import OCTAVES, PARTS, width
+from bascule.core.blocks import OCTAVES, PARTS, Evidence
 from bascule.core.design import Design
+from bascule.core.outcomes import Gaussian
 from bascule.core.rules.tilt import BlockSteps, Tilt
 from bascule.simulate.block_kernel import CALLED, build, build_floors
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import IntArray, Kernel
+from bascule.simulate.draws import Draws, draws_of
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.streams import WORDS, ziggurat_table
 
 
 @lru_cache(maxsize=16)
-def block_loop(steps: BlockSteps, fixed_arms: int) -> Kernel:
+def block_loop(steps: BlockSteps, draws: Draws, fixed_arms: int) -> Kernel:
     """The loop for a rule in blocks."""
-    return compile_loop(lambda fingerprint: build(steps, fixed_arms, fingerprint), CALLED)
+    return compile_loop(lambda fingerprint: build(steps, draws, fixed_arms, fingerprint), CALLED)
 
 
 @lru_cache(maxsize=4)
-def floor_table(steps: BlockSteps) -> Kernel:
+def floor_table(evidence: Evidence) -> Kernel:
     """The loop that finds the totals which are too small to decide."""
-    return compile_loop(lambda fingerprint: build_floors(steps, fingerprint), CALLED)
+    return compile_loop(lambda fingerprint: build_floors(evidence, fingerprint), CALLED)
 
 
 class BlockRuns:
@@ -44,10 +46,13 @@ class BlockRuns:
         self.rule = rule
         self.effect = (rule.effect or 0.0) / self.sigma
         self.threshold = -math.log(design.calibration.delta)
-        steps = rule.steps()
-        self.loop = block_loop(steps, self.arms if self.arms <= FEW_ARMS else 0)
-        self.floors = np.empty(OCTAVES * PARTS)
-        floor_table(steps)(self.floors, self.threshold, self.effect)
+        steps = rule.steps(design.outcome)
+        self.width = steps.width(self.arms)
+        fixed_arms = self.arms if self.arms <= FEW_ARMS else 0
+        self.loop = block_loop(steps, draws_of(design.outcome), fixed_arms)
+        self.floors = np.zeros(OCTAVES * PARTS)
+        if isinstance(design.outcome, Gaussian):
+            floor_table(rule.evidence)(self.floors, self.threshold, self.effect)
         self.ziggurat = ziggurat_table()
         self.times = np.zeros(runs, np.int64)
         self.winners = np.zeros(runs, np.int64)
@@ -59,7 +64,7 @@ class BlockRuns:
         cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
         largest_block = self.rule.batch * (math.ceil(self.rule.tilt) + self.arms)
         self.loop(
-            np.empty(width(self.arms)),
+            np.empty(self.width),
             np.empty(WORDS, np.uint64),
             np.empty(largest_block, np.int64),
             np.empty(largest_block),

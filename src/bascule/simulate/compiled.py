@@ -59,7 +59,12 @@ def used_functions(function: Function) -> set[Function]:
 def source_fingerprint() -> str:
     """A digest of every source file that compiled code can contain."""
     here = Path(__file__).parent
-    loops = [here / "streams.py", here / "boundary.py", *here.glob("*_kernel.py")]
+    loops = [
+        here / "streams.py",
+        here / "draws.py",
+        here / "boundary.py",
+        *here.glob("*_kernel.py"),
+    ]
     digest = hashlib.sha256()
     for path in sorted([*(here.parent / "core").rglob("*.py"), *loops]):
         if path.exists():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.rules import Tilt
-from bascule.theory.prediction import information
+from bascule.core.outcomes import Bernoulli
+from bascule.core.rules import UCB, Tilt
+from bascule.theory.prediction import information, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
 
 UNITS_LIMIT = 10**9
@@ -35,7 +38,7 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
                 "ends: change means, or set max_units to study a test without a difference",
             )
         return
-    needed = _even_split(design, gap)
+    needed = _even_split(design, max(means), gap)
     if design.max_units is None and needed > UNITS_LIMIT:
         raise InputError(
             "means",
@@ -51,10 +54,14 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
         )
 
 
-def _even_split(design: Design, gap: float) -> float:
+def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
     rule = design.rule
+    if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
+        return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
     if isinstance(rule, Tilt):
         return 4 * information(design, rule, gap)
+    if isinstance(rule, UCB) and rule.stop == "mixture":
+        return 2 * units_to_convince(design, gap)
     shape = rule.shape(len(design.arms))
     return 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)

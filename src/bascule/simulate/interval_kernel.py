@@ -11,19 +11,24 @@ import math
 import numpy as np
 
 from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, width
-from bascule.core.radius import radius
-from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
-from bascule.simulate.streams import (
-    WORDS,
-    WordArray,
-    fill_normals,
-    outside_layer,
-    seed_stream,
-    uniform,
+from bascule.core.evidence.normal import (
+    mixture_boundary,
+    mixture_boundary_from,
+    tail_series,
+    tilted,
 )
+from bascule.core.evidence.two_arms import (
+    ceiling,
+    log_two_arms,
+    product_and_derivatives,
+)
+from bascule.core.radius import Radius, radius
+from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
+from bascule.simulate.draws import NORMAL, Draws
+from bascule.simulate.streams import WORDS, WordArray, outside_layer, seed_stream, uniform
 
 BURST = 32
-"""Normals drawn for a run at a time."""
+"""Outcomes drawn for a run at a time."""
 
 IDLE = -1
 """The run of a lane that has nothing left to do."""
@@ -83,7 +88,14 @@ def move_lane(
         state[target * size + i] = state[source * size + i]
 
 
-def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Kernel:
+def build(
+    steps: Steps,
+    fixed_arms: int,
+    endless: bool,
+    fingerprint: str,
+    draws: Draws = NORMAL,
+    radius_of: Radius = radius,
+) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
 
     With `endless` the loop computes each radius, without it looks them up in a table; each kind
@@ -93,13 +105,14 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
     file that it does not watch itself.
     """
     score, decide = steps
+    fill, outcome = draws
 
     def play(
         state: FloatArray,
         streams: WordArray,
         rows: IntArray,
         units: IntArray,
-        normals: FloatArray,
+        noise: FloatArray,
         any_arms: int,
         seed: np.uint64,
         first_run: int,
@@ -111,6 +124,7 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
         factor: float,
         count: float,
         delta: float,
+        threshold: float,
         radii: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
@@ -149,7 +163,15 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
             for lane in range(alive):
                 if units[lane] == max_units:
                     first = lane * size
-                    winner = decide(state, first + scores, first + lowers, first + uppers, arms)
+                    winner = decide(
+                        state,
+                        first + scores,
+                        first + lowers,
+                        first + uppers,
+                        arms,
+                        sigma,
+                        threshold,
+                    )
                     finish_run(
                         state,
                         first,
@@ -183,13 +205,21 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
             if endless == (longest + burst < radii.size):
                 break
             for lane in range(alive):
-                fill_normals(streams, lane * WORDS, normals, lane * BURST, burst, ziggurat)
+                fill(streams, lane * WORDS, noise, lane * BURST, burst, ziggurat)
             for step in range(burst):
                 for lane in range(alive):
                     first = lane * size
                     # Asked when the lane's turn comes again, not right after the unit: by then
                     # the arm's new ends have reached the cache, and nothing waits for them.
-                    winner = decide(state, first + scores, first + lowers, first + uppers, arms)
+                    winner = decide(
+                        state,
+                        first + scores,
+                        first + lowers,
+                        first + uppers,
+                        arms,
+                        sigma,
+                        threshold,
+                    )
                     if winner != NOBODY and rows[lane] != IDLE:
                         finish_run(
                             state,
@@ -217,10 +247,10 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
                                 seed,
                                 np.uint64(first_run + waiting),
                             )
-                            fill_normals(
+                            fill(
                                 streams,
                                 lane * WORDS,
-                                normals,
+                                noise,
                                 lane * BURST + step,
                                 burst - step,
                                 ziggurat,
@@ -228,12 +258,12 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
                             waiting += 1
                     arm = highest(state, first + scores, arms)
                     seen = state[np.uint64(first + arm)] + 1.0
-                    total = state[np.uint64(first + arms + arm)] + (
-                        means[np.uint64(arm)] + sigma * normals[lane * BURST + step]
+                    total = state[np.uint64(first + arms + arm)] + outcome(
+                        means[np.uint64(arm)], sigma, noise[lane * BURST + step]
                     )
                     mean = total / seen
                     if endless:
-                        wide = radius(seen, sigma, factor, count, delta)
+                        wide = radius_of(seen, sigma, factor, count, delta)
                     else:
                         wide = radii[np.uint64(seen)]
                     place(
@@ -262,7 +292,7 @@ def build(steps: Steps, fixed_arms: int, endless: bool, fingerprint: str) -> Ker
     return play
 
 
-def build_table(fingerprint: str) -> Kernel:
+def build_table(fingerprint: str, radius_of: Radius = radius) -> Kernel:
     """The loop that tabulates radii."""
 
     def tabulate(
@@ -270,10 +300,14 @@ def build_table(fingerprint: str) -> Kernel:
     ) -> None:
         made_of = fingerprint  # noqa: F841
         for n in range(radii.size):
-            radii[n] = radius(n, sigma, factor, count, delta)
+            radii[n] = radius_of(n, sigma, factor, count, delta)
 
     return tabulate
 
 
-CALLED = (radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane)
+CALLED = (
+    *(radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane),
+    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
+    *(log_two_arms, ceiling, product_and_derivatives),
+)
 """Functions that the loops call rarely enough to leave them outside."""

@@ -10,9 +10,12 @@ import numpy as np
 from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
+from bascule.core.radius import Radius, radius
 from bascule.core.rules import PaperRule
+from bascule.core.rules.mixture import log_threshold
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
+from bascule.simulate.draws import NORMAL, Draws, draws_of
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.interval_kernel import BURST, CALLED, build, build_table
 from bascule.simulate.streams import WORDS, ziggurat_table
@@ -21,20 +24,28 @@ from bascule.theory import predict
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
 
 
-def interval_loop(steps: Steps, arms: int, endless: bool = False) -> Kernel:
+def interval_loop(
+    steps: Steps,
+    arms: int,
+    endless: bool = False,
+    draws: Draws = NORMAL,
+    radius_of: Radius = radius,
+) -> Kernel:
     """The loop for a rule; a few arms get one for their number alone, with the loops unrolled."""
-    return _loop(steps, arms if arms <= FEW_ARMS else 0, endless)
+    return _loop(steps, arms if arms <= FEW_ARMS else 0, endless, draws, radius_of)
 
 
 @lru_cache(maxsize=64)
-def _loop(steps: Steps, fixed_arms: int, endless: bool) -> Kernel:
-    return compile_loop(lambda fingerprint: build(steps, fixed_arms, endless, fingerprint), CALLED)
+def _loop(steps: Steps, fixed_arms: int, endless: bool, draws: Draws, radius_of: Radius) -> Kernel:
+    return compile_loop(
+        lambda fingerprint: build(steps, fixed_arms, endless, fingerprint, draws, radius_of), CALLED
+    )
 
 
-@lru_cache(maxsize=1)
-def radius_table() -> Kernel:
+@lru_cache(maxsize=4)
+def radius_table(radius_of: Radius = radius) -> Kernel:
     """The loop that fills a table of radii."""
-    return compile_loop(build_table, CALLED)
+    return compile_loop(lambda fingerprint: build_table(fingerprint, radius_of), CALLED)
 
 
 def _lanes(arms: int) -> int:
@@ -57,22 +68,26 @@ class IntervalRuns:
         shape = rule.shape(arms)
         delta = design.calibration.delta
         self.radius_of = (shape.factor, shape.count, delta)
+        self.threshold = log_threshold(arms, design.calibration.error)
         self.sigma = design.outcome.sigma
         self.alpha = rule.alpha
-        self.tabulated: Kernel = interval_loop(steps, arms)
-        self.endless: Callable[[], Kernel] = lambda: interval_loop(steps, arms, endless=True)
-        self.radii = self._table(design, means)
+        draws = draws_of(design.outcome)
+        self.tabulated: Kernel = interval_loop(steps, arms, False, draws, shape.radius)
+        self.endless: Callable[[], Kernel] = lambda: interval_loop(
+            steps, arms, True, draws, shape.radius
+        )
+        self.radii = self._table(design, means, shape.radius)
         self.ziggurat = ziggurat_table()
         self.times = np.zeros(runs, np.int64)
         self.winners = np.zeros(runs, np.int64)
         self.counts = np.zeros(runs * arms, np.int64)
 
-    def _table(self, design: Design, means: tuple[float, ...]) -> FloatArray:
+    def _table(self, design: Design, means: tuple[float, ...], radius_of: Radius) -> FloatArray:
         gaps = rival_gaps(means)
         wanted = float(self.cap) if min(gaps) == 0 else 8 * max(predict(design, gaps).units)
         size = int(min(max(wanted, SMALLEST_TABLE), self.cap, LARGEST_TABLE)) + 2 * BURST
         radii = np.empty(size)
-        radius_table()(radii, self.sigma, *self.radius_of)
+        radius_table(radius_of)(radii, self.sigma, *self.radius_of)
         return radii
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
@@ -95,6 +110,7 @@ class IntervalRuns:
             self.sigma,
             self.alpha,
             *self.radius_of,
+            self.threshold,
             self.radii,
             self.ziggurat,
             self.times[here],

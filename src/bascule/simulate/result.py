@@ -11,6 +11,7 @@ import numpy as np
 
 from bascule.core.arms import NOBODY, FloatArray
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
 from bascule.core.rules import PaperRule
 from bascule.simulate.control import IntArray
@@ -117,9 +118,12 @@ class Simulation:
         }
 
     def predicted(self) -> Prediction | None:
-        """What was to be expected; None where there is no difference between the best arms."""
+        """What was to be expected; None without a best arm, and where nothing is predicted yet."""
         gaps = rival_gaps(self.means)
-        return predict(self.design, gaps) if min(gaps) > 0 else None
+        try:
+            return predict(self.design, gaps) if min(gaps) > 0 else None
+        except InputError:
+            return None
 
     def proven(self) -> Bounds | None:
         """What was proven of regret and decision time; None where nothing is."""

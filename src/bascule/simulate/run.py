@@ -42,7 +42,7 @@ def simulate(
     >>> result.error_rate <= 0.05
     True
     """
-    means = checked_means(means, len(design.arms))
+    means = checked_means(means, len(design.arms), design.outcome)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
     if runs * len(means) > MOST_CELLS:
         raise InputError(

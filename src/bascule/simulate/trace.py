@@ -12,10 +12,11 @@ from bascule.core.progress import decision, next_arm, record
 from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
 from bascule.simulate.block_trace import block_trace
+from bascule.simulate.draws import NORMAL, Draws, draws_of
 from bascule.simulate.feasible import check_feasible, units_cap
 from bascule.simulate.interval_kernel import BURST
 from bascule.simulate.step import Step
-from bascule.simulate.streams import WORDS, checked_seed, fill_normals, seed_stream, ziggurat_table
+from bascule.simulate.streams import WORDS, checked_seed, seed_stream, ziggurat_table
 
 
 def normals(seed: int, run: int) -> Iterator[float]:
@@ -27,6 +28,11 @@ def normals(seed: int, run: int) -> Iterator[float]:
     ... ]
     True
     """
+    return noise_of(NORMAL, seed, run)
+
+
+def noise_of(draws: Draws, seed: int, run: int) -> Iterator[float]:
+    """The numbers from which run `run` of seed `seed` makes its outcomes, in order."""
     table = ziggurat_table()
     streams, values = np.empty(WORDS, np.uint64), np.empty(BURST)
     # The generator's arithmetic is modulo 2^64, which NumPy's scalars warn about.
@@ -34,7 +40,7 @@ def normals(seed: int, run: int) -> Iterator[float]:
         seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
     while True:
         with np.errstate(over="ignore"):
-            fill_normals(streams, 0, values, 0, BURST, table)
+            draws.fill(streams, 0, values, 0, BURST, table)
         yield from values.tolist()
 
 
@@ -47,17 +53,18 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     >>> last.decision.name
     'b'
     """
-    means = checked_means(means, len(design.arms))
+    means = checked_means(means, len(design.arms), design.outcome)
     seed, run = checked_seed(seed), checked_seed(run, "run")
     check_feasible(design, means)
     if isinstance(design.rule, Tilt):
         yield from block_trace(design, design.rule, means, seed, run)
         return
     seen = Statistics.empty(len(design.arms))
-    noise = normals(seed, run)
+    draws = draws_of(design.outcome)
+    noise = noise_of(draws, seed, run)
     for _ in range(units_cap(design)):
         arm = next_arm(design, seen)
-        value = means[arm] + design.outcome.sigma * next(noise)
+        value = draws.outcome(means[arm], design.outcome.sigma, next(noise))
         seen = record(design, seen, arm, value)
         reached = decision(design, seen)
         yield Step(arm, value, seen, reached)

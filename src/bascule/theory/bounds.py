@@ -15,6 +15,7 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.rules import ETC, UCB
+from bascule.theory.published import published_shape
 from bascule.theory.solve import units_until, units_within
 
 
@@ -91,6 +92,12 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     others = checked_gaps(design, gaps)
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
+    if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time: "
+            'use theory.predict, or leave out stop="mixture"',
+        )
     alpha = design.paper_rule.alpha
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
@@ -108,6 +115,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1841, 171)
     """
     others = checked_gaps(design, gaps)
+    shape, delta = published_shape(design), design.calibration.delta
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
     alpha = design.paper_rule.alpha
@@ -121,7 +129,6 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     def information(gap: float) -> float:
         return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
 
-    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     units = [units_within(spread * information(min(others)) + 1, shape, delta)]
     units += [units_within(information(gap), shape, delta) for gap in others]
     return _summed(design, units, others)

@@ -10,6 +10,7 @@ from bascule.core.calibration import peel
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.radius import LOG_2
+from bascule.theory.published import published_shape
 
 ZETA_THREE_HALVES = 2.6123753486854883
 
@@ -44,7 +45,7 @@ def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peelin
     if by not in {"peeling", "corollary"}:
         raise InputError("by", f'by must be "peeling" or "corollary" (got {by!r})')
     bound = corollary if by == "corollary" else peel
-    shape = design.paper_rule.shape(len(design.arms))
+    shape = published_shape(design)
     return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))
 
 
@@ -56,7 +57,7 @@ def corollary_delta(error: float, design: Design) -> float:
     4.4e-04
     """
     error = checks.probability("error", error, "0.05 is usual")
-    shape = design.paper_rule.shape(len(design.arms))
+    shape = published_shape(design)
     low, high = math.log(error) - 40.0, math.log(error)
     for _ in range(80):
         middle = (low + high) / 2

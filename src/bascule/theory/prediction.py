@@ -8,19 +8,29 @@ docs/explanation/prediction.md derives this; the simulator says how good it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bascule.core.blocks import FULL_TILT_AT
 from bascule.core.design import Design
-from bascule.core.rules import ETC, PaperRule, Tilt
+from bascule.core.errors import InputError
+from bascule.core.evidence.betting import BETS
+from bascule.core.evidence.two_arms import log_two_arms
+from bascule.core.outcomes import Gaussian
+from bascule.core.progress import arm_radius
+from bascule.core.radius import FIRST_UNITS
+from bascule.core.rules import ETC, UCB, PaperRule, Tilt
+from bascule.core.rules.mixture import log_threshold
 from bascule.theory.bounds import checked_gaps
-from bascule.theory.solve import units_until
+from bascule.theory.solve import turning_point, units_until
 
 CLOCK_STEPS, NOISE_NODES = 400, 21
 """How finely the way of a tilted test is followed, along its clock and across its noise."""
+
+MOST_UNITS = 1e15
+"""A test that is still open here is taken to be open for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,12 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
+    if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
+        raise InputError(
+            "outcome",
+            f"{design.rule.label} has no prediction yet for {design.outcome!r}, whose spread "
+            "depends on the means: simulate it",
+        )
     best, rivals = (
         _blocks(design, design.rule, others)
         if isinstance(design.rule, Tilt)
@@ -55,6 +71,8 @@ def _intervals(
     design: Design, rule: PaperRule, others: tuple[float, ...]
 ) -> tuple[float, list[float]]:
     alpha, smallest = rule.alpha, min(others)
+    if isinstance(rule, UCB) and rule.stop == "mixture":
+        return _evidence(design, rule, others)
     if isinstance(rule, ETC):
         rivals = [_units(design, gap / 2) for gap in others]
         return max(rivals), rivals
@@ -65,6 +83,52 @@ def _intervals(
     return best, [
         _units(design, (2 * gap + (alpha - 1) * smallest) / (2 * alpha)) for gap in others
     ]
+
+
+def _evidence(design: Design, rule: UCB, others: tuple[float, ...]) -> tuple[float, list[float]]:
+    """Level indices tie the units of a rival to those of the best arm; the evidence ends the test.
+
+    The nearest rival is the last to be beaten.
+    """
+
+    def rival_units(best: float, gap: float) -> float:
+        if math.isinf(rule.alpha):
+            return best
+        return min(best, _units(design, arm_radius(design, best) + gap / rule.alpha))
+
+    smallest = min(others)
+    best = units_to_convince(design, smallest, lambda units: rival_units(units, smallest))
+    if math.isinf(best):
+        return best, [_units(design, gap / rule.alpha) for gap in others]
+    return best, [rival_units(best, gap) for gap in others]
+
+
+def units_to_convince(
+    design: Design, gap: float, rival_units: Callable[[float], float] = float
+) -> float:
+    """Units of the best arm at which the two-arm evidence is enough if the means are as they are.
+
+    `rival_units` says how many the rival has by then; without it, as many.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"))
+    >>> round(units_to_convince(design, 1.0), 1)
+    22.3
+    """
+    threshold = log_threshold(len(design.arms), design.calibration.error)
+
+    def open_at(units: float) -> bool:
+        difference = gap / design.outcome.sigma
+        return log_two_arms(difference, units, rival_units(units), threshold) < threshold
+
+    low, high = float(FIRST_UNITS), 2.0 * FIRST_UNITS
+    if not open_at(low):
+        return low
+    while open_at(high):
+        low, high = high, 2.0 * high
+        if high > MOST_UNITS:
+            return math.inf
+    return turning_point(open_at, low, high)
 
 
 def _blocks(design: Design, rule: Tilt, others: tuple[float, ...]) -> tuple[float, list[float]]:
@@ -94,7 +158,7 @@ def information(design: Design, rule: Tilt, gap: float) -> float:
     >>> round(information(design, design.rule, 1.0), 1)
     10.6
     """
-    evidence = rule.steps().evidence
+    evidence = rule.evidence
     sigma, threshold = design.outcome.sigma, -math.log(design.calibration.delta)
     effect = (rule.effect or 0.0) / sigma
     low, high = 0.0, 1.0
@@ -109,6 +173,18 @@ def information(design: Design, rule: Tilt, gap: float) -> float:
         else:
             high = middle
     return high
+
+
+def rounds_to_win(best: float, rival: float, threshold: float) -> float:
+    """Pairs of 0/1 outcomes after which the best share of all has won `threshold`, as a log.
+
+    >>> round(rounds_to_win(0.06, 0.05, math.log(20.0)))
+    11702
+    """
+    wins, losses = best * (1.0 - rival), rival * (1.0 - best)
+    share = min(BETS[0], (wins - losses) / (wins + losses))
+    growth = wins * math.log1p(share) + losses * math.log1p(-share)
+    return (threshold + math.log(len(BETS))) / growth if growth > 0.0 else math.inf
 
 
 def _units(design: Design, width: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from bascule.core.radius import FIRST_UNITS, lg, radius
 from bascule.core.rules import Shape
@@ -23,9 +24,12 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
         return float(FIRST_UNITS)
 
     def above(n: float) -> bool:
-        return radius(n, sigma, shape.factor, shape.count, delta) > width
+        return shape.radius(n, sigma, shape.factor, shape.count, delta) > width
 
     def falling(n: float) -> bool:
+        # The radius of a mixture always falls.
+        if shape.radius is not radius:
+            return True
         return math.log(shape.count * lg(n) ** 2 / delta) >= 2.0 / math.log(n)
 
     low, high = float(FIRST_UNITS), 2.0 * FIRST_UNITS
@@ -35,12 +39,22 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
             return math.inf
     if not above(low):
         return low if falling(low) else high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if above(middle):
+    return turning_point(above, low, high)
+
+
+def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:
+    """The number between `low` and `high` up to which `before` holds, and from which it does not.
+
+    >>> round(turning_point(lambda x: x * x < 2, 1.0, 2.0), 6)
+    1.414214
+    """
+    middle = (low + high) / 2
+    while low < middle < high:
+        if before(middle):
             low = middle
         else:
             high = middle
+        middle = (low + high) / 2
     return high
 
 

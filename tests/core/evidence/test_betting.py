@@ -7,12 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.evidence.betting import BETS, LOG_PARTS, bet, log_wealth
+from bascule.core.evidence.betting import BETS, LOG_PARTS, SMALL, bet, log_factor, log_wealth
 
 
 def test_the_parts_add_up_to_one_unit() -> None:
     assert sum(map(math.exp, LOG_PARTS)) == pytest.approx(1.0, rel=1e-14)
     assert log_wealth(np.zeros(len(BETS)), 0) == pytest.approx(0.0, abs=1e-14)
+
+
+@given(gain=st.floats(-2 * SMALL, 2 * SMALL))
+def test_small_gains_have_their_logarithm_to_full_precision(gain: float) -> None:
+    assert log_factor(gain) == pytest.approx(math.log1p(gain), rel=4e-16, abs=0.0)
 
 
 @given(differences=st.lists(st.floats(-1, 1), max_size=30), first=st.integers(0, 5))

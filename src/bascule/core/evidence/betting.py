@@ -22,6 +22,23 @@ LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
 and something for every other."""
 
 
+SMALL = 2.0**-6
+"""Below this the first terms of its series give a logarithm to full precision."""
+
+
+def log_factor(gain: float) -> float:
+    """Log of 1 + `gain`, to full precision and sooner than the library has it for small gains.
+
+    >>> log_factor(0.01) == math.log1p(0.01), log_factor(-0.99) == math.log1p(-0.99)
+    (True, True)
+    """
+    if abs(gain) >= SMALL:
+        return math.log1p(gain)
+    high = 1.0 / 5.0 - gain * (1.0 / 6.0 - gain * (1.0 / 7.0 - gain * (1.0 / 8.0 - gain / 9.0)))
+    low = 0.5 - gain * (1.0 / 3.0 - gain * (0.25 - gain * high))
+    return gain - gain * gain * low
+
+
 def bet(state: FloatArray, first: int, difference: float) -> None:
     """Play one block, whose difference (A less B) is scaled to lie within -1 and 1.
 
@@ -29,7 +46,7 @@ def bet(state: FloatArray, first: int, difference: float) -> None:
     logarithm; zeros are the beginning.
     """
     for j in range(len(BETS)):
-        state[first + j] += math.log1p(BETS[j] * difference)
+        state[first + j] += log_factor(BETS[j] * difference)
 
 
 def log_wealth(state: FloatArray, first: int) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bascule.core.outcomes.bernoulli import Bernoulli
 from bascule.core.outcomes.gaussian import Gaussian
 
-Outcome = Gaussian
+Outcome = Gaussian | Bernoulli
 """Every outcome model a design can hold."""
 
-__all__ = ["Gaussian", "Outcome"]
+__all__ = ["Bernoulli", "Gaussian", "Outcome"]

@@ -22,3 +22,9 @@ class Gaussian:
     def __post_init__(self) -> None:
         sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
         object.__setattr__(self, "sigma", sigma)
+
+    def check_mean(self, mean: float) -> None:
+        """Accept every finite mean."""
+
+    def check_value(self, value: float) -> None:
+        """Accept every finite outcome."""

@@ -8,18 +8,21 @@ from typing import Protocol
 
 from bascule.core.arms import Steps
 from bascule.core.calibration import Calibration, level_for, peel
+from bascule.core.radius import Radius, radius
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Which radius a rule uses and how its proof adds up.
 
-    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`.
+    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
+    with the paper's radius and `sequences * delta` with that of a mixture.
     """
 
     factor: float
     count: float
     sequences: int
+    radius: Radius = radius
 
 
 class Rule(Protocol):

@@ -1,15 +1,18 @@
 """ETC (explore, then commit): even allocation over the arms still in, elimination of the others.
 
 Two arms are compared through their difference, which needs a narrower interval than two arms
-on their own; more arms are compared through their own intervals, as the paper does.
+on their own; more arms are compared through their own intervals, as the paper does. With the stop
+of a normal mixture each pair of arms, of however many, is compared through its difference
+(docs/explanation/mixture-rules.md).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
+from bascule.core import checks
 from bascule.core.arms import (
     NOBODY,
     FloatArray,
@@ -21,9 +24,18 @@ from bascule.core.arms import (
 from bascule.core.calibration import Calibration
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
+from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 
 
-def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> int:
+def decide(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+) -> int:
     """After each full round drop the arms that are beaten; the last one in is the winner."""
     winner = NOBODY
     if round_complete(state, scores, arms):
@@ -40,12 +52,16 @@ class ETC:
     'ETC'
     """
 
+    stop: StopName = field(default="intervals", kw_only=True)
     kind: Literal["etc"] = field(default="etc", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        checks.choice("stop", self.stop, get_args(StopName))
 
     @property
     def label(self) -> str:
-        """The paper's name."""
-        return "ETC"
+        """The paper's name, with what comes from a mixture."""
+        return "ETC mixture" if self.stop == "mixture" else "ETC"
 
     @property
     def alpha(self) -> float:
@@ -54,6 +70,8 @@ class ETC:
 
     def shape(self, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
+        if self.stop == "mixture":
+            return Shape(1.0, 1.0, arms - 1, mixture_interval)
         if arms == 2:
             # Half the paper's threshold on the difference: two such radii make it up.
             return Shape(factor=1.0, count=1.0, sequences=1)
@@ -64,7 +82,9 @@ class ETC:
         return Steps(score, decide)
 
     def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
-        """By peeling, for the intervals of `shape`."""
+        """By peeling, for the intervals of `shape`; the level of each pair with a mixture's."""
+        if self.stop == "mixture":
+            return calibrate_mixture(self.shape(arms), error, delta)
         return calibrate_intervals(self.shape(arms), error, delta)
 
     def check_uncapped(self) -> None:

@@ -16,7 +16,15 @@ def score(mean: float, radius: float, units: float, alpha: float) -> float:
     return -units
 
 
-def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> int:
+def decide(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+) -> int:
     """The arm whose interval has parted from all others, checked after each full round."""
     complete = round_complete(state, scores, arms)
     return parted(state, lowers, uppers, arms) if complete else NOBODY

@@ -2,26 +2,43 @@
 
 Both arms of a block live through the same moments, so a trend that they share cancels; and the
 block's sizes are fixed before its outcomes, so the evidence is a martingale of one dimension. An
-arm is dropped when the evidence that another one is better reaches (K - 1) / error. The proof is
-in docs/explanation/tilted-blocks.md.
+arm is dropped when the evidence that another one is better reaches (K - 1) / error. Where the
+spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet.
+The proof is in docs/explanation/tilted-blocks.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from bascule.core import checks
-from bascule.core.blocks import Evidence
+from bascule.core import betting_blocks, blocks, checks
+from bascule.core.arms import FloatArray
+from bascule.core.betting_blocks import drop_beaten as drop_beaten_by_bets
+from bascule.core.betting_blocks import fold as fold_bets
+from bascule.core.blocks import Evidence, drop_beaten
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import log_informed, log_mixture
+from bascule.core.outcomes import Gaussian, Outcome
 
 
 class BlockSteps(NamedTuple):
-    """What distinguishes one rule in blocks from another while a test runs."""
+    """What distinguishes one test in blocks from another while it runs.
 
-    evidence: Evidence
+    `fold` is given (state, first, arms, sigma); `drop` is given (state, first, arms, effect,
+    threshold, floors), with the floors of `core.blocks.drop_beaten`. With `split` a batch is as
+    many blocks of the same sizes, one after the other, instead of one large block.
+    """
+
+    width: Callable[[int], int]
+    clear: Callable[[FloatArray, int, int], None]
+    leader: Callable[[FloatArray, int, int], tuple[int, float]]
+    observe: Callable[[FloatArray, int, int, int, float], None]
+    fold: Callable[[FloatArray, int, int, float], None]
+    drop: Callable[[FloatArray, int, int, float, float, FloatArray], None]
+    split: bool
 
 
 def uninformed(total: float, clock: float, effect: float) -> float:
@@ -34,12 +51,59 @@ def informed(total: float, clock: float, effect: float) -> float:
     return log_informed(total, clock, effect)
 
 
+def drop_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop what is beaten by a difference of any size."""
+    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
+
+
+def drop_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop what is beaten, soonest by a difference around `effect`."""
+    drop_beaten(state, first, arms, informed, effect, threshold, floors)
+
+
+def fold_betting(state: FloatArray, first: int, arms: int, sigma: float) -> None:
+    """Take a block of outcomes between 0 and 1 in; there is no sigma to scale them by."""
+    fold_bets(state, first, arms)
+
+
+def drop_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop what a bet has beaten; floors are for evidence that is dearer to compute."""
+    drop_beaten_by_bets(state, first, arms, threshold)
+
+
+UNINFORMED = BlockSteps(
+    blocks.width,
+    blocks.clear,
+    blocks.leader,
+    blocks.observe,
+    blocks.fold,
+    drop_uninformed,
+    split=False,
+)
+INFORMED = UNINFORMED._replace(drop=drop_informed)
+BETTING = BlockSteps(
+    betting_blocks.width,
+    betting_blocks.clear,
+    betting_blocks.leader,
+    betting_blocks.observe,
+    fold_betting,
+    drop_betting,
+    split=True,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Tilt:
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
 
     `effect` is the difference worth finding, in outcome units: the test decides sooner around it
-    and keeps its error for every other. `batch` units of each challenger make up a block.
+    and keeps its error for every other. `batch` units of each challenger are assigned at once.
 
     >>> Tilt(3).label
     'Tilt_3'
@@ -70,9 +134,25 @@ class Tilt:
         about = "" if self.effect is None else f", effect {self.effect:g}"
         return f"Tilt_{self.tilt:g}{about}"
 
-    def steps(self) -> BlockSteps:
-        """The evidence that decides."""
-        return BlockSteps(uninformed if self.effect is None else informed)
+    @property
+    def evidence(self) -> Evidence:
+        """What decides between outcomes with a known spread."""
+        return uninformed if self.effect is None else informed
+
+    def steps(self, outcome: Outcome) -> BlockSteps:
+        """The functions that lead a test of such outcomes through its blocks."""
+        if not isinstance(outcome, Gaussian):
+            return BETTING
+        return UNINFORMED if self.effect is None else INFORMED
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Refuse an effect where it has no use."""
+        if self.effect is not None and not isinstance(outcome, Gaussian):
+            raise InputError(
+                "effect",
+                f"effect belongs to outcomes with a known spread, not to {outcome!r}: leave it "
+                "out; the bets on such outcomes suit every effect",
+            )
 
     def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
         """Each pair of arms is compared at `error / (arms - 1)`."""

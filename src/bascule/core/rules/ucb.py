@@ -1,21 +1,27 @@
 """UCB_alpha (the paper's Algorithm 1): optimistic allocation, plain intervals for the decision.
 
 The next unit goes to `argmax mean + alpha * radius`; the test ends when one interval
-`mean +- radius` lies above every other. The proof is in docs/explanation/iid-rules.md.
+`mean +- radius` lies above every other. The proof is in docs/explanation/iid-rules.md; with the
+radius or the stop of a normal mixture it is in docs/explanation/mixture-rules.md.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from bascule.core import checks
 from bascule.core.arms import FloatArray, Steps, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.rules import mixture
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import ETCPrime
+from bascule.core.rules.mixture import RadiusName, StopName
+
+STALLS_BELOW = 2.0
+"""Below this alpha a test with the stop of a mixture may go on for ever."""
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:
@@ -23,7 +29,15 @@ def score(mean: float, radius: float, units: float, alpha: float) -> float:
     return mean + alpha * radius
 
 
-def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> int:
+def decide(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+) -> int:
     """The arm whose interval has parted from all others, checked after every unit."""
     return parted(state, lowers, uppers, arms)
 
@@ -32,11 +46,17 @@ def decide(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) 
 class UCB:
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
+    A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
+    error. The radius then shapes both the intervals and the allocation; the stop does without the
+    intervals.
+
     >>> UCB(2).label
     'UCB_2'
     """
 
     alpha: float = 2.0
+    radius: RadiusName = field(default="paper", kw_only=True)
+    stop: StopName = field(default="intervals", kw_only=True)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -48,28 +68,42 @@ class UCB:
                 "2 is a good start",
             )
         object.__setattr__(self, "alpha", alpha)
+        checks.choice("radius", self.radius, get_args(RadiusName))
+        checks.choice("stop", self.stop, get_args(StopName))
 
     @property
     def label(self) -> str:
-        """The paper's name, `UCB_alpha`."""
-        return f"UCB_{self.alpha:g}"
+        """The paper's name, `UCB_alpha`, with what comes from a mixture."""
+        parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
+        return f"UCB_{self.alpha:g}" + (f" mixture {' and '.join(parts)}" if parts else "")
 
     def shape(self, arms: int) -> Shape:
         """Each of the arms has one interval that may fail on one side."""
+        if self.radius == "mixture":
+            return Shape(2.0, 1.0, arms, mixture.mixture_interval)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
     def steps(self) -> Steps:
-        """Index and intervals; at alpha = infinity the steps of ETC', which is the limit."""
-        if math.isinf(self.alpha):
-            return ETCPrime().steps()
-        return Steps(score, decide)
+        """Index and stop; at alpha = infinity those of ETC', which is the limit."""
+        steps = ETCPrime().steps() if math.isinf(self.alpha) else Steps(score, decide)
+        return steps._replace(decide=mixture.decide) if self.stop == "mixture" else steps
 
     def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
-        """By peeling, for the intervals of `shape`."""
+        """By peeling, for the intervals of `shape`; the level of each arm with a mixture's."""
+        if self.radius == "mixture":
+            return mixture.calibrate_mixture(self.shape(arms), error, delta)
+        if self.stop == "mixture":
+            mixture.refuse_delta(error, delta)
         return calibrate_intervals(self.shape(arms), error, delta)
 
     def check_uncapped(self) -> None:
-        """Only alpha above 1 bounds the decision time."""
+        """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""
+        if self.stop == "mixture" and self.alpha < STALLS_BELOW:
+            raise InputError(
+                "max_units",
+                f"{self.label} can stall, because a rival that looks bad gets too few units to be "
+                f"beaten: set max_units, or use alpha from {STALLS_BELOW:g} on",
+            )
         if self.alpha == 1:
             raise InputError(
                 "max_units",

@@ -1,0 +1,120 @@
+"""Blocks of outcomes between 0 and 1 whose variance nobody knows: the evidence is a bet.
+
+A test is laid out as in `core.blocks`, followed by the sum of all outcomes, the sum of their
+squares, how many bets were won since the arms were last compared, and for each ordered pair of arms
+what its bets have won (`core.evidence.betting`). Each block is one round: on the pair (i, j) the
+gambler bets that i is better, and is paid the difference of the block's means, which lies within
+-1 and 1. A batch is that many rounds of the same sizes, because one large round would pay as
+little as a small one. docs/explanation/tilted-blocks.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.arms import FloatArray
+from bascule.core.blocks import fold as fold_pairs
+from bascule.core.blocks import leader as leader_of_pairs
+from bascule.core.blocks import observe as observe_in_block
+from bascule.core.blocks import width as width_of_pairs
+from bascule.core.evidence.betting import BETS, bet, log_wealth
+
+STAKES = len(BETS)
+"""Numbers that the bets on one ordered pair take."""
+
+WIDEST = 0.5
+"""The largest standard deviation that there is between 0 and 1, taken while none is seen."""
+
+
+def width(arms: int) -> int:
+    """Numbers that one test takes.
+
+    >>> width(2) == width_of_pairs(2) + 3 + 4 * STAKES
+    True
+    """
+    return width_of_pairs(arms) + 3 + arms * arms * STAKES
+
+
+def clear(state: FloatArray, first: int, arms: int) -> None:
+    """Put the test that begins at `first` before its first unit, with every arm in."""
+    for i in range(width(arms)):
+        state[first + i] = 0.0
+    for arm in range(arms):
+        state[first + arms + arm] = 1.0
+
+
+def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) -> None:
+    """Add one outcome to the current block and to the spread."""
+    observe_in_block(state, first, arms, arm, value)
+    moments = first + width_of_pairs(arms)
+    state[moments] += value
+    state[moments + 1] += value * value
+
+
+def spread(state: FloatArray, first: int, arms: int) -> float:
+    """The standard deviation of all outcomes of complete blocks."""
+    units = 0.0
+    for arm in range(arms):
+        units += state[first + arm]
+    moments = first + width_of_pairs(arms)
+    scaled_variance = units * state[moments + 1] - state[moments] * state[moments]
+    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else WIDEST
+
+
+def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
+    """The arm that is furthest ahead, and how far, in standard deviations as they were seen."""
+    best, ahead = leader_of_pairs(state, first, arms)
+    return best, ahead / spread(state, first, arms)
+
+
+def stake(first: int, arms: int, i: int, j: int) -> int:
+    """Where the bets that arm i is better than arm j begin."""
+    return first + width_of_pairs(arms) + 3 + (i * arms + j) * STAKES
+
+
+def fold(state: FloatArray, first: int, arms: int) -> None:
+    """Take the current block, which is complete, into the units, the pairs and the bets.
+
+    The next one can follow at once, with the same units for each arm.
+    """
+    fold_pairs(state, first, arms, 1.0)
+    counts = first + 2 * arms
+    sums = counts + arms
+    won = first + width_of_pairs(arms) + 2
+    for i in range(arms):
+        mine = state[counts + i]
+        for j in range(i + 1, arms):
+            theirs = state[counts + j]
+            if mine > 0.0 and theirs > 0.0:
+                difference = state[sums + i] / mine - state[sums + j] / theirs
+                # Most blocks of rare events hold none, and then nothing is won or lost.
+                if difference != 0.0:
+                    state[won] += 1.0
+                    bet(state, stake(first, arms, i, j), difference)
+                    bet(state, stake(first, arms, j, i), -difference)
+    for arm in range(arms):
+        state[sums + arm] = 0.0
+
+
+def highest_log(state: FloatArray, wins: int) -> float:
+    """What the best of the bets on a pair has won; all together never have more."""
+    best = state[wins]
+    for k in range(1, STAKES):
+        best = max(best, state[wins + k])
+    return float(best)
+
+
+def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> None:
+    """Take out, in place, each arm that another one still in has beaten."""
+    won = first + width_of_pairs(arms) + 2
+    if state[won] > 0.0:
+        state[won] = 0.0
+        for i in range(arms):
+            for j in range(arms):
+                if (
+                    state[first + arms + i] > 0.0
+                    and state[first + arms + j] > 0.0
+                    and highest_log(state, stake(first, arms, i, j)) >= threshold
+                    and log_wealth(state, stake(first, arms, i, j)) >= threshold
+                ):
+                    state[first + arms + j] = 0.0

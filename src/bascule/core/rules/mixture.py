@@ -1,0 +1,118 @@
+"""What the rules of the paper can borrow from the normal mixture: a radius, and a stop.
+
+The radius takes the place of the paper's and is shorter at the same proven error. The stop looks
+at the evidence for the leader against each rival, and leaves the intervals to the allocation.
+docs/explanation/mixture-rules.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from bascule.core.arms import FEW_ARMS, NOBODY, FloatArray, highest, runner_up, value_of
+from bascule.core.calibration import Calibration
+from bascule.core.errors import InputError
+from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.two_arms import log_two_arms
+from bascule.core.radius import FIRST_UNITS
+from bascule.core.rules.base import Shape
+
+RadiusName = Literal["paper", "mixture"]
+"""Whose radius an arm has."""
+
+StopName = Literal["intervals", "mixture"]
+"""What ends a test: intervals that part, or the evidence of a mixture."""
+
+
+def mixture_interval(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
+    """The radius of a normal mixture, with the arguments of the paper's radius.
+
+    As there, a factor of 2 makes an interval for one arm, and a factor of 1 half of what the
+    difference of two arms with `n` units each needs.
+
+    >>> round(mixture_interval(100, sigma=1.0, factor=2.0, count=1.0, delta=0.025), 4)
+    0.3391
+    """
+    if n < FIRST_UNITS:
+        return math.inf
+    return sigma * mixture_boundary(0.5 * factor * n, math.log(count / delta)) / n
+
+
+def log_threshold(arms: int, error: float) -> float:
+    """The log evidence that a leader needs against each of its rivals.
+
+    >>> round(math.exp(log_threshold(3, 0.05)))
+    40
+    """
+    return math.log((arms - 1) / error)
+
+
+def beats(
+    state: FloatArray,
+    first: int,
+    uppers: int,
+    arms: int,
+    leader: int,
+    rival: int,
+    sigma: float,
+    threshold: float,
+) -> bool:
+    """Whether the evidence that the leader is better than a rival has reached the threshold."""
+    upper = value_of(state, uppers, arms, rival)
+    enough = upper == -math.inf
+    if -math.inf < upper < math.inf:
+        units_a = state[first + leader]
+        units_b = state[first + rival]
+        product = units_a * units_b
+        # The difference of the means, times the units of both.
+        lead = state[first + arms + leader] * units_b - state[first + arms + rival] * units_a
+        # The log evidence is never above difference^2 / (2 sigma^2 (1/units_a + 1/units_b)).
+        needed = 2.0 * threshold * sigma * sigma * product * (units_a + units_b)
+        if lead > 0.0 and lead * lead >= needed:
+            difference = lead / product / sigma
+            enough = log_two_arms(difference, units_a, units_b, threshold) >= threshold
+    return enough
+
+
+def decide(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+) -> int:
+    """The arm with the highest lower end, once it beats every rival; asked after every unit."""
+    first = scores - 2 * arms
+    leader = highest(state, lowers, arms)
+    convinced = value_of(state, lowers, arms, leader) > -math.inf
+    if arms > FEW_ARMS and convinced:
+        # The rival that reaches highest is the likeliest to stand in the way.
+        rival = runner_up(state, uppers, arms, leader)
+        if rival != leader:
+            convinced = beats(state, first, uppers, arms, leader, rival, sigma, threshold)
+    rival = 0
+    while convinced and rival < arms:
+        if rival != leader:
+            convinced = beats(state, first, uppers, arms, leader, rival, sigma, threshold)
+        rival += 1
+    return leader if convinced else NOBODY
+
+
+def calibrate_mixture(shape: Shape, error: float | None, delta: float | None) -> Calibration:
+    """Each sequence, or pair of arms, is held to its part of the error.
+
+    >>> calibrate_mixture(Shape(2.0, 1.0, 2, mixture_interval), 0.05, None).delta
+    0.025
+    """
+    refuse_delta(error, delta)
+    assert error is not None
+    return Calibration(error / shape.sequences, error, "proven")
+
+
+def refuse_delta(error: float | None, delta: float | None) -> None:
+    """Raise if a design with a mixture asks for the paper's nominal parameter."""
+    if delta is not None or error is None:
+        raise InputError("delta", "delta belongs to the paper's rules: give error instead")
