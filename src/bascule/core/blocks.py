@@ -60,14 +60,20 @@ def lead(state: FloatArray, first: int, arms: int, arm: int) -> float:
 
 def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
     """The arm that is furthest ahead of its nearest rival (the first one on a tie), and how far."""
-    best = -1
-    furthest = -math.inf
-    for arm in range(arms):
-        if state[first + arms + arm] > 0.0:
-            ahead = lead(state, first, arms, arm)
-            if best < 0 or ahead > furthest:
-                best = arm
-                furthest = ahead
+    if arms == 2:
+        # One is ahead by as much as the other is behind.
+        ahead = lead(state, first, arms, 0)
+        best = 0 if ahead >= 0.0 else 1
+        furthest = abs(ahead)
+    else:
+        best = -1
+        furthest = -math.inf
+        for arm in range(arms):
+            if state[first + arms + arm] > 0.0:
+                ahead = lead(state, first, arms, arm)
+                if best < 0 or ahead > furthest:
+                    best = arm
+                    furthest = ahead
     return best, furthest
 
 
@@ -150,17 +156,18 @@ def drop_beaten(
     totals = first + 4 * arms
     clocks = totals + arms * arms
     for i in range(arms):
-        for j in range(arms):
+        for j in range(i + 1, arms):
             total = state[totals + i * arms + j]
             clock = state[clocks + i * arms + j]
+            # No average over effects exceeds the best of them, whose log is total^2 / (2 clock).
             if (
-                total > 0.0
-                and total >= floors[part_of(clock)]
+                total * total >= 2.0 * threshold * clock
+                and abs(total) >= floors[part_of(clock)]
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
-                and evidence(total, clock, effect) >= threshold
+                and evidence(abs(total), clock, effect) >= threshold
             ):
-                state[first + arms + j] = 0.0
+                state[first + arms + (j if total > 0.0 else i)] = 0.0
 
 
 def last_in(state: FloatArray, first: int, arms: int) -> int:
