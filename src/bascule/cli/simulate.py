@@ -183,7 +183,7 @@ def _show(result: Simulation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bascule.simulate.result import shown
+    from bascule.simulate.result import short, shown
 
     console = screen()
     if console.width < TABLE_WIDTH:
@@ -199,7 +199,7 @@ def _show(result: Simulation) -> None:
         table.add_row(
             words,
             str(summary[column]),
-            *(f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}" for value in quantiles[column]),
+            *(short(value) for value in quantiles[column]),
             _amount(getattr(predicted, column, math.nan)),
             _amount(getattr(proven, column, math.nan)),
         )

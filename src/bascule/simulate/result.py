@@ -180,8 +180,8 @@ class Simulation:
         summary, quantiles = self.summary(), self.quantiles()
 
         def spread(column: str) -> str:
-            low, middle, high = quantiles[column]
-            return f"{summary[column]}   (10 %, 50 %, 90 %: {low:,.4g}, {middle:,.4g}, {high:,.4g})"
+            low, middle, high = map(short, quantiles[column])
+            return f"{summary[column]}   (10 %, 50 %, 90 %: {low}, {middle}, {high})"
 
         shares = ", ".join(
             f"{name} {100 * share:.1f} %"
@@ -214,6 +214,15 @@ class Simulation:
 
 def _plain(estimate: Estimate) -> dict[str, float | None]:
     return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}
+
+
+def short(value: float) -> str:
+    """A number in four digits, or more when it has more before the point.
+
+    >>> short(12.345), short(12345.6)
+    ('12.35', '12,346')
+    """
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def shown(means: Sequence[float]) -> str:
