@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from bascule.core.arms import FloatArray
 
 Evidence = Callable[[float, float, float], float]
@@ -104,11 +106,15 @@ def begin_block(
 
 def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) -> None:
     """Add one outcome to the current block."""
-    state[first + 3 * arms + arm] += value
+    # Unsigned, because an index that cannot be negative compiles to less code.
+    state[np.uint64(first + 3 * arms + arm)] += value
 
 
-def fold(state: FloatArray, first: int, arms: int, sigma: float) -> None:
-    """Take the current block, which is complete, into the units and into every pair."""
+def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:
+    """Take the current block, which is complete, into the units and into every pair.
+
+    `precision` is 1 / sigma: the total of a pair is kept in standard deviations.
+    """
     counts = first + 2 * arms
     sums = counts + arms
     totals = sums + arms
@@ -121,7 +127,7 @@ def fold(state: FloatArray, first: int, arms: int, sigma: float) -> None:
             if mine > 0.0 and theirs > 0.0:
                 share = 1.0 / (mine + theirs)
                 weight = mine * theirs * share
-                step = (state[sums + i] * theirs - state[sums + j] * mine) * share / sigma
+                step = (state[sums + i] * theirs - state[sums + j] * mine) * share * precision
                 state[totals + i * arms + j] += step
                 state[totals + j * arms + i] -= step
                 state[clocks + i * arms + j] += weight

@@ -92,6 +92,7 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
     ) -> None:
         made_of = fingerprint  # noqa: F841
         arms = fixed_arms if fixed_arms > 0 else any_arms
+        precision = 1.0 / sigma
         rounds = batch if split else 1
         each = 1 if split else batch
         for row in range(runs):
@@ -110,9 +111,11 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
                     fill(streams, 0, noise, 0, size, ziggurat)
                     for i in range(size):
                         arm = slots[i]
-                        observe(state, 0, arms, arm, outcome(means[arm], sigma, noise[i]))
+                        observe(
+                            state, 0, arms, arm, outcome(means[np.uint64(arm)], sigma, noise[i])
+                        )
                     units += size
-                    fold(state, 0, arms, sigma)
+                    fold(state, 0, arms, precision)
                 drop(state, 0, arms, effect, threshold, floors)
                 winner = last_in(state, 0, arms)
             if control[STOP] != 0:

@@ -27,7 +27,7 @@ from bascule.core.outcomes import Gaussian, Outcome
 class BlockSteps(NamedTuple):
     """What distinguishes one test in blocks from another while it runs.
 
-    `fold` is given (state, first, arms, sigma); `drop` is given (state, first, arms, effect,
+    `fold` is given (state, first, arms, 1 / sigma); `drop` is given (state, first, arms, effect,
     threshold, floors), with the floors of `core.blocks.drop_beaten`. With `split` a batch is as
     many blocks of the same sizes, one after the other, instead of one large block.
     """
@@ -65,7 +65,7 @@ def drop_informed(
     drop_beaten(state, first, arms, informed, effect, threshold, floors)
 
 
-def fold_betting(state: FloatArray, first: int, arms: int, sigma: float) -> None:
+def fold_betting(state: FloatArray, first: int, arms: int, precision: float) -> None:
     """Take a block of outcomes between 0 and 1 in; there is no sigma to scale them by."""
     fold_bets(state, first, arms)
 
