@@ -23,8 +23,8 @@ from bascule.core.arms import FloatArray
 Evidence = Callable[[float, float, float], float]
 """(total, clock, effect) -> log evidence that the first arm of a pair is better."""
 
-OCTAVES, PARTS = 64, 16
-"""Clocks up to 2^64 fall into 16 parts an octave."""
+OCTAVES, PARTS = 42, 16
+"""Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
 
 FULL_TILT_AT = 2.5
 """The lead, in standard deviations, from which on the leader gets its full share."""

@@ -15,6 +15,9 @@ from bascule.simulate.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulate.draws import Draws
 from bascule.simulate.streams import WordArray, outside_layer, seed_stream, uniform
 
+HALVINGS = 24
+"""Steps in search of a floor: any result is valid, and a sharper one would save nothing."""
+
 
 def deal_slots(
     state: FloatArray, arms: int, slots: IntArray, front: int, streams: WordArray
@@ -51,7 +54,7 @@ def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
             if part == 0:
                 # Everything below the first octave lies here too.
                 high = 0.0
-            for _ in range(60):
+            for _ in range(HALVINGS):
                 middle = 0.5 * (low + high)
                 if evidence(middle, clock, effect) < threshold:
                     low = middle
