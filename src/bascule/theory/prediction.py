@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.blocks import FULL_TILT_AT
+from bascule.core.blocks import units_of_leader
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import BETS
@@ -31,6 +31,8 @@ CLOCK_STEPS, NOISE_NODES = 400, 21
 
 MOST_UNITS = 1e15
 """A test that is still open here is taken to be open for ever."""
+
+_units_of_leader = np.vectorize(units_of_leader, otypes=[float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +144,7 @@ def _blocks(design: Design, rule: Tilt, others: tuple[float, ...]) -> tuple[floa
     middles = (clocks[1:] + clocks[:-1]) / 2
     leads = min(others) / design.outcome.sigma * np.sqrt(middles)
     nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
-    shares = np.clip(np.abs(leads[:, None] + nodes) / FULL_TILT_AT, 0.0, 1.0)
-    units = np.floor(1.5 + (rule.tilt - 1.0) * shares)
+    units = _units_of_leader(np.abs(leads[:, None] + nodes), rule.tilt)
     weights = weights / weights.sum()
     of_leader = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + units @ weights))])
     of_rival = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + (1 / units) @ weights))])
