@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ALPHAS = (1.2, 1.5, 2.0, 3.0, 4.0, 8.0, 32.0)
-TILTS = (1.0, 2.0, 3.0, 10.0)
+TILTS = (1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
