@@ -15,7 +15,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import AnyRule, PaperRule, Tilt
+from bascule.core.rules import AnyRule, PaperRule
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -50,8 +50,7 @@ class Design:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma) or Bernoulli()")
         _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
-        if isinstance(self.rule, Tilt):
-            self.rule.check_outcome(self.outcome)
+        self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
                 "error",
@@ -61,7 +60,7 @@ class Design:
         if self.delta is not None:
             delta = checks.probability("delta", self.delta, "the paper's figures use 0.02 and less")
             object.__setattr__(self, "delta", delta)
-            self.rule.calibrate(len(self.arms), None, delta)
+            self.rule.calibrate(self.outcome, len(self.arms), None, delta)
         else:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
@@ -77,7 +76,7 @@ class Design:
     @property
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error it proves."""
-        return self.rule.calibrate(len(self.arms), self.error, self.delta)
+        return self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
 
     @property
     def paper_rule(self) -> PaperRule:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bascule.core.arms import Steps
 from bascule.core.calibration import Calibration, level_for, peel
+from bascule.core.outcomes import Outcome
 from bascule.core.radius import Radius, radius
 
 
@@ -36,8 +37,13 @@ class Rule(Protocol):
     def label(self) -> str:
         """The name the rule has in tables and figures."""
 
-    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
         """What a design with this rule promises, given one of `error` and `delta`."""
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Raise if the rule cannot be used with such outcomes, and say what to use instead."""
 
     def check_uncapped(self) -> None:
         """Raise if the rule must not run without a cap on units."""

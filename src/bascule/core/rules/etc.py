@@ -22,6 +22,7 @@ from bascule.core.arms import (
     round_complete,
 )
 from bascule.core.calibration import Calibration
+from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
@@ -81,11 +82,16 @@ class ETC:
         """Even allocation with elimination."""
         return Steps(score, decide)
 
-    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each pair with a mixture's."""
         if self.stop == "mixture":
             return calibrate_mixture(self.shape(arms), error, delta)
         return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Its intervals hold for every outcome with a sigma."""
 
     def check_uncapped(self) -> None:
         """Its time is bounded."""

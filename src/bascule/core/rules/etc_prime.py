@@ -8,6 +8,7 @@ from typing import Literal
 
 from bascule.core.arms import NOBODY, FloatArray, Steps, parted, round_complete
 from bascule.core.calibration import Calibration
+from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 
 
@@ -58,9 +59,14 @@ class ETCPrime:
         """Even allocation and the intervals of UCB_alpha."""
         return Steps(score, decide)
 
-    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
         """By peeling, for the intervals of `shape`."""
         return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Its intervals hold for every outcome with a sigma."""
 
     def check_uncapped(self) -> None:
         """Its time is bounded."""

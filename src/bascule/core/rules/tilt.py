@@ -154,7 +154,9 @@ class Tilt:
                 "out; the bets on such outcomes suit every effect",
             )
 
-    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
         """Each pair of arms is compared at `error / (arms - 1)`."""
         if delta is not None or error is None:
             raise InputError("delta", "delta belongs to the paper's rules: give error instead")

@@ -15,6 +15,7 @@ from bascule.core import checks
 from bascule.core.arms import FloatArray, Steps, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
 from bascule.core.rules import mixture
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import ETCPrime
@@ -88,13 +89,18 @@ class UCB:
         steps = ETCPrime().steps() if math.isinf(self.alpha) else Steps(score, decide)
         return steps._replace(decide=mixture.decide) if self.stop == "mixture" else steps
 
-    def calibrate(self, arms: int, error: float | None, delta: float | None) -> Calibration:
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each arm with a mixture's."""
         if self.radius == "mixture":
             return mixture.calibrate_mixture(self.shape(arms), error, delta)
         if self.stop == "mixture":
             mixture.refuse_delta(error, delta)
         return calibrate_intervals(self.shape(arms), error, delta)
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Its intervals hold for every outcome with a sigma."""
 
     def check_uncapped(self) -> None:
         """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""
