@@ -9,7 +9,7 @@ import bascule as bs
 from bascule.paper.figure1 import LABELS, draw, spread, table
 from bascule.paper.iid import GRID
 from bascule.paper.measure import Measurements
-from bascule.paper.sheet import csv_text
+from bascule.simulate.files import csv_text
 
 COLUMNS = [
     "rule",

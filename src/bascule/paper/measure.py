@@ -18,9 +18,6 @@ from bascule.simulate import Simulation, simulate
 
 Quantity = Literal["regret", "decision_time"]
 
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it all is done, and how much there is."""
-
 
 @dataclass(frozen=True, slots=True)
 class Point:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from bascule.core import checks
 from bascule.paper.claims import Claim, json_text, markdown_text
-from bascule.paper.measure import Measurements, Progress, measure
+from bascule.paper.measure import Measurements, measure
 from bascule.paper.sections import SECTIONS, Section
-from bascule.paper.sheet import Sheet, csv_text
-from bascule.simulate.files import prepare_folder, writable, write_whole
+from bascule.paper.sheet import Sheet
+from bascule.simulate.engine import Stages
+from bascule.simulate.files import csv_text, prepare_folder, writable, write_whole
 from bascule.simulate.plot import save_figure
 
 PAGES = ("claims.md", "claims.json")
@@ -36,7 +37,7 @@ def regenerate(
     runs: int = 1000,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Stages | None = None,
 ) -> Regenerated:
     """Write the paper's figures, their tables and the verdicts on its claims into a folder.
 
@@ -68,7 +69,7 @@ def regenerate(
 def _measured(
     section: Section,
     how: tuple[int, int, int | None],
-    told: Progress,
+    told: Stages,
     before: int,
     total: int,
 ) -> Measurements:

@@ -19,6 +19,9 @@ PROGRESS_SECONDS = 0.1
 Progress = Callable[[int], None]
 """Told from time to time how many runs are finished."""
 
+Stages = Callable[[str, int, int], None]
+"""Told what is being done, how much of it all is done, and how much there is."""
+
 
 class Runs(Protocol):
     """The runs of one simulation, which threads play a few at a time into shared columns."""
@@ -82,6 +85,8 @@ def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progr
 
 
 def _chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
-    size = max(SMALLEST_CHUNK, -(-runs // (threads * CHUNKS_PER_THREAD)))
+    # Few runs may be long ones: every thread gets its part of them.
+    smallest = min(SMALLEST_CHUNK, -(-runs // threads))
+    size = max(smallest, -(-runs // (threads * CHUNKS_PER_THREAD)))
     for first in range(0, runs, size):
         yield first, min(size, runs - first)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 from bascule.core.errors import InputError
+
+Row = Mapping[str, str | int | float]
+"""A line of a table, by the names of its columns."""
 
 
 def prepare_folder(folder: Path) -> None:
@@ -46,6 +51,24 @@ def write_whole(path: Path, data: bytes) -> Path:
         Path(name).unlink(missing_ok=True)
         raise
     return path
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Rows with the same columns as CSV.
+
+    >>> print(csv_text([{"rule": "ETC", "regret": 15.0}]), end="")
+    rule,regret
+    ETC,15
+    """
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows([_written(value) for value in row.values()] for row in rows)
+    return text.getvalue()
+
+
+def _written(value: str | int | float) -> str:
+    return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
 def _umask() -> int:
