@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bascule import theory
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
@@ -11,6 +13,9 @@ from bascule.core.progress import Decision, Interval, decision, intervals, next_
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+
+if TYPE_CHECKING:
+    from bascule.report.frontier import Frontier, frontier
 
 __version__ = "0.1.0"
 
@@ -24,6 +29,7 @@ __all__ = [
     "Design",
     "ETCPrime",
     "Estimate",
+    "Frontier",
     "Gaussian",
     "InputError",
     "Interval",
@@ -32,6 +38,7 @@ __all__ = [
     "Step",
     "Tilt",
     "decision",
+    "frontier",
     "intervals",
     "next_arm",
     "record",
@@ -39,3 +46,15 @@ __all__ = [
     "theory",
     "trace",
 ]
+
+_LATER = {"Frontier": "bascule.report.frontier", "frontier": "bascule.report.frontier"}
+"""Names that are loaded when they are first used, and where they are."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        if name not in _LATER:
+            raise AttributeError(f"module 'bascule' has no attribute {name!r}")
+        return getattr(import_module(_LATER[name]), name)

@@ -57,7 +57,7 @@ def note_compilation(seconds: float) -> None:
     """Say why the first use took longer, so that nobody expects the same of the next."""
     if seconds > NOTEWORTHY_SECONDS:
         typer.echo(
-            f"bascule: compiled the simulator for this rule in {seconds:.1f} s; "
+            f"bascule: compiled the simulator for what was asked in {seconds:.1f} s; "
             "it is kept on disk, so the next call starts at once",
             err=True,
         )

@@ -17,11 +17,12 @@ from bascule.core.rules import ETC, UCB, AnyRule, Tilt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.report.trade_off import TradeOff
+    from bascule.report.frontier import Frontier
     from bascule.simulate import Step
 
 MEANS = (20.0, 21.5)
 SIGMA = 5.0
+ALPHAS, TILTS = (1.2, 1.5, 2.0, 3.0, 4.0, 8.0, 32.0), (1.0, 3.0, 10.0)
 FIRST_LOOK, LOOKS = 10, 12
 BAR = 20
 
@@ -32,7 +33,8 @@ def command(
     out: Path = typer.Option(Path("demo-out"), metavar="DIR", help="Folder for the picture."),
 ) -> None:
     """Watch one test run to its decision, then compare what the knobs change."""
-    from bascule.report.trade_off import draw_trade_off, trade_off
+    from bascule.report.contenders import Family
+    from bascule.report.frontier import frontier
     from bascule.simulate.files import prepare_folder
     from bascule.simulate.plot import save_figure
 
@@ -49,9 +51,17 @@ def command(
     )
     _conclude(console, _play(console, design, seed))
     console.print(f"\nThe same test, {runs:,} times for each rule, all with error at most 5 %:\n")
-    compared = trade_off(MEANS, SIGMA, 0.05, runs=runs, seed=seed)
+    compared = frontier(
+        MEANS,
+        design.outcome,
+        alphas=ALPHAS,
+        tilts=TILTS,
+        runs=runs,
+        seed=seed,
+        families=(Family.PEELING, Family.TILT),
+    )
     _compare(console, compared)
-    written = save_figure(draw_trade_off(compared), out / "trade-off")
+    written = save_figure(compared.plot(), out / "trade-off")
     console.print(
         "Every rule has a knob that trades sales for time. At any of its settings here,\n"
         "tilted blocks lose less than the paper's rules do."
@@ -101,7 +111,7 @@ def _conclude(console: Console, last: Step) -> None:
     )
 
 
-def _compare(console: Console, compared: TradeOff) -> None:
+def _compare(console: Console, compared: Frontier) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -109,8 +119,9 @@ def _compare(console: Console, compared: TradeOff) -> None:
     for heading in ("rule", "sales lost", "visitors needed", "wrong decisions"):
         table.add_column(heading, justify="left" if heading == "rule" else "right")
     for point in compared.points:
-        if _worth_showing(point.rule):
-            name = "ETC (even split)" if isinstance(point.rule, ETC) else point.rule.label
+        rule = point.design.rule
+        if _worth_showing(rule):
+            name = "ETC (even split)" if isinstance(rule, ETC) else rule.label
             wrong = f"{100 * point.error_rate:.1f} %"
             table.add_row(name, str(point.regret), str(point.decision_time), wrong)
     console.print(table)
@@ -120,7 +131,7 @@ def _worth_showing(rule: AnyRule) -> bool:
     """A few knobs tell the story; the picture has them all."""
     if isinstance(rule, UCB):
         return rule.alpha in {1.5, 2.0, 4.0}
-    return not isinstance(rule, Tilt) or rule.tilt in {1.0, 3.0, 10.0}
+    return True
 
 
 def _this_command() -> str:

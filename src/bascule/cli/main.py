@@ -11,7 +11,7 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import demo, paper, simulate
+from bascule.cli import demo, frontier, paper, simulate
 from bascule.core.errors import InputError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.command)
 app.command("simulate")(simulate.command)
+app.command("frontier")(frontier.command)
 app.command("paper")(paper.command)
 
 

@@ -88,10 +88,7 @@ def command(
     """Play a test many times: its regret, its decision time and how often it is wrong."""
     from bascule.simulate import simulate
 
-    if not means:
-        raise InputError(
-            "means", "--means is missing: give the mean of each arm, as in --means 0 1"
-        )
+    means = given_means(means)
     described = {
         "rule": rule,
         "alpha": alpha,
@@ -117,10 +114,23 @@ def command(
         _show(result)
 
 
+def given_means(means: list[float] | None) -> list[float]:
+    """The means, which every comparison of arms needs.
+
+    >>> given_means([0.0, 1.0])
+    [0.0, 1.0]
+    """
+    if not means:
+        raise InputError(
+            "means", "--means is missing: give the mean of each arm, as in --means 0 1"
+        )
+    return means
+
+
 def _described_design(described: dict[str, Any], arms: int, max_units: int | None) -> Design:
     return Design(
         arms=arm_names(arms),
-        outcome=_outcome(described),
+        outcome=chosen_outcome(described["outcome"], described["sigma"]),
         rule=_rule(described),
         error=described["error"],
         delta=described["delta"],
@@ -136,14 +146,19 @@ def _loaded_design(path: Path, described: dict[str, Any], max_units: int | None)
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
 
 
-def _outcome(described: dict[str, Any]) -> Outcome:
-    if described["outcome"] is OutcomeName.BERNOULLI:
-        if described["sigma"] is not None:
+def chosen_outcome(name: OutcomeName | None, sigma: float | None) -> Outcome:
+    """The outcome model that the options describe.
+
+    >>> chosen_outcome(None, 2.0)
+    Gaussian(sigma=2.0)
+    """
+    if name is OutcomeName.BERNOULLI:
+        if sigma is not None:
             raise InputError(
                 "sigma", "--sigma belongs to --outcome gaussian, not bernoulli: drop one of them"
             )
         return Bernoulli()
-    return Gaussian(1.0 if described["sigma"] is None else described["sigma"])
+    return Gaussian(1.0 if sigma is None else sigma)
 
 
 KNOBS = {"alpha": RuleName.UCB, "tilt": RuleName.TILT, "effect": RuleName.TILT}

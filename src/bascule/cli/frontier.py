@@ -1,0 +1,106 @@
+"""`bascule frontier`: regret against decision time for every rule, at equal proven error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from bascule.cli.console import note_compilation, print_json, progress_bar, screen
+from bascule.cli.simulate import OutcomeName, chosen_outcome, given_means
+from bascule.core.design import DEFAULT_ERROR
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bascule.report.frontier import Frontier
+
+GAP = 2
+"""Spaces before each column."""
+
+
+def command(
+    means: list[float] | None = typer.Option(
+        None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
+    ),
+    outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
+    sigma: float | None = typer.Option(
+        None, help="For gaussian: spread of one outcome; 1 if not given.", show_default=False
+    ),
+    error: float = typer.Option(
+        DEFAULT_ERROR, help="Proven probability of a wrong decision, the same for every rule."
+    ),
+    effect: float | None = typer.Option(
+        None, help="The difference worth finding: adds tilted blocks that are informed of it."
+    ),
+    runs: int = typer.Option(1000, help="Runs of each rule; fewer where runs are long."),
+    seed: int = typer.Option(0, help="Same seed, same numbers."),
+    threads: int | None = typer.Option(
+        None, help="Threads to use; every core if not given.", show_default=False
+    ),
+    out: Path | None = typer.Option(
+        None, metavar="DIR", help="Folder for the table, the figure and the JSON."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> None:
+    """Compare every rule on one problem: what it costs, when it decides, who dominates whom."""
+    from bascule.report.frontier import frontier
+    from bascule.simulate.files import prepare_folder
+
+    world = given_means(means), chosen_outcome(outcome, sigma)
+    if out is not None:
+        prepare_folder(out)
+    with progress_bar() as tell:
+        result = frontier(
+            *world, error, effect, runs=runs, seed=seed, threads=threads, progress=tell
+        )
+    note_compilation(result.compile_seconds)
+    written = () if out is None else result.save(out)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    console = screen()
+    _show(console, result)
+    for path in written:
+        console.print(f"wrote {path}", soft_wrap=True)
+
+
+def _show(console: Console, result: Frontier) -> None:
+    """A table with a part for each family, or lines where it does not fit."""
+    from rich.table import Table
+
+    from bascule.report import frontier_words as words
+    from bascule.report.contenders import Family
+
+    rows = [words.HEADINGS, *(words.cells(point) for point in result.points)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + GAP * (len(widths) - 1) > console.width:
+        console.print(repr(result), soft_wrap=True)
+        return
+
+    def part() -> Table:
+        table = Table.grid(padding=(0, 0, 0, GAP))
+        for column, width in enumerate(widths):
+            # The width includes the space before a column, which the first one does not have.
+            table.add_column(
+                justify="left" if column in {0, len(widths) - 1} else "right",
+                width=width + GAP * (column > 0),
+                no_wrap=True,
+            )
+        return table
+
+    console.print(words.title(result))
+    heading = part()
+    heading.add_row(*words.HEADINGS)
+    console.print(heading)
+    for family in Family:
+        table = part()
+        for point in result.of(family):
+            table.add_row(*words.cells(point), style="bold" if point.efficient else None)
+        if table.row_count:
+            console.print(f"\n{family.words}")
+            console.print(table)
+    console.print()
+    for note in words.notes(result):
+        console.print(note)
