@@ -39,7 +39,8 @@ docs: install
 
 images: install
 	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
-	rm docs/images/trade-off.png
+	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
+	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json
