@@ -6,7 +6,7 @@ from bascule import theory
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -19,6 +19,7 @@ __all__ = [
     "UCB",
     "ArmStatistics",
     "Bernoulli",
+    "Bounded",
     "Calibration",
     "Decision",
     "Design",

@@ -1,11 +1,11 @@
-"""Blocks of outcomes between 0 and 1 whose variance nobody knows: the evidence is a bet.
+"""Blocks of outcomes within known limits whose variance nobody knows: the evidence is a bet.
 
 A test is laid out as in `core.blocks`, followed by the sum of all outcomes, the sum of their
 squares, how many bets were won since the arms were last compared, and for each ordered pair of arms
 what its bets have won (`core.evidence.betting`). Each block is one round: on the pair (i, j) the
-gambler bets that i is better, and is paid the difference of the block's means, which lies within
--1 and 1. A batch is that many rounds of the same sizes, because one large round would pay as
-little as a small one. docs/explanation/tilted-blocks.md has the proof.
+gambler bets that i is better, and is paid the difference of the block's means, divided by the
+width of the limits to lie within -1 and 1. A batch is that many rounds of the same sizes, because
+one large round would pay as little as a small one. docs/explanation/tilted-blocks.md has the proof.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from bascule.core.evidence.betting import BETS, bet, log_wealth
 STAKES = len(BETS)
 """Numbers that the bets on one ordered pair take."""
 
-WIDEST = 0.5
-"""The largest standard deviation that there is between 0 and 1, taken while none is seen."""
+UNSEEN = 1.0
+"""Taken for the spread while all outcomes are alike: then nobody is ahead, and any will do."""
 
 
 def width(arms: int) -> int:
@@ -58,7 +58,7 @@ def spread(state: FloatArray, first: int, arms: int) -> float:
         units += state[first + arm]
     moments = first + width_of_pairs(arms)
     scaled_variance = units * state[moments + 1] - state[moments] * state[moments]
-    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else WIDEST
+    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
 
 
 def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
@@ -72,10 +72,11 @@ def stake(first: int, arms: int, i: int, j: int) -> int:
     return first + width_of_pairs(arms) + 3 + (i * arms + j) * STAKES
 
 
-def fold(state: FloatArray, first: int, arms: int) -> None:
+def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:
     """Take the current block, which is complete, into the units, the pairs and the bets.
 
-    The next one can follow at once, with the same units for each arm.
+    `precision` is 1 / width of the limits. The next block can follow at once, with the same units
+    for each arm.
     """
     fold_pairs(state, first, arms, 1.0)
     counts = first + 2 * arms
@@ -90,8 +91,9 @@ def fold(state: FloatArray, first: int, arms: int) -> None:
                 # Most blocks of rare events hold none, and then nothing is won or lost.
                 if difference != 0.0:
                     state[won] += 1.0
-                    bet(state, stake(first, arms, i, j), difference)
-                    bet(state, stake(first, arms, j, i), -difference)
+                    scaled = min(1.0, max(-1.0, difference * precision))
+                    bet(state, stake(first, arms, i, j), scaled)
+                    bet(state, stake(first, arms, j, i), -scaled)
     for arm in range(arms):
         state[sums + arm] = 0.0
 

@@ -82,6 +82,7 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
         max_units: int,
         means: FloatArray,
         sigma: float,
+        precision: float,
         tilt: float,
         batch: int,
         effect: float,
@@ -95,7 +96,6 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
     ) -> None:
         made_of = fingerprint  # noqa: F841
         arms = fixed_arms if fixed_arms > 0 else any_arms
-        precision = 1.0 / sigma
         rounds = batch if split else 1
         each = 1 if split else batch
         for row in range(runs):

@@ -43,6 +43,7 @@ class BlockRuns:
         self.means = np.array(means)
         self.cap = units_cap(design)
         self.sigma = design.outcome.sigma
+        self.precision = 1.0 / design.outcome.scale
         self.rule = rule
         self.effect = (rule.effect or 0.0) / self.sigma
         self.threshold = -math.log(design.calibration.delta)
@@ -75,6 +76,7 @@ class BlockRuns:
             self.cap,
             self.means,
             self.sigma,
+            self.precision,
             self.rule.tilt,
             self.rule.batch,
             self.effect,

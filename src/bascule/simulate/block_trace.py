@@ -53,7 +53,7 @@ def block_trace(
                 seen = seen.record(arm, value)
                 if left > 0 or i < size - 1:
                     yield Step(arm, value, seen, None)
-            steps.fold(state, 0, arms, 1.0 / sigma)
+            steps.fold(state, 0, arms, 1.0 / design.outcome.scale)
         seen, reached = _complete_batch(design, rule, state, seen)
         yield Step(arm, value, seen, reached)
         if reached is not None:

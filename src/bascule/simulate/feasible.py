@@ -7,9 +7,9 @@ import math
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli
+from bascule.core.outcomes import Bernoulli, Bounded
 from bascule.core.rules import UCB, Tilt
-from bascule.theory.prediction import information, rounds_to_win, units_to_convince
+from bascule.theory.prediction import information, rounds_at_best, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
 
 UNITS_LIMIT = 10**9
@@ -59,6 +59,8 @@ def _even_split(design: Design, best: float, gap: float) -> float:
     rule = design.rule
     if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
         return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
+    if isinstance(rule, Tilt) and isinstance(design.outcome, Bounded):
+        return 2 * rounds_at_best(gap / design.outcome.scale, -math.log(design.calibration.delta))
     if isinstance(rule, Tilt):
         return 4 * information(design, rule, gap)
     if isinstance(rule, UCB) and rule.stop == "mixture":

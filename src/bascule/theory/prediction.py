@@ -188,6 +188,15 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
     return (threshold + math.log(len(BETS))) / growth if growth > 0.0 else math.inf
 
 
+def rounds_at_best(difference: float, threshold: float) -> float:
+    """Blocks after which bets have won `threshold`, as a log, if none of them brings a surprise.
+
+    >>> round(rounds_at_best(0.01, math.log(20.0)))
+    304
+    """
+    return threshold / math.log1p(BETS[0] * difference)
+
+
 def _units(design: Design, width: float) -> float:
     shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     return units_until(width, design.outcome.sigma, shape, delta)

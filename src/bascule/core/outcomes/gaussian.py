@@ -23,6 +23,11 @@ class Gaussian:
         sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
         object.__setattr__(self, "sigma", sigma)
 
+    @property
+    def scale(self) -> float:
+        """What outcomes are divided by to have a spread of 1."""
+        return self.sigma
+
     def check_mean(self, mean: float) -> None:
         """Accept every finite mean."""
 

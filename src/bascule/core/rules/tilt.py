@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 from bascule.core import betting_blocks, blocks, checks
 from bascule.core.arms import FloatArray
 from bascule.core.betting_blocks import drop_beaten as drop_beaten_by_bets
-from bascule.core.betting_blocks import fold as fold_bets
 from bascule.core.blocks import Evidence, drop_beaten
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
@@ -27,9 +26,9 @@ from bascule.core.outcomes import Gaussian, Outcome
 class BlockSteps(NamedTuple):
     """What distinguishes one test in blocks from another while it runs.
 
-    `fold` is given (state, first, arms, 1 / sigma); `drop` is given (state, first, arms, effect,
-    threshold, floors), with the floors of `core.blocks.drop_beaten`. With `split` a batch is as
-    many blocks of the same sizes, one after the other, instead of one large block.
+    `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is given (state, first,
+    arms, effect, threshold, floors), with the floors of `core.blocks.drop_beaten`. With `split` a
+    batch is as many blocks of the same sizes, one after the other, instead of one large block.
     """
 
     width: Callable[[int], int]
@@ -65,11 +64,6 @@ def drop_informed(
     drop_beaten(state, first, arms, informed, effect, threshold, floors)
 
 
-def fold_betting(state: FloatArray, first: int, arms: int, precision: float) -> None:
-    """Take a block of outcomes between 0 and 1 in; there is no sigma to scale them by."""
-    fold_bets(state, first, arms)
-
-
 def drop_betting(
     state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
 ) -> None:
@@ -92,7 +86,7 @@ BETTING = BlockSteps(
     betting_blocks.clear,
     betting_blocks.leader,
     betting_blocks.observe,
-    fold_betting,
+    betting_blocks.fold,
     drop_betting,
     split=True,
 )
