@@ -25,7 +25,7 @@ from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.rules.mixture import log_threshold
-from bascule.core.statistics import Statistics
+from bascule.core.statistics import ArmStatistics, Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +61,21 @@ class Decision:
     guarantee: Guarantee
 
 
-def arm_radius(design: Design, units: float) -> float:
-    """The radius an arm of this design has after `units` units.
+def arm_radius(design: Design, arm: ArmStatistics) -> float:
+    """The radius an arm of this design has after what it has shown.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.05)
-    >>> round(arm_radius(design, 100), 4)
+    >>> round(arm_radius(design, ArmStatistics(100)), 4)
     0.3781
     """
-    shape = design.paper_rule.shape(len(design.arms))
+    outcome = design.outcome
+    shape = design.paper_rule.shape(outcome, len(design.arms))
     delta = design.calibration.delta
-    return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+    spread = shape.spread_of(
+        arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
+    )
+    return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
 
 
 def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
@@ -82,7 +86,7 @@ def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
-    return tuple(Interval(arm.mean, arm_radius(design, arm.units)) for arm in statistics.arms)
+    return tuple(Interval(arm.mean, arm_radius(design, arm)) for arm in statistics.arms)
 
 
 def next_arm(design: Design, statistics: Statistics) -> int:
@@ -154,7 +158,7 @@ def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
         if i in statistics.dropped:
             place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
         else:
-            wide = arm_radius(design, arm.units)
+            wide = arm_radius(design, arm)
             urgency = score(arm.mean, wide, float(arm.units), design.paper_rule.alpha)
             place(state, 0, arms, i, arm.units, arm.total, arm.mean, wide, urgency)
     return state

@@ -9,6 +9,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Bernoulli, Bounded
 from bascule.core.rules import UCB, Tilt
+from bascule.core.rules.base import known_spread
 from bascule.theory.prediction import information, rounds_at_best, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
 
@@ -65,5 +66,7 @@ def _even_split(design: Design, best: float, gap: float) -> float:
         return 4 * information(design, rule, gap)
     if isinstance(rule, UCB) and rule.stop == "mixture":
         return 2 * units_to_convince(design, gap)
-    shape = rule.shape(len(design.arms))
-    return 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)
+    shape = rule.shape(design.outcome, len(design.arms))
+    # A spread that is still to be seen could be anything, even nothing.
+    spread = design.outcome.sigma if shape.spread_of is known_spread else 0.0
+    return 2 * units_until(gap / 2, spread, shape, design.calibration.delta)

@@ -13,7 +13,6 @@ from bascule.core.arms import NOBODY, FloatArray
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
-from bascule.core.rules import PaperRule
 from bascule.simulate.control import IntArray
 from bascule.theory import Bounds, Prediction, bounds, predict
 
@@ -128,9 +127,10 @@ class Simulation:
     def proven(self) -> Bounds | None:
         """What was proven of regret and decision time; None where nothing is."""
         gaps = rival_gaps(self.means)
-        if min(gaps) > 0 and isinstance(self.design.rule, PaperRule):
-            return bounds(self.design, gaps)
-        return None
+        try:
+            return bounds(self.design, gaps) if min(gaps) > 0 else None
+        except InputError:
+            return None
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""

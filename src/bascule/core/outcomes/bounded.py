@@ -8,6 +8,9 @@ from typing import Literal
 from bascule.core import checks
 from bascule.core.errors import InputError
 
+NARROWEST = 1e-4
+"""Limits closer than this, for their size, would leave too few digits to a variance."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
@@ -29,6 +32,12 @@ class Bounded:
         high = checks.finite("high", self.high, "no outcome lies above it")
         if low >= high:
             raise InputError("high", f"high must be above low (got {low:g} and {high:g})")
+        if high - low < NARROWEST * max(abs(low), abs(high)):
+            raise InputError(
+                "low",
+                f"low and high ({low:g} and {high:g}) are too close together for their size: "
+                "count outcomes from low on, so that low becomes 0",
+            )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 

@@ -69,7 +69,7 @@ class ETC:
         """ETC allocates evenly, as UCB_alpha does at infinity."""
         return math.inf
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
         if self.stop == "mixture":
             return Shape(1.0, 1.0, arms - 1, mixture_interval)
@@ -87,8 +87,8 @@ class ETC:
     ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each pair with a mixture's."""
         if self.stop == "mixture":
-            return calibrate_mixture(self.shape(arms), error, delta)
-        return calibrate_intervals(self.shape(arms), error, delta)
+            return calibrate_mixture(self.shape(outcome, arms), error, delta)
+        return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Its intervals hold for every outcome with a sigma."""

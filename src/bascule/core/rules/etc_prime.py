@@ -51,7 +51,7 @@ class ETCPrime:
         """Where ETC' stands in the UCB_alpha family."""
         return math.inf
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """The same intervals as UCB_alpha."""
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
@@ -63,7 +63,7 @@ class ETCPrime:
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`."""
-        return calibrate_intervals(self.shape(arms), error, delta)
+        return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Its intervals hold for every outcome with a sigma."""
