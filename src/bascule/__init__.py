@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from bascule import theory
+from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
+from bascule.core.effects import Effect, effects
+from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.simulate import Estimate, Simulation, Step, simulate, trace
 
 __version__ = "0.1.0"
@@ -19,23 +22,32 @@ __all__ = [
     "UCB",
     "ArmStatistics",
     "Bernoulli",
+    "Block",
     "Bounded",
     "Calibration",
     "Decision",
     "Design",
     "ETCPrime",
+    "Effect",
+    "Ending",
     "Estimate",
     "Gaussian",
     "InputError",
     "Interval",
+    "PairStatistics",
     "Simulation",
     "Statistics",
     "Step",
     "Tilt",
     "decision",
+    "effects",
+    "ending",
+    "fold_block",
     "intervals",
     "next_arm",
+    "next_block",
     "record",
+    "remove_arm",
     "simulate",
     "theory",
     "trace",

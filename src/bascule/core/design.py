@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -31,6 +32,8 @@ class Design:
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
     parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
+    `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
+    matters: a test also ends when all differences are proven smaller.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -44,6 +47,8 @@ class Design:
     error: float | None = None
     delta: float | None = None
     max_units: int | None = None
+    min_effect: float | None = None
+    deadline: datetime | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
@@ -67,6 +72,10 @@ class Design:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
             object.__setattr__(self, "error", error)
+        if self.min_effect is not None:
+            object.__setattr__(self, "min_effect", _checked_min_effect(self))
+        if self.deadline is not None:
+            _check_deadline(self.deadline)
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
@@ -146,6 +155,29 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
     return tuple(arms)
 
 
+def _checked_min_effect(design: Design) -> float:
+    remedy = "it is the smallest difference that matters"
+    accepted = checks.positive("min_effect", design.min_effect, remedy)
+    width = design.outcome.high - design.outcome.low
+    if accepted >= width:
+        raise InputError(
+            "min_effect",
+            f"min_effect must be below {width:g}, the largest difference there can be "
+            f"(got {accepted:g}): {remedy}",
+        )
+    return accepted
+
+
+def _check_deadline(deadline: object) -> None:
+    example = "2026-12-01T00:00:00+00:00"
+    if not isinstance(deadline, datetime):
+        raise InputError("deadline", f"deadline must be a datetime (got {deadline!r})")
+    if deadline.tzinfo is None:
+        raise InputError(
+            "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
+        )
+
+
 def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
@@ -157,6 +189,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(part) for key, part in value.items() if part is not None}
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     return "Infinity" if value == math.inf else value
 
 

@@ -45,8 +45,9 @@ class BlockRuns:
         self.sigma = design.outcome.sigma
         self.precision = 1.0 / design.outcome.scale
         self.rule = rule
-        self.effect = (rule.effect or 0.0) / self.sigma
+        self.effect = (rule.effect or 0.0) / design.outcome.scale
         self.threshold = -math.log(design.calibration.delta)
+        self.margin = (design.min_effect or 0.0) / design.outcome.scale
         steps = rule.steps(design.outcome)
         self.width = steps.width(self.arms)
         fixed_arms = self.arms if self.arms <= FEW_ARMS else 0
@@ -81,6 +82,7 @@ class BlockRuns:
             self.rule.batch,
             self.effect,
             self.threshold,
+            self.margin,
             self.floors,
             self.ziggurat,
             self.times[here],

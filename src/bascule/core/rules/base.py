@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from bascule.core.arms import Steps
+from bascule.core.arms import Steps, Within
 from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import Radius, radius
@@ -80,6 +80,9 @@ class IntervalRule(Rule, Protocol):
 
     def steps(self) -> Steps:
         """The functions that allocate and stop."""
+
+    def within(self) -> Within:
+        """The function that finds all differences smaller than what matters."""
 
 
 @lru_cache(maxsize=1024)

@@ -17,11 +17,13 @@ from bascule.core.arms import (
     NOBODY,
     FloatArray,
     Steps,
+    Within,
     eliminate,
     parted,
     round_complete,
 )
 from bascule.core.calibration import Calibration
+from bascule.core.margin import intervals_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
@@ -81,6 +83,10 @@ class ETC:
     def steps(self) -> Steps:
         """Even allocation with elimination."""
         return Steps(score, decide)
+
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        return intervals_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None

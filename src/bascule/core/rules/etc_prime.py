@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bascule.core.arms import NOBODY, FloatArray, Steps, parted, round_complete
+from bascule.core.arms import NOBODY, FloatArray, Steps, Within, parted, round_complete
 from bascule.core.calibration import Calibration
+from bascule.core.margin import intervals_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 
@@ -58,6 +59,10 @@ class ETCPrime:
     def steps(self) -> Steps:
         """Even allocation and the intervals of UCB_alpha."""
         return Steps(score, decide)
+
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        return intervals_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None

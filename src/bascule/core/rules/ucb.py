@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.arms import FloatArray, Steps, parted
+from bascule.core.arms import FloatArray, Steps, Within, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
+from bascule.core.margin import intervals_within, two_arms_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import mixture
 from bascule.core.rules.base import Shape, calibrate_intervals
@@ -111,6 +112,10 @@ class UCB:
         """Index and stop; at alpha = infinity those of ETC', which is the limit."""
         steps = ETCPrime().steps() if math.isinf(self.alpha) else Steps(score, decide)
         return steps._replace(decide=mixture.decide) if self.stop == "mixture" else steps
+
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        return two_arms_within if self.stop == "mixture" else intervals_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
