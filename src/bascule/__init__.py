@@ -10,7 +10,22 @@ from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+from bascule.simulate import (
+    Beta,
+    Change,
+    Coin,
+    Delay,
+    Discrete,
+    Estimate,
+    Normal,
+    Simulation,
+    Step,
+    StudentT,
+    Trend,
+    World,
+    simulate,
+    trace,
+)
 
 __version__ = "0.1.0"
 
@@ -19,19 +34,28 @@ __all__ = [
     "UCB",
     "ArmStatistics",
     "Bernoulli",
+    "Beta",
     "Bounded",
     "Calibration",
+    "Change",
+    "Coin",
     "Decision",
+    "Delay",
     "Design",
+    "Discrete",
     "ETCPrime",
     "Estimate",
     "Gaussian",
     "InputError",
     "Interval",
+    "Normal",
     "Simulation",
     "Statistics",
     "Step",
+    "StudentT",
     "Tilt",
+    "Trend",
+    "World",
     "decision",
     "intervals",
     "next_arm",

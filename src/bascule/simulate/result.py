@@ -160,7 +160,7 @@ class Simulation:
             "steps": self.steps,
             "seconds": self.seconds,
         }
-        return data if self.plain else {**data, "world": self.world.to_dict()}
+        return {**data, "world": self.world.to_dict()} if self.world.extras else data
 
     def columns(self) -> dict[str, Any]:
         """The runs as named columns; the units of an arm stand under `units_NAME`."""
@@ -208,7 +208,7 @@ class Simulation:
             ("undecided", f"{self.undecided} of {self.runs} runs"),
             ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
         ]
-        return rows if self.plain else [*rows, ("world", self.world.words)]
+        return [*rows, ("world", self.world.words)] if self.world.extras else rows
 
     def __repr__(self) -> str:
         lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]

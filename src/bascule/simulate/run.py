@@ -116,8 +116,9 @@ def world_of(
         world = base if world is None else named_world(world, base, outcome)
     else:
         raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
-    world.for_outcome(outcome, arms)
-    return world
+    met = world.for_outcome(outcome, arms)
+    # Limits alone do not say how outcomes fall within them, so the result has to.
+    return met if isinstance(outcome, Bounded) else world
 
 
 def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
