@@ -13,7 +13,22 @@ from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
-from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+from bascule.simulate import (
+    Beta,
+    Change,
+    Coin,
+    Delay,
+    Discrete,
+    Estimate,
+    Normal,
+    Simulation,
+    Step,
+    StudentT,
+    Trend,
+    World,
+    simulate,
+    trace,
+)
 
 __version__ = "0.1.0"
 
@@ -22,11 +37,16 @@ __all__ = [
     "UCB",
     "ArmStatistics",
     "Bernoulli",
+    "Beta",
     "Block",
     "Bounded",
     "Calibration",
+    "Change",
+    "Coin",
     "Decision",
+    "Delay",
     "Design",
+    "Discrete",
     "ETCPrime",
     "Effect",
     "Ending",
@@ -34,11 +54,15 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Interval",
+    "Normal",
     "PairStatistics",
     "Simulation",
     "Statistics",
     "Step",
+    "StudentT",
     "Tilt",
+    "Trend",
+    "World",
     "decision",
     "effects",
     "ending",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -15,11 +14,12 @@ from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
+from bascule.core.plain_data import plain, read, read_json
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import AnyRule, PaperRule
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
 DEFAULT_ERROR = 0.05
 MOST_ARMS = 1000
@@ -102,18 +102,13 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        data: dict[str, Any] = _plain(asdict(self))
+        data: dict[str, Any] = plain(asdict(self))
         return data
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
         """Read a design from plain data, as `to_dict` or a design file holds it."""
-        from pydantic import ValidationError
-
-        try:
-            return _adapter().validate_python(_with_kind(data))
-        except ValidationError as problem:
-            raise _readable(problem) from None
+        return read(_adapter(), _with_kind(data), "design")
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
@@ -122,21 +117,7 @@ class Design:
     @classmethod
     def load(cls, path: str | Path) -> Design:
         """Read a design from a JSON file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or "not a text file"
-            raise InputError("design", f"cannot read the design file {path}: {reason}") from None
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as problem:
-            raise InputError(
-                "design",
-                f"the design file {path} is not valid JSON (line {problem.lineno}: {problem.msg})",
-            ) from None
-        except (ValueError, RecursionError):
-            raise InputError("design", f"the design file {path} is not a design") from None
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path, "design"))
 
 
 def _checked_arms(arms: object) -> tuple[str, ...]:
@@ -183,17 +164,6 @@ def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
 
 
-def _plain(value: Any) -> Any:
-    """The same as JSON has it: no empty fields, lists, and infinity as a word."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items() if part is not None}
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return "Infinity" if value == math.inf else value
-
-
 def _with_kind(data: object) -> object:
     """The same, with the kind of outcome that a file may leave out."""
     if isinstance(data, dict) and isinstance(data.get("outcome"), dict):
@@ -207,22 +177,3 @@ def _adapter() -> TypeAdapter[Design]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Design)
-
-
-def _readable(problem: ValidationError) -> InputError:
-    """One line about the first thing that is wrong, in the words of the design file."""
-    first = problem.errors(include_url=False)[0]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, InputError):
-        return own
-    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
-    path = [str(part) for part in first["loc"]]
-    field = path[-1] if path else "design"
-    if first["type"] == "missing":
-        return InputError(field, f"{field} is missing from the design")
-    if first["type"] == "unexpected_keyword_argument":
-        return InputError(field, f"{field} is not a field of a design: remove it")
-    if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
-        return InputError(field, f"{field} needs a kind that exists: {kinds}")
-    return InputError(field, f"{field}: {first['msg'].lower()} (got {first['input']!r})")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.arms import FloatArray, value_of
+from bascule.core.arms import FloatArray, round_complete, value_of
 from bascule.core.betting_blocks import sums_of
 from bascule.core.blocks import Evidence
 from bascule.core.evidence.betting import log_shifted_wealth
@@ -81,6 +81,23 @@ def intervals_within(
             highest = max(highest, upper)
             lowest = min(lowest, value_of(state, lowers, arms, arm))
     return highest - lowest < margin
+
+
+def rounds_within(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """Intervals of an even split, which are compared after full rounds only."""
+    complete = round_complete(state, scores, arms)
+    return complete and intervals_within(
+        state, scores, lowers, uppers, arms, sigma, threshold, margin
+    )
 
 
 def two_arms_within(

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.arms import FEW_ARMS
+from bascule.core.block_progress import evidence_wanted
 from bascule.core.blocks import OCTAVES, PARTS, Evidence
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
@@ -45,8 +46,7 @@ class BlockRuns:
         self.sigma = design.outcome.sigma
         self.precision = 1.0 / design.outcome.scale
         self.rule = rule
-        self.effect = (rule.effect or 0.0) / design.outcome.scale
-        self.threshold = -math.log(design.calibration.delta)
+        self.effect, self.threshold = evidence_wanted(design, rule)
         self.margin = (design.min_effect or 0.0) / design.outcome.scale
         steps = rule.steps(design.outcome)
         self.width = steps.width(self.arms)

@@ -23,7 +23,7 @@ from bascule.core.arms import (
     round_complete,
 )
 from bascule.core.calibration import Calibration
-from bascule.core.margin import intervals_within
+from bascule.core.margin import rounds_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
@@ -86,7 +86,7 @@ class ETC:
 
     def within(self) -> Within:
         """Differences are judged by what decides between arms."""
-        return intervals_within
+        return rounds_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None

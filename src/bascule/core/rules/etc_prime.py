@@ -8,7 +8,7 @@ from typing import Literal
 
 from bascule.core.arms import NOBODY, FloatArray, Steps, Within, parted, round_complete
 from bascule.core.calibration import Calibration
-from bascule.core.margin import intervals_within
+from bascule.core.margin import rounds_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules.base import Shape, calibrate_intervals
 
@@ -62,7 +62,7 @@ class ETCPrime:
 
     def within(self) -> Within:
         """Differences are judged by what decides between arms."""
-        return intervals_within
+        return rounds_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None

@@ -16,7 +16,7 @@ from bascule.core.arms import FloatArray, Steps, Within, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
-from bascule.core.margin import intervals_within, two_arms_within
+from bascule.core.margin import intervals_within, rounds_within, two_arms_within
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import mixture
 from bascule.core.rules.base import Shape, calibrate_intervals
@@ -115,7 +115,9 @@ class UCB:
 
     def within(self) -> Within:
         """Differences are judged by what decides between arms."""
-        return two_arms_within if self.stop == "mixture" else intervals_within
+        if self.stop == "mixture":
+            return two_arms_within
+        return rounds_within if math.isinf(self.alpha) else intervals_within
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
