@@ -5,14 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule import theory
+from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
+from bascule.core.effects import Effect, effects
+from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.simulate import (
+    Beta,
+    Change,
+    Coin,
+    Delay,
+    Discrete,
+    Estimate,
+    Normal,
+    Simulation,
+    Step,
+    StudentT,
+    Trend,
+    World,
+    simulate,
+    trace,
+)
 
 if TYPE_CHECKING:
     from bascule.report.frontier import Frontier, frontier
@@ -24,24 +42,43 @@ __all__ = [
     "UCB",
     "ArmStatistics",
     "Bernoulli",
+    "Beta",
+    "Block",
+    "Bounded",
     "Calibration",
+    "Change",
+    "Coin",
     "Decision",
+    "Delay",
     "Design",
+    "Discrete",
     "ETCPrime",
+    "Effect",
+    "Ending",
     "Estimate",
     "Frontier",
     "Gaussian",
     "InputError",
     "Interval",
+    "Normal",
+    "PairStatistics",
     "Simulation",
     "Statistics",
     "Step",
+    "StudentT",
     "Tilt",
+    "Trend",
+    "World",
     "decision",
+    "effects",
+    "ending",
+    "fold_block",
     "frontier",
     "intervals",
     "next_arm",
+    "next_block",
     "record",
+    "remove_arm",
     "simulate",
     "theory",
     "trace",

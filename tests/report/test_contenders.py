@@ -17,13 +17,18 @@ from bascule.simulate.interval_runs import LARGEST_TABLE
 
 
 def test_no_two_rules_are_called_the_same() -> None:
-    entries = contenders(2, bs.Gaussian(1), 0.05, effect=0.5)
-    labels = [entry.label for entry in entries]
-    assert len(set(labels)) == len(labels)
-    for family in Family:
-        names = [short_name(entry.label) for entry in entries if entry.family is family]
-        assert names
-        assert len(set(names)) == len(names)
+    played = set()
+    for entries in (
+        contenders(2, bs.Gaussian(1), 0.05, effect=0.5),
+        contenders(2, bs.Bernoulli(), 0.05),
+    ):
+        labels = [entry.label for entry in entries]
+        assert len(set(labels)) == len(labels)
+        for family in Family:
+            names = [short_name(entry.label) for entry in entries if entry.family is family]
+            assert len(set(names)) == len(names)
+        played |= {entry.family for entry in entries}
+    assert played == set(Family)
 
 
 def test_knobs_are_put_into_order_once() -> None:
@@ -51,7 +56,7 @@ def test_units_that_take_long_to_simulate_are_fewer() -> None:
 
 def test_what_has_no_prediction_is_guessed_within_a_factor_of_two() -> None:
     means = [0.3, 0.5]
-    for tilt in (1.0, 3.0):
-        design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(tilt), error=0.05)
+    for rule in (bs.Tilt(1), bs.Tilt(3), bs.UCB(2, radius="bernstein")):
+        design = bs.Design(["a", "b"], bs.Bernoulli(), rule, error=0.05)
         measured = bs.simulate(design, means, runs=200, seed=1).decision_time.mean()
         assert 0.5 < expected_units(design, means) / measured < 2

@@ -12,10 +12,11 @@ def test_the_nearest_rivals_count_and_the_others_do_not() -> None:
     units = np.array([[20, 5, 30, 10], [60, 5, 60, 30]])
     played = bs.Simulation(
         design,
-        means=(1.0, 0.0, 2.0, 1.0),
+        bs.World((1.0, 0.0, 2.0, 1.0)),
         seed=0,
         winner=np.array([2, 2]),
         decision_time=units.sum(axis=1),
+        regret=np.zeros(2),
         units=units,
         steps=int(units.sum()),
         seconds=0.0,
@@ -35,3 +36,8 @@ def test_the_spread_of_zero_or_one_outcomes_is_that_of_both_arms() -> None:
     assert oracle_of([0.05, 0.06], bs.Bernoulli(), 0.05) == pytest.approx(
         bs.theory.oracle_information(0.01, variance**0.5, 0.05)
     )
+
+
+def test_limits_alone_do_not_say_what_an_oracle_needs() -> None:
+    with pytest.raises(bs.InputError, match="compare the rules on"):
+        oracle_of([0.2, 0.4], bs.Bounded(), 0.05)

@@ -16,10 +16,11 @@ from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.radius import radius
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, PaperRule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
+from bascule.report.information import spread_between
 from bascule.simulate.interval_runs import LARGEST_TABLE
 from bascule.theory import corollary_delta, predict
 from bascule.theory.prediction import rounds_to_win
@@ -36,9 +37,9 @@ FEWEST = 50
 TOO_MANY = 5_000_000
 """A rule whose runs take more units than this is left out."""
 
-ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
-"""How much longer a unit takes among many arms at most, with a mixture's stop, and with a mixture's
-radius that is not in the simulator's table."""
+ARMS_WEIGHT, STOP_WEIGHT, BERNSTEIN_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 20.0, 40.0
+"""How much longer a unit takes among many arms at most, with a mixture's stop, with Bernstein's
+radius, and with a mixture's radius that is not in the simulator's table."""
 
 
 class Family(StrEnum):
@@ -47,6 +48,7 @@ class Family(StrEnum):
     PUBLISHED = "published"
     PEELING = "peeling"
     RADIUS = "mixture-radius"
+    BERNSTEIN = "bernstein-radius"
     STOP = "mixture-stop"
     TILT = "tilt"
     EFFECT = "tilt-effect"
@@ -61,6 +63,7 @@ WORDS = {
     Family.PUBLISHED: "the paper's rules as published",
     Family.PEELING: "the paper's rules, delta by peeling",
     Family.RADIUS: "UCB with a mixture radius",
+    Family.BERNSTEIN: "UCB with Bernstein's radius",
     Family.STOP: "UCB and ETC with a mixture stop",
     Family.TILT: "tilted blocks",
     Family.EFFECT: "tilted blocks, informed of the effect",
@@ -134,7 +137,7 @@ def contenders(
             )
     entries = []
     for family in families:
-        for rule in _rules(family, alphas, tilts, effect):
+        for rule in _rules(family, outcome, alphas, tilts, effect):
             design = Design(names, outcome, rule, error=error)
             if family is Family.PUBLISHED:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
@@ -207,11 +210,13 @@ def expected_units(design: Design, means: Sequence[float]) -> float:
     31206
     """
     rule, gaps = design.rule, rival_gaps(means)
-    try:
+    if isinstance(rule, UCB) and rule.radius == "bernstein":
+        # It comes to know the spread, and is then about as wide as a mixture's that knows it.
+        known = Gaussian(spread_between(means, design.outcome))
+        alike = Design(design.arms, known, UCB(rule.alpha, radius="mixture"), error=design.error)
+        return predict(alike, gaps).decision_time
+    if not isinstance(rule, Tilt) or isinstance(design.outcome, Gaussian):
         return predict(design, gaps).decision_time
-    except InputError:
-        if not isinstance(rule, Tilt):
-            raise
     best = max(means)
     pairs = rounds_to_win(best, best - min(gaps), -math.log(design.calibration.delta))
     # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
@@ -219,10 +224,18 @@ def expected_units(design: Design, means: Sequence[float]) -> float:
 
 
 def _rules(
-    family: Family, alphas: Sequence[float], tilts: Sequence[float], effect: float | None
+    family: Family,
+    outcome: Outcome,
+    alphas: Sequence[float],
+    tilts: Sequence[float],
+    effect: float | None,
 ) -> list[AnyRule]:
     if family is Family.RADIUS:
         return [UCB(alpha, radius="mixture") for alpha in alphas]
+    if family is Family.BERNSTEIN:
+        # Only outcomes within limits have such a radius.
+        bounded = outcome.high < math.inf
+        return [UCB(alpha, radius="bernstein") for alpha in alphas if bounded]
     if family is Family.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
         return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]
@@ -239,6 +252,8 @@ def _weight(design: Design, units: float) -> float:
     weight = min(arms / 2, ARMS_WEIGHT)
     if isinstance(rule, UCB) and rule.stop == "mixture":
         weight *= STOP_WEIGHT
+    elif isinstance(rule, UCB) and rule.radius == "bernstein":
+        weight *= BERNSTEIN_WEIGHT
     elif units > LARGEST_TABLE and isinstance(rule, PaperRule):
-        weight *= 1.0 if rule.shape(arms).radius is radius else RADIUS_WEIGHT
+        weight *= 1.0 if rule.shape(design.outcome, arms).radius is radius else RADIUS_WEIGHT
     return weight

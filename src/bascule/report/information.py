@@ -10,7 +10,7 @@ import numpy as np
 from bascule.core.arms import FloatArray
 from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
-from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.core.outcomes import Bernoulli, Gaussian, Outcome
 from bascule.simulate import Simulation
 from bascule.theory import oracle_information
 
@@ -34,24 +34,40 @@ def information(simulation: Simulation) -> FloatArray:
     return clocks
 
 
+def spread_between(means: Sequence[float], outcome: Outcome) -> float:
+    """The spread of one outcome of the two best arms; that of 0/1 outcomes follows from the means.
+
+    >>> import bascule as bs
+    >>> round(spread_between([0.05, 0.06], bs.Bernoulli()), 3)
+    0.228
+    """
+    if isinstance(outcome, Gaussian):
+        return outcome.sigma
+    if not isinstance(outcome, Bernoulli):
+        raise InputError(
+            "outcome",
+            f"means do not say how {outcome!r} outcomes spread: compare the rules on "
+            "Gaussian(sigma) or Bernoulli() outcomes",
+        )
+    best, second = sorted(means, reverse=True)[:2]
+    variance = (best * (1 - best) + second * (1 - second)) / 2
+    if variance <= 0:
+        raise InputError("means", "means must not be 0 and 1: then there is nothing to find out")
+    return math.sqrt(variance)
+
+
 def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
     """The clock that a test needs which knows the gap between the two best arms.
-
-    The spread of 0/1 outcomes is taken from the variances of both arms.
 
     >>> import bascule as bs
     >>> round(oracle_of([0.05, 0.06], bs.Bernoulli(), 0.05))
     2753
     """
-    gap, best = min(rival_gaps(means)), max(means)
+    gap = min(rival_gaps(means))
     if gap == 0:
         raise InputError(
             "means",
-            f"means must have one best arm ({best:g} is there twice): without it no rule is right",
+            f"means must have one best arm ({max(means):g} is there twice): "
+            "without it no rule is right",
         )
-    if not isinstance(outcome, Bernoulli):
-        return oracle_information(gap, outcome.sigma, error)
-    variance = (best * (1 - best) + (best - gap) * (1 - best + gap)) / 2
-    if variance <= 0:
-        raise InputError("means", "means must not be 0 and 1: then there is nothing to find out")
-    return oracle_information(gap, math.sqrt(variance), error)
+    return oracle_information(gap, spread_between(means, outcome), error)

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from bascule.simulate.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulate.result import Estimate, Simulation
 from bascule.simulate.run import simulate
 from bascule.simulate.step import Step
 from bascule.simulate.trace import trace
+from bascule.simulate.worlds import Change, Delay, Trend, World
 
-__all__ = ["Estimate", "Simulation", "Step", "simulate", "trace"]
+__all__ = [
+    "Beta",
+    "Change",
+    "Coin",
+    "Delay",
+    "Discrete",
+    "Estimate",
+    "Normal",
+    "Simulation",
+    "Step",
+    "StudentT",
+    "Trend",
+    "World",
+    "simulate",
+    "trace",
+]

@@ -98,6 +98,12 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
             f"{design.rule.label} has no proven bound on its decision time: "
             'use theory.predict, or leave out stop="mixture"',
         )
+    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+        raise InputError(
+            "rule",
+            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
+            'decision time: leave out radius="bernstein" for the bound with the largest spread',
+        )
     alpha = design.paper_rule.alpha
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
@@ -150,7 +156,10 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
 
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
-    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = (
+        design.paper_rule.shape(design.outcome, len(design.arms)),
+        design.calibration.delta,
+    )
     units = units_until(width, design.outcome.sigma, shape, delta)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

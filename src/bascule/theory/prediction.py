@@ -19,9 +19,9 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.outcomes import Gaussian
-from bascule.core.progress import arm_radius
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Tilt
+from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.solve import turning_point, units_until
@@ -60,6 +60,12 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
             f"{design.rule.label} has no prediction yet for {design.outcome!r}, whose spread "
             "depends on the means: simulate it",
         )
+    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+        raise InputError(
+            "radius",
+            f"{design.rule.label} follows the spread that it sees, and has no prediction: "
+            "simulate it",
+        )
     best, rivals = (
         _blocks(design, design.rule, others)
         if isinstance(design.rule, Tilt)
@@ -96,7 +102,7 @@ def _evidence(design: Design, rule: UCB, others: tuple[float, ...]) -> tuple[flo
     def rival_units(best: float, gap: float) -> float:
         if math.isinf(rule.alpha):
             return best
-        return min(best, _units(design, arm_radius(design, best) + gap / rule.alpha))
+        return min(best, _units(design, _radius(design, best) + gap / rule.alpha))
 
     smallest = min(others)
     best = units_to_convince(design, smallest, lambda units: rival_units(units, smallest))
@@ -188,6 +194,24 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
     return (threshold + math.log(len(BETS))) / growth if growth > 0.0 else math.inf
 
 
+def rounds_at_best(difference: float, threshold: float) -> float:
+    """Blocks after which bets have won `threshold`, as a log, if none of them brings a surprise.
+
+    >>> round(rounds_at_best(0.01, math.log(20.0)))
+    304
+    """
+    return threshold / math.log1p(BETS[0] * difference)
+
+
+def _radius(design: Design, units: float) -> float:
+    shape, delta = _shape(design)
+    return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+
+
+def _shape(design: Design) -> tuple[Shape, float]:
+    return design.paper_rule.shape(design.outcome, len(design.arms)), design.calibration.delta
+
+
 def _units(design: Design, width: float) -> float:
-    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = _shape(design)
     return units_until(width, design.outcome.sigma, shape, delta)

@@ -16,7 +16,7 @@ def published_shape(design: Design) -> Shape:
     3.0
     """
     rule = design.paper_rule
-    shape = rule.shape(len(design.arms))
+    shape = rule.shape(design.outcome, len(design.arms))
     if shape.radius is not radius or (isinstance(rule, UCB) and rule.stop == "mixture"):
         raise InputError(
             "rule",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bascule.core.outcomes.bernoulli import Bernoulli
+from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
 
-Outcome = Gaussian | Bernoulli
+Outcome = Gaussian | Bernoulli | Bounded
 """Every outcome model a design can hold."""
 
-__all__ = ["Bernoulli", "Gaussian", "Outcome"]
+__all__ = ["Bernoulli", "Bounded", "Gaussian", "Outcome"]

@@ -18,7 +18,7 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules.base import Shape
 
-RadiusName = Literal["paper", "mixture"]
+RadiusName = Literal["paper", "mixture", "bernstein"]
 """Whose radius an arm has."""
 
 StopName = Literal["intervals", "mixture"]
