@@ -175,3 +175,14 @@ def test_the_loop_runs_uncompiled_too() -> None:
     assert np.array_equal(times, result.decision_time)
     assert np.array_equal(counts.reshape(3, 2), result.units)
     assert control[STOP] == 0
+
+
+@given(st.integers(1, 5000), st.integers(1, 16))
+def test_every_thread_gets_its_part_of_few_runs(runs: int, threads: int) -> None:
+    threads = min(threads, runs)
+    chunks = list(engine._chunks(runs, threads))
+    assert [first for first, _ in chunks] == [
+        sum(c for _, c in chunks[:i]) for i in range(len(chunks))
+    ]
+    assert sum(count for _, count in chunks) == runs
+    assert max(count for _, count in chunks) <= max(-(-runs // threads), 1)

@@ -201,6 +201,20 @@ def runs_for(design: Design, means: Sequence[float], runs: int) -> int:
     return max(min(runs, FEWEST), min(runs, int(runs * AFFORDABLE / effort)))
 
 
+def too_long(entry: Contender, means: Sequence[float]) -> LeftOut:
+    """A rule of which even a few runs would take too long.
+
+    >>> import bascule as bs
+    >>> entry = contenders(2, bs.Gaussian(1), 0.05, tilts=[3], families=[Family.TILT])[0]
+    >>> too_long(entry, [0.0, 0.001]).reason
+    'about 72,000,000 units a run'
+    """
+    units = expected_units(entry.design, means)
+    slow = ", slow to simulate" if _weight(entry.design, units) > 1 else ""
+    reason = f"about {float(f'{units:.2g}'):,.0f} units a run{slow}"
+    return LeftOut(entry.label, entry.family, reason)
+
+
 def expected_units(design: Design, means: Sequence[float]) -> float:
     """The predicted decision time, or where there is no prediction a rough one.
 

@@ -28,6 +28,7 @@ from bascule.report.contenders import (
     expected_units,
     runs_for,
     stalling,
+    too_long,
 )
 from bascule.report.information import information, oracle_of
 from bascule.simulate import Estimate, Simulation, simulate
@@ -241,7 +242,7 @@ def frontier(
     if not played:
         raise _nothing_to_play(entries, means)
     left_out = stalling(alphas) if Family.STOP in asked else []
-    left_out += [_too_long(entry, means) for entry, count in planned if not count]
+    left_out += [too_long(entry, means) for entry, count in planned if not count]
     total, done = sum(count for _, count in played), 0
     results = []
     for entry, count in played:
@@ -304,11 +305,6 @@ def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
     )
 
 
-def _too_long(entry: Contender, means: tuple[float, ...]) -> LeftOut:
-    units = expected_units(entry.design, means)
-    return LeftOut(entry.label, entry.family, f"about {float(f'{units:.2g}'):,.0f} units a run")
-
-
 def _nothing_to_play(entries: Sequence[Contender], means: tuple[float, ...]) -> InputError:
     if not entries:
         return InputError("families", "families leave no rule to compare: name more of them")
@@ -316,7 +312,7 @@ def _nothing_to_play(entries: Sequence[Contender], means: tuple[float, ...]) -> 
     return InputError(
         "means",
         f"the gap between the best means ({min(rival_gaps(means)):g}) is too small to compare "
-        f"rules: {quickest.label} alone takes {_too_long(quickest, means).reason}; widen the gap",
+        f"rules: {quickest.label} alone takes {too_long(quickest, means).reason}; widen the gap",
     )
 
 
