@@ -60,6 +60,11 @@ def test_every_name_gives_a_world_that_fits(name: str, outcome: Any) -> None:
     assert (world == bs.World([0.4, 0.5])) == (name == "steady")
 
 
+def test_names_can_be_put_together() -> None:
+    both = named_world("null+steep", PLAIN, bs.Gaussian(1))
+    assert both == bs.World([0.0, 0.0], trend=bs.Trend("fading", -1.0, 500))
+
+
 def test_a_name_that_does_not_exist_is_answered_with_those_that_do() -> None:
     with pytest.raises(bs.InputError, match="choose from steady, rising"):
         named_world("risng", PLAIN, bs.Gaussian(1))

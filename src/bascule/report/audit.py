@@ -14,7 +14,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bounded, Gaussian, Outcome
 from bascule.core.rules import AnyRule
-from bascule.report.coverage import gap_in_the_proof, promised_error
+from bascule.report.coverage import promised_error, why_not_covered
 from bascule.simulate import Estimate, Simulation, World, simulate
 from bascule.simulate.named_worlds import NAMED, named_world
 from bascule.simulate.result import shown
@@ -37,7 +37,11 @@ HEADINGS = ("world", "wrong %", "open %", "regret", "units", "promise")
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """What a rule did in one world; intervals have a confidence of 95 %."""
+    """What a rule did in one world.
+
+    `promised` is the error that its guarantee allows where it covers the world, and `reason` says
+    why it does not; intervals have a confidence of 95 %.
+    """
 
     name: str
     world: World
@@ -47,7 +51,7 @@ class AuditRow:
     regret: Estimate
     decision_time: Estimate
     promised: float
-    gap: str | None
+    reason: str | None
 
     @property
     def error_rate(self) -> float:
@@ -74,7 +78,7 @@ class AuditRow:
             f"{100 * self.undecided / self.runs:.0f}",
             _within(self.regret),
             _within(self.decision_time),
-            "holds" if self.gap is None else "not covered",
+            "holds" if self.reason is None else "not covered",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,8 +92,8 @@ class AuditRow:
             "regret": _plain(self.regret),
             "decision_time": _plain(self.decision_time),
             "promised": self.promised,
-            "covered": self.gap is None,
-            "gap": self.gap,
+            "covered": self.reason is None,
+            "reason": self.reason,
             "broken": self.broken,
         }
 
@@ -118,11 +122,11 @@ class Audit:
     @property
     def notes(self) -> tuple[str, ...]:
         """Why some worlds are not covered, and what the marks mean."""
-        gaps: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for row in self.rows:
-            if row.gap is not None:
-                gaps.setdefault(row.gap, []).append(row.name)
-        notes = [f"  {', '.join(names)}: {gap}" for gap, names in gaps.items()]
+            if row.reason is not None:
+                reasons.setdefault(row.reason, []).append(row.name)
+        notes = [f"  {', '.join(names)}: {reason}" for reason, names in reasons.items()]
         if notes:
             notes.insert(0, "Not covered by the proof:")
         if any(row.promised > self.design.calibration.error for row in self.rows):
@@ -268,7 +272,7 @@ def _row(name: str, result: Simulation) -> AuditRow:
         regret=summary["regret"],
         decision_time=summary["decision_time"],
         promised=promised_error(result.design, result.world),
-        gap=gap_in_the_proof(result.design, result.world),
+        reason=why_not_covered(result.design, result.world),
     )
 
 
@@ -278,11 +282,12 @@ def _percent(share: float) -> str:
 
 
 def _within(estimate: Estimate) -> str:
-    """An estimate with its interval of 95 %, of which one digit is enough."""
+    """An estimate with its interval of 95 %, of which one digit is enough, in four digits."""
     half = NORMAL_95 * estimate.se
     if not half > 0:
         return f"{estimate.mean:,.6g}"
-    places = max(0, -math.floor(math.log10(half)))
+    size = max(1.0, abs(estimate.mean))
+    places = max(0, min(-math.floor(math.log10(half)), 3 - math.floor(math.log10(size))))
     return f"{estimate.mean:,.{places}f} ± {half:,.{places}f}"
 
 
@@ -308,6 +313,6 @@ def _flat(row: AuditRow) -> dict[str, Any]:
         "decision_time": row.decision_time.mean,
         "decision_time_se": row.decision_time.se,
         "promised": row.promised,
-        "gap": row.gap,
+        "reason": row.reason,
         "broken": row.broken,
     }

@@ -15,13 +15,13 @@ SLOW = 0.05
 """How far a trend may move within a block, in standard deviations: 1.00125 times the variance."""
 
 
-def gap_in_the_proof(design: Design, world: World) -> str | None:
+def why_not_covered(design: Design, world: World) -> str | None:
     """Why the guarantee of a design says nothing about a world; None where it holds.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
-    >>> gap_in_the_proof(design, bs.World([0, 0.1], batch=50))
-    >>> gap_in_the_proof(design, bs.World([0, 0.1], noise=bs.Normal(2)))
+    >>> why_not_covered(design, bs.World([0, 0.1], batch=50))
+    >>> why_not_covered(design, bs.World([0, 0.1], noise=bs.Normal(2)))
     'outcomes spread more than sigma says'
     """
     if design.calibration.guarantee != "proven":
