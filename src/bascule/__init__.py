@@ -15,6 +15,7 @@ from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
     Beta,
     Change,
@@ -41,6 +42,8 @@ __all__ = [
     "ETC",
     "UCB",
     "ArmStatistics",
+    "Audit",
+    "AuditRow",
     "Bernoulli",
     "Beta",
     "Block",
@@ -69,6 +72,7 @@ __all__ = [
     "Tilt",
     "Trend",
     "World",
+    "audit",
     "decision",
     "effects",
     "ending",

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.simulate import OutcomeName, chosen_outcome, given_means
+from bascule.cli.designs import OutcomeName
 from bascule.core.design import DEFAULT_ERROR
+from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +23,9 @@ GAP = 2
 
 
 def command(
-    means: list[float] | None = typer.Option(
-        None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
-    ),
-    outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
-    sigma: float | None = typer.Option(
-        None, help="For gaussian: spread of one outcome; 1 if not given.", show_default=False
-    ),
+    means: list[float] | None = designs.MEANS,
+    outcome: OutcomeName | None = designs.OUTCOME,
+    sigma: float | None = designs.SIGMA,
     error: float = typer.Option(
         DEFAULT_ERROR, help="Proven probability of a wrong decision, the same for every rule."
     ),
@@ -35,25 +33,27 @@ def command(
         None, help="The difference worth finding: adds tilted blocks that are informed of it."
     ),
     runs: int = typer.Option(1000, help="Runs of each rule; fewer where runs are long."),
-    seed: int = typer.Option(0, help="Same seed, same numbers."),
-    threads: int | None = typer.Option(
-        None, help="Threads to use; every core if not given.", show_default=False
-    ),
+    seed: int = designs.SEED,
+    threads: int | None = designs.THREADS,
     out: Path | None = typer.Option(
         None, metavar="DIR", help="Folder for the table, the figure and the JSON."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    as_json: bool = designs.AS_JSON,
 ) -> None:
     """Compare every rule on one problem: what it costs, when it decides, who dominates whom."""
     from bascule.report.frontier import frontier
     from bascule.simulate.files import prepare_folder
 
-    world = given_means(means), chosen_outcome(outcome, sigma)
+    if not means:
+        raise InputError(
+            "means", "--means is missing: give the mean of each arm, as in --means 0 1"
+        )
+    model = designs.described_outcome({"outcome": outcome, "sigma": sigma})
     if out is not None:
         prepare_folder(out)
     with progress_bar() as tell:
         result = frontier(
-            *world, error, effect, runs=runs, seed=seed, threads=threads, progress=tell
+            means, model, error, effect, runs=runs, seed=seed, threads=threads, progress=tell
         )
     note_compilation(result.compile_seconds)
     written = () if out is None else result.save(out)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.core.design import DEFAULT_ERROR, Design
+from bascule.cli.designs import OutcomeName, RuleName
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian, Outcome
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 
 if TYPE_CHECKING:
     from bascule.simulate import Simulation
@@ -24,71 +20,39 @@ if TYPE_CHECKING:
 TABLE_WIDTH = 78
 
 
-class RuleName(StrEnum):
-    """Rules that the command line knows."""
-
-    UCB = "ucb"
-    ETC = "etc"
-    ETC_PRIME = "etc-prime"
-    TILT = "tilt"
-
-
-class OutcomeName(StrEnum):
-    """Outcome models that the command line knows."""
-
-    GAUSSIAN = "gaussian"
-    BERNOULLI = "bernoulli"
-
-
 def command(
-    means: list[float] | None = typer.Option(
-        None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
-    ),
+    means: list[float] | None = designs.MEANS,
     rule: RuleName | None = typer.Option(
         None, help="Who gets the next unit, and when to stop; ucb if not given."
     ),
-    alpha: float | None = typer.Option(
-        None,
-        help="Knob of ucb: 1 saves regret, inf saves time; 2 if not given.",
-        show_default=False,
-    ),
-    tilt: float | None = typer.Option(
-        None,
-        help="Knob of tilt: 1 is an even split, more saves regret; 3 if not given.",
-        show_default=False,
-    ),
-    effect: float | None = typer.Option(
-        None, help="For tilt: the difference worth finding.", show_default=False
-    ),
-    outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
-    sigma: float | None = typer.Option(
-        None, help="For gaussian: spread of one outcome; 1 if not given.", show_default=False
-    ),
-    error: float | None = typer.Option(
-        None,
-        help=f"Proven probability of a wrong decision; {DEFAULT_ERROR} if not given.",
-        show_default=False,
-    ),
-    delta: float | None = typer.Option(
-        None, help="The paper's nominal parameter, instead of --error.", show_default=False
-    ),
+    alpha: float | None = designs.ALPHA,
+    tilt: float | None = designs.TILT,
+    effect: float | None = designs.EFFECT,
+    outcome: OutcomeName | None = designs.OUTCOME,
+    sigma: float | None = designs.SIGMA,
+    low: float | None = designs.LOW,
+    high: float | None = designs.HIGH,
+    error: float | None = designs.ERROR,
+    delta: float | None = designs.DELTA,
     design: Path | None = typer.Option(
         None, metavar="FILE", help="A design file, instead of all of the above but --means."
     ),
+    world: str | None = typer.Option(
+        None,
+        metavar="NAME|JSON|FILE",
+        help="What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
+        show_default=False,
+    ),
     runs: int = typer.Option(1000, help="How many times to play the test."),
-    seed: int = typer.Option(0, help="Same seed, same runs."),
-    max_units: int | None = typer.Option(
-        None, help="End a run here, undecided.", show_default=False
-    ),
-    threads: int | None = typer.Option(
-        None, help="Threads to use; every core if not given.", show_default=False
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    seed: int = designs.SEED,
+    max_units: int | None = designs.MAX_UNITS,
+    threads: int | None = designs.THREADS,
+    as_json: bool = designs.AS_JSON,
 ) -> None:
     """Play a test many times: its regret, its decision time and how often it is wrong."""
     from bascule.simulate import simulate
 
-    means = given_means(means)
+    met = None if world is None else designs.parsed_world(world)
     described = {
         "rule": rule,
         "alpha": alpha,
@@ -96,16 +60,24 @@ def command(
         "effect": effect,
         "outcome": outcome,
         "sigma": sigma,
+        "low": low,
+        "high": high,
         "error": error,
         "delta": delta,
     }
     if design is None:
-        asked = _described_design(described, len(means), max_units)
+        asked = designs.described_design(described, _arms(means, met), max_units)
     else:
-        asked = _loaded_design(design, described, max_units)
+        asked = designs.loaded_design(design, described, max_units)
     with progress_bar() as tell:
         result = simulate(
-            asked, means, runs, seed, threads, lambda done: tell("simulating", done, runs)
+            asked,
+            means or None,
+            runs,
+            seed,
+            threads,
+            lambda done: tell("simulating", done, runs),
+            world=met,
         )
     note_compilation(result.compile_seconds)
     if as_json:
@@ -114,84 +86,15 @@ def command(
         _show(result)
 
 
-def given_means(means: list[float] | None) -> list[float]:
-    """The means, which every comparison of arms needs.
+def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
+    """How many arms there are: as many as have a mean."""
+    from bascule.simulate import World
 
-    >>> given_means([0.0, 1.0])
-    [0.0, 1.0]
-    """
-    if not means:
-        raise InputError(
-            "means", "--means is missing: give the mean of each arm, as in --means 0 1"
-        )
-    return means
-
-
-def _described_design(described: dict[str, Any], arms: int, max_units: int | None) -> Design:
-    return Design(
-        arms=arm_names(arms),
-        outcome=chosen_outcome(described["outcome"], described["sigma"]),
-        rule=_rule(described),
-        error=described["error"],
-        delta=described["delta"],
-        max_units=max_units,
-    )
-
-
-def _loaded_design(path: Path, described: dict[str, Any], max_units: int | None) -> Design:
-    for option, value in described.items():
-        if value is not None:
-            raise InputError(option, f"--{option} and --design cannot both be given: drop one")
-    loaded = Design.load(path)
-    return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
-
-
-def chosen_outcome(name: OutcomeName | None, sigma: float | None) -> Outcome:
-    """The outcome model that the options describe.
-
-    >>> chosen_outcome(None, 2.0)
-    Gaussian(sigma=2.0)
-    """
-    if name is OutcomeName.BERNOULLI:
-        if sigma is not None:
-            raise InputError(
-                "sigma", "--sigma belongs to --outcome gaussian, not bernoulli: drop one of them"
-            )
-        return Bernoulli()
-    return Gaussian(1.0 if sigma is None else sigma)
-
-
-KNOBS = {"alpha": RuleName.UCB, "tilt": RuleName.TILT, "effect": RuleName.TILT}
-"""Which rule an option belongs to."""
-
-
-def _rule(described: dict[str, Any]) -> AnyRule:
-    name = described["rule"] or RuleName.UCB
-    for knob, owner in KNOBS.items():
-        if described[knob] is not None and name is not owner:
-            raise InputError(
-                knob, f"--{knob} belongs to --rule {owner}, not {name}: drop one of them"
-            )
-    given = {knob: described[knob] for knob in KNOBS if described[knob] is not None}
-    makers: dict[RuleName, Callable[..., AnyRule]] = {
-        RuleName.UCB: UCB,
-        RuleName.ETC: ETC,
-        RuleName.ETC_PRIME: ETCPrime,
-        RuleName.TILT: Tilt,
-    }
-    return makers[name](**given)
-
-
-def arm_names(arms: int) -> list[str]:
-    """Names for arms that have none: letters, or numbers when there are too many.
-
-    >>> arm_names(3)
-    ['A', 'B', 'C']
-    """
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    if arms <= len(letters):
-        return list(letters[:arms])
-    return [f"arm-{i + 1}" for i in range(arms)]
+    if means:
+        return len(means)
+    if isinstance(world, dict):
+        return len(World.from_dict(world).start)
+    raise InputError("means", "--means is missing: give the mean of each arm, as in --means 0 1")
 
 
 def _show(result: Simulation) -> None:

@@ -22,7 +22,7 @@ from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, PaperRule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
 from bascule.report.information import spread_between
 from bascule.simulate.interval_runs import LARGEST_TABLE
-from bascule.theory import corollary_delta, predict
+from bascule.theory import corollary_delta, mean_path
 from bascule.theory.prediction import rounds_to_win
 
 ALPHAS = (1.2, 1.5, 2.0, 4.0, 16.0)
@@ -228,9 +228,9 @@ def expected_units(design: Design, means: Sequence[float]) -> float:
         # It comes to know the spread, and is then about as wide as a mixture's that knows it.
         known = Gaussian(spread_between(means, design.outcome))
         alike = Design(design.arms, known, UCB(rule.alpha, radius="mixture"), error=design.error)
-        return predict(alike, gaps).decision_time
+        return mean_path(alike, gaps).decision_time
     if not isinstance(rule, Tilt) or isinstance(design.outcome, Gaussian):
-        return predict(design, gaps).decision_time
+        return mean_path(design, gaps).decision_time
     best = max(means)
     pairs = rounds_to_win(best, best - min(gaps), -math.log(design.calibration.delta))
     # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.

@@ -131,17 +131,21 @@ NAMED: dict[str, Maker] = {
 
 
 def named_world(name: str, base: World, outcome: Outcome) -> World:
-    """The world of a name, made from one that has means.
+    """The world of a name, made from one that has means; `null+rising` is both in turn.
 
     >>> from bascule.core.outcomes import Gaussian
     >>> named_world("rising", World([0.0, 0.1]), Gaussian(2.0)).words
     'trend -1 exp(-t / 2000)'
     """
-    if name not in NAMED:
-        raise InputError("world", f"world {name!r} does not exist: choose from {', '.join(NAMED)}")
     noise = noise_of(outcome) if base.noise is None else base.noise
     means = base.start
-    made = NAMED[name](replace(base, noise=noise), noise.spread(sum(means) / len(means)))
+    made = replace(base, noise=noise)
+    for part in name.split("+"):
+        if part not in NAMED:
+            raise InputError(
+                "world", f"world {part!r} does not exist: choose from {', '.join(NAMED)}"
+            )
+        made = NAMED[part](made, noise.spread(sum(means) / len(means)))
     return replace(made, noise=base.noise) if made.noise == noise else made
 
 

@@ -158,6 +158,9 @@ class Discrete:
     kind: Literal["discrete"] = field(default="discrete", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
+        for name, example in (("values", "[0, 10]"), ("weights", "[[0.9, 0.1], [0.8, 0.2]]")):
+            if not isinstance(getattr(self, name), list | tuple):
+                raise InputError(name, f"{name} must be a list, as in {example}")
         values = tuple(checks.finite("values", x, "give numbers") for x in self.values)
         if not 2 <= len(values) <= MOST_POINTS or len(set(values)) < len(values):
             raise InputError("values", f"values must be 2 to {MOST_POINTS} different numbers")
@@ -167,6 +170,8 @@ class Discrete:
 
     def _checked(self, row: Sequence[float]) -> tuple[float, ...]:
         remedy = "give each arm one number from 0 on for each of the values"
+        if not isinstance(row, list | tuple):
+            raise InputError("weights", f"weights must be lists (got {row!r}): {remedy}")
         weights = tuple(checks.finite("weights", weight, remedy) for weight in row)
         if len(weights) != len(self.values) or min(weights) < 0 or sum(weights) == 0:
             raise InputError("weights", f"weights do not fit the values: {remedy}")

@@ -142,7 +142,9 @@ class Simulation:
         """What was to be expected; None without a best arm, and where nothing is predicted."""
         gaps = rival_gaps(self.means)
         try:
-            return predict(self.design, gaps) if self.plain and min(gaps) > 0 else None
+            if self.plain and min(gaps) > 0:
+                return predict(self.design, gaps, best=max(self.means))
+            return None
         except InputError:
             return None
 

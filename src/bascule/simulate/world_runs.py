@@ -57,7 +57,7 @@ class WorldRuns:
         self.arms = len(design.arms)
         self.seed = np.uint64(seed)
         self.cap = units_cap(design)
-        points, chances = _points(world)
+        points, chances = points_of(world)
         self.world = (world_numbers(world), np.array(world.start), points, chances)
         self.longest_wait = world.batch + math.ceil(world.delay.longest if world.delay else 0)
         self.ziggurat = ziggurat_table()
@@ -160,7 +160,7 @@ def _ring(units: int) -> int:
     return 1 << (units + 1).bit_length()
 
 
-def _points(world: World) -> tuple[FloatArray, FloatArray]:
+def points_of(world: World) -> tuple[FloatArray, FloatArray]:
     """The values of discrete noise, and the chances of each or one before it, arm after arm."""
     if not isinstance(world.noise, Discrete):
         return np.zeros(1), np.ones(len(world.start))

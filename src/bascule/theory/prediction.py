@@ -18,13 +18,16 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Bernoulli, Gaussian
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Tilt
 from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
+from bascule.theory.betting_course import bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
+from bascule.theory.course import Course
 from bascule.theory.solve import turning_point, units_until
+from bascule.theory.two_arms import course_of
 
 CLOCK_STEPS, NOISE_NODES = 400, 21
 """How finely the way of a tilted test is followed, along its clock and across its noise."""
@@ -37,34 +40,72 @@ _units_of_leader = np.vectorize(units_of_leader, otypes=[float])
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Expected units (best arm first), decision time and regret. Not a guarantee."""
+    """Expected units (best arm first), decision time and regret. Not a guarantee.
+
+    `course` has, for two arms, pairs of a number of units and the probability of a decision by
+    then.
+    """
 
     decision_time: float
     regret: float
     units: tuple[float, ...]
+    course: tuple[tuple[float, float], ...] = ()
+
+    def decided_by(self, units: float) -> float:
+        """The probability of a decision by so many units; nan where no course is known."""
+        if not self.course:
+            return math.nan
+        times, decided = zip(*self.course, strict=True)
+        return float(np.interp(units, times, decided, left=0.0))
+
+    def time_until(self, share: float) -> float:
+        """The units by which this share of tests is decided; nan where no course is known."""
+        if not self.course:
+            return math.nan
+        times, decided = zip(*self.course, strict=True)
+        return float(np.interp(share, decided, times))
 
 
-def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
+def predict(
+    design: Design,
+    gaps: float | Sequence[float],
+    best: float | None = None,
+    noise: float | None = None,
+) -> Prediction:
     """The expected decision time and regret of a design at given gaps.
+
+    0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
+    spread that they really have. Two arms are predicted with their noise, more by the mean path.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
     >>> expected = predict(design, 1.0)
     >>> round(expected.regret, 1), round(expected.decision_time)
+    (85.3, 838)
+    """
+    others = checked_gaps(design, gaps)
+    _refuse_seen_spread(design)
+    if len(others) == 1 and not _never_ends(design, others[0]):
+        return _two_arms(design, others[0], best, noise)
+    return mean_path(design, others)
+
+
+def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
+    """The same on the path on which all noise averages out: coarser, for any number of arms.
+
+    >>> import bascule as bs, math
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
+    >>> expected = mean_path(design, 1.0)
+    >>> round(expected.regret, 1), round(expected.decision_time)
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
+    _refuse_seen_spread(design)
     if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
         raise InputError(
             "outcome",
-            f"{design.rule.label} has no prediction yet for {design.outcome!r}, whose spread "
-            "depends on the means: simulate it",
-        )
-    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
-        raise InputError(
-            "radius",
-            f"{design.rule.label} follows the spread that it sees, and has no prediction: "
-            "simulate it",
+            f"{design.rule.label} has no prediction for more than two arms with "
+            f"{design.outcome!r}, whose spread is not known: simulate it",
         )
     best, rivals = (
         _blocks(design, design.rule, others)
@@ -73,6 +114,54 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
     )
     regret = sum(gap * units for gap, units in zip(others, rivals, strict=True))
     return Prediction(best + sum(rivals), regret, (best, *rivals))
+
+
+def _refuse_seen_spread(design: Design) -> None:
+    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+        raise InputError(
+            "radius",
+            f"{design.rule.label} follows the spread that it sees, and has no prediction: "
+            "simulate it",
+        )
+
+
+def _never_ends(design: Design, gap: float) -> bool:
+    """Whether even the mean path leads nowhere, or the first look ends it."""
+    if isinstance(design.rule, Tilt):
+        return False
+    units = mean_path(design, gap).units
+    return math.isinf(max(units)) or max(units) <= FIRST_UNITS
+
+
+def _two_arms(design: Design, gap: float, best: float | None, noise: float | None) -> Prediction:
+    outcome, rule = design.outcome, design.rule
+    if isinstance(outcome, Bernoulli) and best is not None:
+        outcome.check_mean(best)
+        outcome.check_mean(best - gap)
+        noise = math.sqrt((best * (1 - best) + (best - gap) * (1 - best + gap)) / 2)
+    if isinstance(rule, Tilt) and not isinstance(outcome, Gaussian):
+        course = _bets(design, rule, gap, best, noise)
+    else:
+        course = course_of(design, gap, noise or None)
+    seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
+    units = (course.better, course.worse)
+    return Prediction(float(sum(units)), gap * course.worse, units, seen)
+
+
+def _bets(
+    design: Design, rule: Tilt, gap: float, best: float | None, noise: float | None
+) -> Course:
+    outcome, threshold = design.outcome, -math.log(design.calibration.delta)
+    if isinstance(outcome, Bernoulli) and best is not None:
+        return course_of_bets(rule, threshold, lambda units: coins(best, best - gap, units))
+    if noise is None:
+        missing = "best, the mean of the best arm" if isinstance(outcome, Bernoulli) else "noise"
+        raise InputError(
+            "best" if isinstance(outcome, Bernoulli) else "noise",
+            f"{rule.label} is predicted for {outcome!r} with {missing}: give it, or simulate",
+        )
+    scaled = (gap / outcome.scale, noise / outcome.scale)
+    return course_of_bets(rule, threshold, lambda units: bell(*scaled, units))
 
 
 def _intervals(
