@@ -103,23 +103,26 @@ def fit(horizon: int, accuracy: float = 1e-5, shift: float = 0.0) -> Exponential
     (12, True)
     """
     horizon = checks.whole("horizon", horizon, 1, "the largest age, in stages", LONGEST)
+    accuracy = checks.number("accuracy", accuracy, "1e-5 is usual")
     if not FINEST <= accuracy <= COARSEST:
         raise InputError(
             "accuracy",
             f"accuracy must be from {FINEST:g} to {COARSEST:g} (got {accuracy:g}): 1e-5 is usual",
         )
-    return _fewest_terms(horizon, float(accuracy), checked_shift(shift))
+    return _fewest_terms(horizon, accuracy, checked_shift(shift))
 
 
 def checked_shift(shift: float) -> float:
-    """Accept a shift that keeps the function positive and falling."""
-    if not 0.0 <= shift < math.inf:
-        raise InputError(
-            "shift",
-            f"shift must be finite and at least 0 (got {shift:g}): it is the variance of an "
-            "outcome over that of a unit",
-        )
-    return float(shift)
+    """Accept a shift that keeps the function positive and falling.
+
+    >>> checked_shift(2)
+    2.0
+    """
+    remedy = "it is the variance of an outcome given its unit over that of the units"
+    accepted = checks.finite("shift", shift, remedy)
+    if accepted < 0.0:
+        raise InputError("shift", f"shift must be at least 0 (got {accepted:g}): {remedy}")
+    return accepted
 
 
 @lru_cache(maxsize=256)
@@ -128,7 +131,7 @@ def _fewest_terms(horizon: int, accuracy: float, shift: float) -> ExponentialSum
     # What the error of the best sum was seen to be; the loop makes up for where it is too hopeful.
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
-    terms = math.ceil(max(2.0, fewest, guess))
+    terms = math.ceil(max(2.0, fewest, guess)) if reach > accuracy else 1
     found = fit_terms(horizon, terms, shift)
     while found.accuracy > accuracy:
         terms += 1
@@ -143,6 +146,8 @@ def fit_terms(horizon: int, terms: int, shift: float = 0.0) -> ExponentialSum:
     >>> fit_terms(horizon=1000, terms=10).accuracy < 7e-5
     True
     """
+    if terms == 1:
+        return _with_weights(horizon, shift, np.ones(1))
     if horizon <= FEW_AGES or terms >= horizon:
         # As many terms as ages: any nodes will do, and evenly spaced ones are the least alike.
         return _with_weights(horizon, shift, np.linspace(1.0, 0.0, horizon, endpoint=False))
