@@ -41,8 +41,9 @@ STRIDE = 1.5
 ROUNDING = 1e-12
 LEVELLINGS = 9
 DAMPING = 30.0
-FINE, COARSE = 48, 24
-"""Ages to an e-fold that the fit looks at, at the end and on the way there."""
+FINE, COARSE = 24, 12
+"""Ages to an e-fold that the fit looks at, at the end and on the way there: so few that the linear
+algebra is hardly worth a second thread."""
 
 ALL_AGES = 4096
 CHECKED = 512
@@ -176,10 +177,11 @@ def fit_terms(horizon: int, terms: int, shift: float = 0.0) -> ExponentialSum:
     return _measured(horizon, shift, np.exp(-rates), weights)
 
 
-def _some_ages(horizon: float, density: float) -> FloatArray:
-    """Whole ages from 1 to the horizon, evenly spaced in their logs where they are many."""
+def _some_ages(horizon: float, density: int) -> FloatArray:
+    """Whole ages from 1 to the horizon, evenly spaced in their logs and closer towards the end."""
     steps = math.ceil(density * (1.0 + math.log(horizon))) + 1
-    return np.unique(np.rint(np.geomspace(1.0, horizon, steps)))
+    late = np.geomspace(max(1.0, horizon / 2.0), horizon, density)
+    return np.unique(np.rint(np.append(np.geomspace(1.0, horizon, steps), late)))
 
 
 def _columns(ages: FloatArray, shift: float, emphasis: FloatArray, rates: FloatArray) -> FloatArray:
