@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from bascule import theory
 from bascule.core.calibration import Calibration
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian
-from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
+from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
+from bascule.core.progress import (
+    Decision,
+    Interval,
+    close_stage,
+    decision,
+    intervals,
+    next_arm,
+    record,
+)
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulate import Estimate, Simulation, Step, simulate, trace
@@ -17,9 +26,12 @@ __version__ = "0.1.0"
 __all__ = [
     "ETC",
     "UCB",
+    "ArmCohorts",
     "ArmStatistics",
     "Bernoulli",
     "Calibration",
+    "Cohort",
+    "CohortStatistics",
     "Decision",
     "Design",
     "ETCPrime",
@@ -27,10 +39,12 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Interval",
+    "Recurrent",
     "Simulation",
     "Statistics",
     "Step",
     "Tilt",
+    "close_stage",
     "decision",
     "intervals",
     "next_arm",

@@ -48,7 +48,7 @@ class Design:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
-        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma) or Bernoulli()")
+        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma), Bernoulli() or Recurrent()")
         _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bascule.core import unit_progress
 from bascule.core.arms import (
     NOBODY,
     FloatArray,
@@ -22,10 +23,15 @@ from bascule.core.arms import (
     width,
 )
 from bascule.core.calibration import Guarantee
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
 from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import Statistics
+
+AnyStatistics = Statistics | CohortStatistics
+"""What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +75,37 @@ def arm_radius(design: Design, units: float) -> float:
     >>> round(arm_radius(design, 100), 4)
     0.3781
     """
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "the radius of an arm with Recurrent outcomes depends on how many each unit has given: "
+            "use intervals",
+        )
     shape = design.paper_rule.shape(len(design.arms))
     delta = design.calibration.delta
     return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
 
 
-def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
+def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
     """The interval of each arm; infinitely wide until an arm has three units.
+
+    Where looks are planned, the intervals hold at the looks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
+    checked_statistics(design, statistics)
+    if isinstance(statistics, CohortStatistics):
+        found = (
+            unit_progress.arm_interval(design, arm, statistics.stage) for arm in statistics.arms
+        )
+        return tuple(Interval(mean, wide) for _, _, mean, wide in found)
     return tuple(Interval(arm.mean, arm_radius(design, arm.units)) for arm in statistics.arms)
 
 
-def next_arm(design: Design, statistics: Statistics) -> int:
+def next_arm(design: Design, statistics: AnyStatistics) -> int:
     """The arm that the next unit joins.
 
     >>> import bascule as bs
@@ -98,16 +118,38 @@ def next_arm(design: Design, statistics: Statistics) -> int:
 
 def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     """The statistics after one more outcome, with the arms dropped that the rule drops then."""
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "one outcome says too little where they keep coming: count the cohorts of a whole "
+            "stage as CohortStatistics, and close_stage drops the arms that are beaten",
+        )
     design.outcome.check_value(value)
     after = statistics.record(arm, value)
-    state, _ = _decided(design, after)
+    return Statistics(after.arms, after.dropped | _dropped(design, after))
+
+
+def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
+    """The statistics at the end of a stage, without the arms that the rule drops then.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
+    >>> arms = tuple(bs.ArmCohorts((bs.Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
+    >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
+    frozenset({0})
+    """
+    dropped = statistics.dropped | _dropped(design, statistics)
+    return CohortStatistics(statistics.arms, statistics.stage, dropped)
+
+
+def _dropped(design: Design, statistics: AnyStatistics) -> frozenset[int]:
+    state, _ = _decided(design, statistics)
     arms = len(design.arms)
     uppers = 2 * arms + 2 * span(arms)
-    out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
-    return Statistics(after.arms, after.dropped | out)
+    return frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
 
 
-def decision(design: Design, statistics: Statistics) -> Decision | None:
+def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     """The decision that the data allow, or None.
 
     >>> import bascule as bs
@@ -124,9 +166,13 @@ def decision(design: Design, statistics: Statistics) -> Decision | None:
     return Decision(winner, design.arms[winner], promise.error, promise.guarantee)
 
 
-def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
+def _decided(design: Design, statistics: AnyStatistics) -> tuple[FloatArray, int]:
     arms = len(design.arms)
     state = _laid_out(design, statistics)
+    if isinstance(statistics, CohortStatistics) and not unit_progress.may_decide(
+        design, statistics.stage
+    ):
+        return state, NOBODY
     scores, stretch = 2 * arms, span(arms)
     winner = design.paper_rule.steps().decide(
         state,
@@ -140,13 +186,29 @@ def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
     return state, winner
 
 
-def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
+def checked_statistics(design: Design, statistics: AnyStatistics) -> None:
+    """Raise if the statistics are not of such a design."""
     arms = len(design.arms)
     if len(statistics.arms) != arms:
         raise InputError(
             "statistics",
             f"statistics must have the design's {arms} arms (got {len(statistics.arms)})",
         )
+    recurrent = isinstance(design.outcome, Recurrent)
+    if recurrent != isinstance(statistics, CohortStatistics):
+        wanted = "CohortStatistics" if recurrent else "Statistics"
+        raise InputError(
+            "statistics",
+            f"statistics must be {wanted} with {design.outcome!r} "
+            f"(got {type(statistics).__name__})",
+        )
+
+
+def _laid_out(design: Design, statistics: AnyStatistics) -> FloatArray:
+    checked_statistics(design, statistics)
+    if isinstance(statistics, CohortStatistics):
+        return unit_progress.laid_out(design, statistics)
+    arms = len(design.arms)
     score = design.paper_rule.steps().score
     state = np.empty(width(arms))
     clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))

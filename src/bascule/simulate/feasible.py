@@ -7,10 +7,11 @@ import math
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli
+from bascule.core.outcomes import Bernoulli, Recurrent
 from bascule.core.rules import UCB, Tilt
 from bascule.theory.prediction import information, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
+from bascule.theory.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
@@ -57,6 +58,8 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
     rule = design.rule
+    if isinstance(design.outcome, Recurrent):
+        return 2 * arm_units_until(design, gap / 2)
     if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
         return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
     if isinstance(rule, Tilt):

@@ -128,9 +128,11 @@ class Simulation:
     def proven(self) -> Bounds | None:
         """What was proven of regret and decision time; None where nothing is."""
         gaps = rival_gaps(self.means)
-        if min(gaps) > 0 and isinstance(self.design.rule, PaperRule):
-            return bounds(self.design, gaps)
-        return None
+        try:
+            proven = min(gaps) > 0 and isinstance(self.design.rule, PaperRule)
+            return bounds(self.design, gaps) if proven else None
+        except InputError:
+            return None
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""

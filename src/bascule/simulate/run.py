@@ -9,6 +9,7 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.outcomes import Recurrent
 from bascule.core.rules import Tilt
 from bascule.simulate.block_runs import BlockRuns
 from bascule.simulate.engine import Progress, available_threads, play_all
@@ -16,6 +17,7 @@ from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.result import Simulation
 from bascule.simulate.streams import checked_seed
+from bascule.simulate.unit_runs import UnitRuns
 
 MOST_CELLS = 200_000_000
 """Runs times arms that fit into memory on any machine."""
@@ -73,7 +75,9 @@ def simulate(
 
 def _runs_of(
     design: Design, means: tuple[float, ...], seed: int, runs: int
-) -> IntervalRuns | BlockRuns:
+) -> IntervalRuns | BlockRuns | UnitRuns:
     if isinstance(design.rule, Tilt):
         return BlockRuns(design, design.rule, means, seed, runs)
+    if isinstance(design.outcome, Recurrent):
+        return UnitRuns(design, design.rule, design.outcome, means, seed, runs)
     return IntervalRuns(design, design.rule, means, seed, runs)

@@ -18,13 +18,16 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Gaussian
+from bascule.core.estimators import equal_weight
+from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.progress import arm_radius
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Tilt
 from bascule.core.rules.mixture import log_threshold
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.solve import turning_point, units_until
+from bascule.theory.unit_path import settled_path, twin
+from bascule.theory.unit_solve import arm_units_until
 
 CLOCK_STEPS, NOISE_NODES = 400, 21
 """How finely the way of a tilted test is followed, along its clock and across its noise."""
@@ -54,6 +57,11 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
+    if (
+        isinstance(design.outcome, Recurrent)
+        and design.paper_rule.unit_shape(len(design.arms)).weight is not equal_weight
+    ):
+        return _clocks(design, others)
     if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
         raise InputError(
             "outcome",
@@ -65,8 +73,21 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
         if isinstance(design.rule, Tilt)
         else _intervals(design, design.rule, others)
     )
-    regret = sum(gap * units for gap, units in zip(others, rivals, strict=True))
-    return Prediction(best + sum(rivals), regret, (best, *rivals))
+    return _summed((best, *rivals), others)
+
+
+def _summed(units: tuple[float, ...], others: tuple[float, ...]) -> Prediction:
+    regret = sum(gap * count for gap, count in zip(others, units[1:], strict=True))
+    return Prediction(sum(units), regret, units)
+
+
+def _clocks(design: Design, others: tuple[float, ...]) -> Prediction:
+    """Units whose outcomes keep coming: the clocks of outcomes that come once, made into units."""
+
+    def path(look: float) -> tuple[float, ...]:
+        return predict(twin(design, look), others).units
+
+    return _summed(settled_path(design, path), others)
 
 
 def _intervals(
@@ -189,5 +210,7 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
 
 
 def _units(design: Design, width: float) -> float:
+    if isinstance(design.outcome, Recurrent):
+        return arm_units_until(design, width)
     shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
     return units_until(width, design.outcome.sigma, shape, delta)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bascule.core.outcomes.bernoulli import Bernoulli
 from bascule.core.outcomes.gaussian import Gaussian
+from bascule.core.outcomes.recurrent import Recurrent
 
-Outcome = Gaussian | Bernoulli
+Outcome = Gaussian | Bernoulli | Recurrent
 """Every outcome model a design can hold."""
 
-__all__ = ["Bernoulli", "Gaussian", "Outcome"]
+__all__ = ["Bernoulli", "Gaussian", "Outcome", "Recurrent"]

@@ -10,6 +10,7 @@ from bascule.core.arms import Steps
 from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import Radius, radius
+from bascule.core.rules.units import UnitShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,9 @@ class IntervalRule(Rule, Protocol):
 
     def shape(self, arms: int) -> Shape:
         """The radius and the proof for a test of this many arms."""
+
+    def unit_shape(self, arms: int) -> UnitShape:
+        """The same for units whose outcomes keep coming."""
 
     def steps(self) -> Steps:
         """The functions that allocate and stop."""
