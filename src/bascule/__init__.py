@@ -19,7 +19,15 @@ from bascule.core.progress import (
 )
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.simulate import Estimate, Simulation, Step, simulate, trace
+from bascule.simulate import (
+    Estimate,
+    Simulation,
+    Stage,
+    Step,
+    simulate,
+    trace,
+    trace_stages,
+)
 
 __version__ = "0.1.0"
 
@@ -41,6 +49,7 @@ __all__ = [
     "Interval",
     "Recurrent",
     "Simulation",
+    "Stage",
     "Statistics",
     "Step",
     "Tilt",
@@ -52,4 +61,5 @@ __all__ = [
     "simulate",
     "theory",
     "trace",
+    "trace_stages",
 ]

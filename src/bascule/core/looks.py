@@ -12,7 +12,7 @@ GROWTH = 1.5
 """How many times later the next look comes, unless a design says otherwise."""
 
 
-def following_look(stage: float, growth: float) -> float:
+def following_look(stage: int, growth: float) -> int:
     """The stage of the look after the one at `stage`.
 
     >>> following_look(6, 1.5), following_look(101, 1.5)
@@ -29,7 +29,7 @@ def coming_look(stage: int, first: int, growth: float) -> tuple[int, int]:
     """
     number, at = 1, first
     while at < stage:
-        number, at = number + 1, int(following_look(at, growth))
+        number, at = number + 1, following_look(at, growth)
     return number, at
 
 

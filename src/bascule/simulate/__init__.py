@@ -6,5 +6,6 @@ from bascule.simulate.result import Estimate, Simulation
 from bascule.simulate.run import simulate
 from bascule.simulate.step import Step
 from bascule.simulate.trace import trace
+from bascule.simulate.unit_trace import Stage, trace_stages
 
-__all__ = ["Estimate", "Simulation", "Step", "simulate", "trace"]
+__all__ = ["Estimate", "Simulation", "Stage", "Step", "simulate", "trace", "trace_stages"]

@@ -15,6 +15,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
 from bascule.core.rules import PaperRule
 from bascule.simulate.control import IntArray
+from bascule.simulate.unit_engines import EngineName
 from bascule.theory import Bounds, Prediction, bounds, predict
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ class Simulation:
 
     Columns, one row a run: `winner` (-1 for undecided), `decision_time`, `regret`, and `units`
     with one column an arm. A run that met the cap counts with the units and regret it had there.
+
+    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
+    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
     """
 
     design: Design
@@ -65,6 +69,8 @@ class Simulation:
     steps: int
     seconds: float
     compile_seconds: float
+    engine: EngineName | None = None
+    accuracy: float = 0.0
 
     @property
     def runs(self) -> int:
@@ -138,6 +144,7 @@ class Simulation:
         """The summary as plain data; `bascule simulate --json` prints it."""
         regret, time = Estimate.of(self.regret), Estimate.of(self.decision_time)
         promise = self.design.calibration
+        played = {"engine": self.engine, "accuracy": self.accuracy} if self.engine else {}
         return {
             "rule": self.design.rule.label,
             "runs": self.runs,
@@ -150,6 +157,7 @@ class Simulation:
             "delta": promise.delta,
             "steps": self.steps,
             "seconds": self.seconds,
+            **played,
         }
 
     def columns(self) -> dict[str, Any]:
@@ -190,7 +198,7 @@ class Simulation:
             for name, share in zip(self.design.arms[:8], self.share, strict=False)
         )
         proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
-        return [
+        rows = [
             ("regret", spread("regret")),
             ("decision time", spread("decision_time")),
             ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
@@ -198,6 +206,11 @@ class Simulation:
             ("undecided", f"{self.undecided} of {self.runs} runs"),
             ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
         ]
+        if self.engine == "fast":
+            rows.append(("engine", f"fast: outcomes weighted to within {self.accuracy:.1g}"))
+        elif self.engine == "plain":
+            rows.append(("engine", "plain: every outcome drawn"))
+        return rows
 
     def __repr__(self) -> str:
         lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import get_args
 
 from bascule.core import checks
 from bascule.core.design import Design
@@ -17,6 +18,7 @@ from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.result import Simulation
 from bascule.simulate.streams import checked_seed
+from bascule.simulate.unit_engines import EngineName, Fast, Plain
 from bascule.simulate.unit_runs import UnitRuns
 
 MOST_CELLS = 200_000_000
@@ -32,11 +34,14 @@ def simulate(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    *,
+    engine: EngineName | None = None,
 ) -> Simulation:
     """Play a design `runs` times on arms with these means.
 
     Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
-    and gives no result.
+    and gives no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow
+    with the number of units, or "plain", which draws every outcome.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -57,8 +62,9 @@ def simulate(
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
     check_feasible(design, means)
+    _check_engine(design, engine)
     started = time.perf_counter()
-    played = _runs_of(design, means, seed, runs)
+    played = _runs_of(design, means, seed, runs, engine)
     effort = play_all(played, runs, threads, progress)
     return Simulation(
         design=design,
@@ -70,14 +76,29 @@ def simulate(
         steps=effort.steps,
         seconds=time.perf_counter() - started - effort.compile_seconds,
         compile_seconds=effort.compile_seconds,
+        engine=played.engine.name if isinstance(played, UnitRuns) else None,
+        accuracy=played.accuracy if isinstance(played, UnitRuns) else 0.0,
     )
 
 
 def _runs_of(
-    design: Design, means: tuple[float, ...], seed: int, runs: int
+    design: Design, means: tuple[float, ...], seed: int, runs: int, engine: EngineName | None
 ) -> IntervalRuns | BlockRuns | UnitRuns:
     if isinstance(design.rule, Tilt):
         return BlockRuns(design, design.rule, means, seed, runs)
     if isinstance(design.outcome, Recurrent):
-        return UnitRuns(design, design.rule, design.outcome, means, seed, runs)
+        weight = design.rule.unit_shape(len(means)).weight
+        kind = Plain if engine == "plain" else Fast
+        return UnitRuns(design, design.rule, kind(design.outcome, weight), means, seed, runs)
     return IntervalRuns(design, design.rule, means, seed, runs)
+
+
+def _check_engine(design: Design, engine: str | None) -> None:
+    if engine is None:
+        return
+    checks.choice("engine", engine, get_args(EngineName))
+    if not isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "engine",
+            f"engine belongs to Recurrent outcomes, not to {design.outcome!r}: leave it out",
+        )

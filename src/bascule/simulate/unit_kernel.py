@@ -1,8 +1,8 @@
 """The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
 
-What the units of an arm add up to comes from a *crowd*: `EVERY_OUTCOME` here draws each outcome of
-each unit, which costs as much a stage as there are units. Everything works on scalars and flat
-arrays that the caller owns, and allocates nothing.
+What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
+of each unit, so that a stage costs as much as there are units; those of `unit_crowds` do not.
+Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from bascule.core.evidence.normal import (
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.looks import following_look, look_part
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules.units import UnitRadius
 from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.streams import WordArray, fill_normals, outside_layer, seed_stream
+from bascule.simulate.unit_radii import Find
 
 BURST = 64
 """Outcomes drawn at a time."""
@@ -41,9 +41,9 @@ Fill = Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
 class Crowd(NamedTuple):
     """How the units of a run are kept.
 
-    `clear` is given (memory, arms, tables). `join` is given (memory, arms, tables, unit, arm,
-    stage, effect), where unit counts from 0 and `effect` is how far the unit's own mean lies from
-    its arm's. `advance` is given (memory, arms, tables, units, stage, sigma_noise, streams,
+    `clear` is given (memory, arms, table). `join` is given (memory, arms, table, unit, arm, stage,
+    effect), where unit counts from 0 and `effect` is how far the unit's own mean lies from its
+    arm's. `advance` is given (memory, arms, table, shares, units, stage, sigma_noise, streams,
     scratch, ziggurat, tallies): every unit gives an outcome, and each arm's clock and weighted sum
     of deviations from its mean are written into the tallies.
     """
@@ -53,14 +53,14 @@ class Crowd(NamedTuple):
     advance: Callable[..., None]
 
 
-def clear_members(memory: FloatArray, arms: int, tables: FloatArray) -> None:
+def clear_members(memory: FloatArray, arms: int, table: FloatArray) -> None:
     """Nobody is there; what the memory holds is never read."""
 
 
 def join_members(
     memory: FloatArray,
-    arms: int,
-    tables: FloatArray,
+    arms: int,  # noqa: ARG001
+    table: FloatArray,  # noqa: ARG001
     unit: int,
     arm: int,
     stage: int,
@@ -77,14 +77,15 @@ def join_members(
 def every_outcome(fill: Fill) -> Crowd:
     """The crowd that draws each outcome of each unit; `fill` draws the noise.
 
-    The tables hold the weight of a unit by its number of outcomes, in one half, and the weight over
-    that number in the other.
+    The table holds the weight of a unit by its number of outcomes, and the shares that weight over
+    the number.
     """
 
     def advance(
         memory: FloatArray,
         arms: int,
-        tables: FloatArray,
+        table: FloatArray,
+        shares: FloatArray,
         units: int,
         stage: int,
         sigma_noise: float,
@@ -96,21 +97,20 @@ def every_outcome(fill: Fill) -> Crowd:
         for arm in range(arms):
             tallies[arms + arm] = 0.0
             tallies[2 * arms + arm] = 0.0
-        half = tables.size // 2
         done = 0
         while done < units:
             burst = min(BURST, units - done)
             fill(streams, 0, scratch, 0, burst, ziggurat)
             for i in range(burst):
                 at = np.uint64(MEMBER * (done + i))
-                arm = np.uint64(memory[at])
+                joined = np.uint64(memory[at])
                 age = np.uint64(stage + 1 - memory[at + np.uint64(1)])
                 total = memory[at + np.uint64(3)] + (
                     memory[at + np.uint64(2)] + sigma_noise * scratch[i]
                 )
                 memory[at + np.uint64(3)] = total
-                tallies[np.uint64(arms) + arm] += tables[age]
-                tallies[np.uint64(2 * arms) + arm] += tables[np.uint64(half) + age] * total
+                tallies[np.uint64(arms) + joined] += table[age]
+                tallies[np.uint64(2 * arms) + joined] += shares[age] * total
             done += burst
 
     return Crowd(clear_members, join_members, advance)
@@ -122,7 +122,7 @@ EVERY_OUTCOME = every_outcome(fill_normals)
 
 def build(
     steps: Steps,
-    radius_of: UnitRadius,
+    find: Find,
     together: bool,
     planned: bool,
     crowd: Crowd,
@@ -132,8 +132,9 @@ def build(
 ) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
 
-    A run that needs more room than it has is left unfinished, and the loop returns with its row in
-    `WAITING` and 1 in `ALIVE`: it starts afresh when it is called with more.
+    The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
+    unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
+    to play it from the start with more.
     """
     score, decide = steps
     clear_crowd, join, advance = crowd
@@ -142,7 +143,8 @@ def build(
         state: FloatArray,
         memory: FloatArray,
         tallies: FloatArray,
-        tables: FloatArray,
+        table: FloatArray,
+        shares: FloatArray,
         streams: WordArray,
         scratch: FloatArray,
         any_arms: int,
@@ -158,6 +160,7 @@ def build(
         log_level: float,
         growth: float,
         threshold: float,
+        radii: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
         winners: IntArray,
@@ -175,7 +178,7 @@ def build(
         for row in range(control[WAITING], runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms, unseen)
-            clear_crowd(memory, arms, tables)
+            clear_crowd(memory, arms, table)
             for arm in range(arms):
                 tallies[arm] = 0.0
             units = 0
@@ -203,14 +206,15 @@ def build(
                     else:
                         arm = highest(state, scores, arms)
                     fill_effect(streams, 0, scratch, 0, 1, ziggurat)
-                    join(memory, arms, tables, units, arm, stage, sigma_unit * scratch[0])
+                    join(memory, arms, table, units, arm, stage, sigma_unit * scratch[0])
                     tallies[arm] += 1.0
                     units += 1
                     arm += 1
                 advance(
                     memory,
                     arms,
-                    tables,
+                    table,
+                    shares,
                     units,
                     stage,
                     sigma_noise,
@@ -220,7 +224,7 @@ def build(
                     tallies,
                 )
                 if planned and stage > look:
-                    look = np.int64(following_look(look, growth))
+                    look = following_look(look, growth)
                     number += 1
                 level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
@@ -229,7 +233,7 @@ def build(
                         clock = tallies[arms + arm]
                         total = means[arm] * clock + tallies[2 * arms + arm]
                         mean = total / clock
-                        wide = radius_of(seen, clock, sigma_unit, sigma_noise, level)
+                        wide = find(radii, number, seen, clock, sigma_unit, sigma_noise, level)
                         place(
                             state,
                             0,
@@ -243,13 +247,13 @@ def build(
                         )
                 if not planned or stage == look:
                     winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
-            control[WAITING] = row
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             times[row] = units
             winners[row] = winner
             for arm in range(arms):
                 counts[row * arms + arm] = np.int64(tallies[arm])
+            control[WAITING] = row + 1
             control[FINISHED] += 1
             control[STEPS] += units
 
@@ -257,15 +261,16 @@ def build(
 
 
 def build_tables(weight: Weight, fingerprint: str) -> Kernel:
-    """The loop that writes the tables of `every_outcome`."""
+    """The loop that writes the table and the shares of `every_outcome`."""
 
-    def tabulate(tables: FloatArray, sigma_unit: float, sigma_noise: float) -> None:
+    def tabulate(
+        table: FloatArray, shares: FloatArray, sigma_unit: float, sigma_noise: float
+    ) -> None:
         made_of = fingerprint  # noqa: F841
-        half = tables.size // 2
-        tables[0] = tables[half] = 0.0
-        for age in range(1, half):
-            tables[age] = weight(float(age), sigma_unit, sigma_noise)
-            tables[half + age] = tables[age] / age
+        table[0] = shares[0] = 0.0
+        for age in range(1, table.size):
+            table[age] = weight(float(age), sigma_unit, sigma_noise)
+            shares[age] = table[age] / age
 
     return tabulate
 

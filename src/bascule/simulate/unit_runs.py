@@ -1,4 +1,4 @@
-"""Runs of units whose outcomes keep coming, each outcome drawn."""
+"""Runs of units whose outcomes keep coming."""
 
 from __future__ import annotations
 
@@ -9,34 +9,30 @@ import numpy as np
 
 from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
 from bascule.core.design import Design
-from bascule.core.estimators import Weight
-from bascule.core.outcomes import Recurrent
+from bascule.core.gaps import rival_gaps
+from bascule.core.looks import coming_look
+from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import PaperRule
 from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.units import UnitRadius
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
+from bascule.simulate.exponential_sum import LONGEST
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.streams import WORDS, fill_normals, ziggurat_table
-from bascule.simulate.unit_kernel import (
-    BURST,
-    CALLED,
-    EVERY_OUTCOME,
-    MEMBER,
-    Crowd,
-    Fill,
-    build,
-    build_tables,
-)
+from bascule.simulate.unit_engines import Engine
+from bascule.simulate.unit_kernel import BURST, CALLED, Crowd, Fill, build
+from bascule.simulate.unit_radii import Find
+from bascule.theory import predict
+from bascule.theory.unit_solve import recurrent
 
-FIRST_ROOM = 256
-"""Units that a run has room for to begin with."""
+MORE = 4
+"""How many times more room a run gets that has used up what it had."""
 
 
 @lru_cache(maxsize=32)
 def unit_loop(
     steps: Steps,
-    radius_of: UnitRadius,
+    find: Find,
     together: bool,
     planned: bool,
     crowd: Crowd,
@@ -46,16 +42,10 @@ def unit_loop(
     """The loop for a rule on units."""
     return compile_loop(
         lambda fingerprint: build(
-            steps, radius_of, together, planned, crowd, fill_effect, fixed_arms, fingerprint
+            steps, find, together, planned, crowd, fill_effect, fixed_arms, fingerprint
         ),
         CALLED,
     )
-
-
-@lru_cache(maxsize=4)
-def weight_tables(weight: Weight) -> Kernel:
-    """The loop that tabulates the weights of an estimator."""
-    return compile_loop(lambda fingerprint: build_tables(weight, fingerprint), CALLED)
 
 
 class UnitRuns:
@@ -65,30 +55,32 @@ class UnitRuns:
         self,
         design: Design,
         rule: PaperRule,
-        outcome: Recurrent,
+        engine: Engine,
         means: tuple[float, ...],
         seed: int,
         runs: int,
-        crowd: Crowd = EVERY_OUTCOME,
         fill_effect: Fill = fill_normals,
     ) -> None:
-        arms = len(means)
+        arms, outcome = len(means), recurrent(design)
         self.arms = arms
         self.seed = np.uint64(seed)
         self.means = np.array(means)
-        self.cap = units_cap(design)
-        self.outcome = outcome
+        self.cap = min(units_cap(design), LONGEST)
         self.spreads = (outcome.sigma_unit, outcome.sigma_noise)
         self.alpha = rule.alpha
-        self.shape = rule.unit_shape(arms)
-        self.log_level = math.log(self.shape.count / design.calibration.delta)
+        shape = rule.unit_shape(arms)
+        self.shape = shape
+        self.log_level = math.log(shape.count / design.calibration.delta)
         self.threshold = log_threshold(arms, design.calibration.error)
+        self.engine = engine
+        self.room = self._first_room(design, means)
+        self.accuracy = engine.accuracy(self.room)
         self.loop = unit_loop(
             rule.steps(),
-            self.shape.radius,
-            self.shape.together,
-            self.shape.growth > 0,
-            crowd,
+            engine.find(shape.radius),
+            shape.together,
+            shape.growth > 0,
+            engine.crowd,
             fill_effect,
             arms if arms <= FEW_ARMS else 0,
         )
@@ -97,43 +89,57 @@ class UnitRuns:
         self.winners = np.zeros(runs, np.int64)
         self.counts = np.zeros(runs * arms, np.int64)
 
-    def tables(self, room: int) -> FloatArray:
-        """Weights of units with up to `room` outcomes."""
-        tables = np.empty(2 * (room + 1))
-        weight_tables(self.shape.weight)(tables, *self.spreads)
-        return tables
+    def _first_room(self, design: Design, means: tuple[float, ...]) -> int:
+        gaps = rival_gaps(means)
+        expected = predict(design, gaps).decision_time if min(gaps) > 0 else math.nan
+        return int(min(self.cap, self.engine.room(expected)))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
+        control[WAITING] = 0
+        self._play(self.room, first_run, runs, control)
+        while control[ALIVE] and not control[STOP]:
+            # Only the run that needs it gets more room: with other powers of their ages its units
+            # draw other numbers, and what a run draws must not depend on the runs before it.
+            row, room = int(control[WAITING]), self.room
+            while control[ALIVE] and not control[STOP]:
+                room = min(MORE * room, self.cap)
+                self._play(room, first_run, row + 1, control)
+            self._play(self.room, first_run, runs, control)
+
+    def _radii(self, room: int) -> FloatArray:
+        looks = 1
+        if self.shape.growth > 0:
+            looks, _ = coming_look(room, FIRST_UNITS * self.arms, self.shape.growth)
+        return self.engine.radii(self.shape.radius, room, looks, self.log_level)
+
+    def _play(self, room: int, first_run: int, runs: int, control: IntArray) -> None:
         here = slice(first_run, first_run + runs)
         cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
-        state, streams = np.empty(width(self.arms)), np.empty(WORDS, np.uint64)
-        room = min(FIRST_ROOM, self.cap)
-        control[WAITING], control[ALIVE] = 0, 1
-        while control[ALIVE] and not control[STOP]:
-            self.loop(
-                state,
-                np.empty(MEMBER * room),
-                np.empty(3 * self.arms),
-                self.tables(room),
-                streams,
-                np.empty(BURST),
-                self.arms,
-                self.seed,
-                first_run,
-                runs,
-                self.cap,
-                room,
-                self.means,
-                *self.spreads,
-                self.alpha,
-                self.log_level,
-                self.shape.growth,
-                self.threshold,
-                self.ziggurat,
-                self.times[here],
-                self.winners[here],
-                self.counts[cells],
-                control,
-            )
-            room = min(4 * room, self.cap)
+        self.accuracy = max(self.accuracy, self.engine.accuracy(room))
+        self.loop(
+            np.empty(width(self.arms)),
+            np.empty(self.engine.memory(self.arms, room)),
+            np.empty(3 * self.arms),
+            *self.engine.tables(room),
+            np.empty(WORDS, np.uint64),
+            np.empty(BURST),
+            self.arms,
+            self.seed,
+            first_run,
+            runs,
+            self.cap,
+            room,
+            self.means,
+            *self.spreads,
+            self.alpha,
+            self.log_level,
+            self.shape.growth,
+            self.threshold,
+            self._radii(room),
+            self.ziggurat,
+            self.times[here],
+            self.winners[here],
+            self.counts[cells],
+            control,
+        )

@@ -16,9 +16,9 @@ import numpy as np
 from bascule.core.blocks import units_of_leader
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.estimators import equal_weight
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.estimators import equal_weight
 from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.progress import arm_radius
 from bascule.core.radius import FIRST_UNITS

@@ -44,7 +44,7 @@ def units_at(clock: float, stages: float, outcome: Recurrent) -> float:
     """Units that arrived evenly over so many stages and have this clock together.
 
     >>> round(units_at(90.0, 100.0, Recurrent(1.0, 1.0)), 1)
-    93.9
+    94.0
     """
     average = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
     return clock / average
