@@ -34,8 +34,12 @@ from bascule.simulate.unit_radii import (
 EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""
 
-ACCURACY = 1e-4
-"""Largest relative error of the weight of an outcome in the sums of powers."""
+ACCURACY = 1e-3
+"""Largest relative error of the weight of an outcome in the sums of powers.
+
+The errors alternate from age to age, so that much less of them is left in a sum over units; and of
+what moves a mean, noise is the smaller part as soon as there are a few units.
+"""
 
 MOST_RADII = 1 << 20
 """Radii in a table by the number of units; later ones are computed."""
