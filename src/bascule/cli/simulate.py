@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ import typer
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian, Outcome
+from bascule.core.outcomes import Bernoulli, Gaussian, Outcome, Recurrent
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 
 if TYPE_CHECKING:
@@ -38,6 +38,30 @@ class OutcomeName(StrEnum):
 
     GAUSSIAN = "gaussian"
     BERNOULLI = "bernoulli"
+    RECURRENT = "recurrent"
+
+
+class RadiusName(StrEnum):
+    """Radii that the command line knows."""
+
+    PAPER = "paper"
+    MIXTURE = "mixture"
+    ALTERNATIVE = "alternative"
+    LOOKS = "looks"
+
+
+class StopName(StrEnum):
+    """What can end a test."""
+
+    INTERVALS = "intervals"
+    MIXTURE = "mixture"
+
+
+class EngineName(StrEnum):
+    """How units whose outcomes keep coming are played."""
+
+    FAST = "fast"
+    PLAIN = "plain"
 
 
 def command(
@@ -52,6 +76,17 @@ def command(
         help="Knob of ucb: 1 saves regret, inf saves time; 2 if not given.",
         show_default=False,
     ),
+    radius: RadiusName | None = typer.Option(
+        None, help="For ucb: whose radius an arm has; paper if not given."
+    ),
+    growth: float | None = typer.Option(
+        None,
+        help="For --radius looks: how many times later the next look comes.",
+        show_default=False,
+    ),
+    stop: StopName | None = typer.Option(
+        None, help="For ucb and etc: what ends a test; intervals if not given."
+    ),
     tilt: float | None = typer.Option(
         None,
         help="Knob of tilt: 1 is an even split, more saves regret; 3 if not given.",
@@ -63,6 +98,14 @@ def command(
     outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
     sigma: float | None = typer.Option(
         None, help="For gaussian: spread of one outcome; 1 if not given.", show_default=False
+    ),
+    sigma_unit: float | None = typer.Option(
+        None, help="For recurrent: spread of the units; 1 if not given.", show_default=False
+    ),
+    sigma_noise: float | None = typer.Option(
+        None,
+        help="For recurrent: spread of one unit's outcomes; 1 if not given.",
+        show_default=False,
     ),
     error: float | None = typer.Option(
         None,
@@ -83,6 +126,9 @@ def command(
     threads: int | None = typer.Option(
         None, help="Threads to use; every core if not given.", show_default=False
     ),
+    engine: EngineName | None = typer.Option(
+        None, help="For recurrent: plain draws every outcome; fast if not given."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> None:
     """Play a test many times: its regret, its decision time and how often it is wrong."""
@@ -95,10 +141,15 @@ def command(
     described = {
         "rule": rule,
         "alpha": alpha,
+        "radius": radius,
+        "growth": growth,
+        "stop": stop,
         "tilt": tilt,
         "effect": effect,
         "outcome": outcome,
         "sigma": sigma,
+        "sigma_unit": sigma_unit,
+        "sigma_noise": sigma_noise,
         "error": error,
         "delta": delta,
     }
@@ -108,7 +159,13 @@ def command(
         asked = _loaded_design(design, described, max_units)
     with progress_bar() as tell:
         result = simulate(
-            asked, means, runs, seed, threads, lambda done: tell("simulating", done, runs)
+            asked,
+            means,
+            runs,
+            seed,
+            threads,
+            lambda done: tell("simulating", done, runs),
+            engine=engine.value if engine else None,
         )
     note_compilation(result.compile_seconds)
     if as_json:
@@ -131,40 +188,67 @@ def _described_design(described: dict[str, Any], arms: int, max_units: int | Non
 def _loaded_design(path: Path, described: dict[str, Any], max_units: int | None) -> Design:
     for option, value in described.items():
         if value is not None:
-            raise InputError(option, f"--{option} and --design cannot both be given: drop one")
+            raise InputError(option, f"{_flag(option)} and --design cannot both be given: drop one")
     loaded = Design.load(path)
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
 
 
-def _outcome(described: dict[str, Any]) -> Outcome:
-    if described["outcome"] is OutcomeName.BERNOULLI:
-        if described["sigma"] is not None:
+def _flag(option: str) -> str:
+    return "--" + option.replace("_", "-")
+
+
+SPREADS = {
+    "sigma": (OutcomeName.GAUSSIAN,),
+    "sigma_unit": (OutcomeName.RECURRENT,),
+    "sigma_noise": (OutcomeName.RECURRENT,),
+}
+"""Which outcome model an option belongs to."""
+
+KNOBS = {
+    "alpha": (RuleName.UCB,),
+    "radius": (RuleName.UCB,),
+    "growth": (RuleName.UCB,),
+    "stop": (RuleName.UCB, RuleName.ETC),
+    "tilt": (RuleName.TILT,),
+    "effect": (RuleName.TILT,),
+}
+"""Which rules an option belongs to."""
+
+
+def _given(
+    described: dict[str, Any], option: str, chosen: StrEnum, owners: Mapping[str, Sequence[StrEnum]]
+) -> dict[str, Any]:
+    """Those of the owned options that were given; refuse the ones that belong to another owner."""
+    given = {name: described[name] for name in owners if described[name] is not None}
+    for name in given:
+        if chosen not in owners[name]:
+            rightful = " or ".join(owners[name])
             raise InputError(
-                "sigma", "--sigma belongs to --outcome gaussian, not bernoulli: drop one of them"
+                name,
+                f"{_flag(name)} belongs to --{option} {rightful}, not {chosen}: drop one of them",
             )
-        return Bernoulli()
-    return Gaussian(1.0 if described["sigma"] is None else described["sigma"])
+    return {name: getattr(value, "value", value) for name, value in given.items()}
 
 
-KNOBS = {"alpha": RuleName.UCB, "tilt": RuleName.TILT, "effect": RuleName.TILT}
-"""Which rule an option belongs to."""
+def _outcome(described: dict[str, Any]) -> Outcome:
+    name = described["outcome"] or OutcomeName.GAUSSIAN
+    makers: dict[OutcomeName, Callable[..., Outcome]] = {
+        OutcomeName.GAUSSIAN: Gaussian,
+        OutcomeName.BERNOULLI: Bernoulli,
+        OutcomeName.RECURRENT: Recurrent,
+    }
+    return makers[name](**_given(described, "outcome", name, SPREADS))
 
 
 def _rule(described: dict[str, Any]) -> AnyRule:
     name = described["rule"] or RuleName.UCB
-    for knob, owner in KNOBS.items():
-        if described[knob] is not None and name is not owner:
-            raise InputError(
-                knob, f"--{knob} belongs to --rule {owner}, not {name}: drop one of them"
-            )
-    given = {knob: described[knob] for knob in KNOBS if described[knob] is not None}
     makers: dict[RuleName, Callable[..., AnyRule]] = {
         RuleName.UCB: UCB,
         RuleName.ETC: ETC,
         RuleName.ETC_PRIME: ETCPrime,
         RuleName.TILT: Tilt,
     }
-    return makers[name](**given)
+    return makers[name](**_given(described, "rule", name, KNOBS))
 
 
 def arm_names(arms: int) -> list[str]:

@@ -9,6 +9,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Bernoulli, Recurrent
 from bascule.core.rules import UCB, Tilt
+from bascule.simulate.exponential_sum import LONGEST
 from bascule.theory.prediction import information, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
 from bascule.theory.unit_solve import arm_units_until
@@ -20,9 +21,14 @@ HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
 
 
+def units_limit(design: Design) -> int:
+    """Where a run ends that has no cap of its own: units are followed for so many stages only."""
+    return LONGEST if isinstance(design.outcome, Recurrent) else UNITS_LIMIT
+
+
 def units_cap(design: Design) -> int:
     """Where a run ends at the latest."""
-    return design.max_units or UNITS_LIMIT
+    return design.max_units or units_limit(design)
 
 
 def check_feasible(design: Design, means: tuple[float, ...]) -> None:
@@ -30,6 +36,12 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
 
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     """
+    if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
+        raise InputError(
+            "max_units",
+            f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
+            f"(got {design.max_units})",
+        )
     gap = min(rival_gaps(means))
     if gap == 0:
         if design.max_units is None:
@@ -40,7 +52,7 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
             )
         return
     needed = _even_split(design, max(means), gap)
-    if design.max_units is None and needed > UNITS_LIMIT:
+    if design.max_units is None and needed > units_limit(design):
         raise InputError(
             "means",
             f"the gap between the best means ({gap:g}) is too small: even an even split would need "

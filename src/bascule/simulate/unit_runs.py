@@ -16,7 +16,6 @@ from bascule.core.rules import PaperRule
 from bascule.core.rules.mixture import log_threshold
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
-from bascule.simulate.exponential_sum import LONGEST
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.streams import WORDS, fill_normals, ziggurat_table
 from bascule.simulate.unit_engines import Engine
@@ -65,7 +64,7 @@ class UnitRuns:
         self.arms = arms
         self.seed = np.uint64(seed)
         self.means = np.array(means)
-        self.cap = min(units_cap(design), LONGEST)
+        self.cap = units_cap(design)
         self.spreads = (outcome.sigma_unit, outcome.sigma_noise)
         self.alpha = rule.alpha
         shape = rule.unit_shape(arms)
