@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from bascule import theory
+from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.effects import Effect, effects
+from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
 from bascule.core.progress import (
     Decision,
     Interval,
@@ -18,12 +21,22 @@ from bascule.core.progress import (
     record,
 )
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
+    Beta,
+    Change,
+    Coin,
+    Delay,
+    Discrete,
     Estimate,
+    Normal,
     Simulation,
     Stage,
     Step,
+    StudentT,
+    Trend,
+    World,
     simulate,
     trace,
     trace_stages,
@@ -36,28 +49,50 @@ __all__ = [
     "UCB",
     "ArmCohorts",
     "ArmStatistics",
+    "Audit",
+    "AuditRow",
     "Bernoulli",
+    "Beta",
+    "Block",
+    "Bounded",
     "Calibration",
+    "Change",
     "Cohort",
     "CohortStatistics",
+    "Coin",
     "Decision",
+    "Delay",
     "Design",
+    "Discrete",
     "ETCPrime",
+    "Effect",
+    "Ending",
     "Estimate",
     "Gaussian",
     "InputError",
     "Interval",
+    "Normal",
+    "PairStatistics",
     "Recurrent",
     "Simulation",
     "Stage",
     "Statistics",
     "Step",
+    "StudentT",
     "Tilt",
+    "Trend",
+    "World",
+    "audit",
     "close_stage",
     "decision",
+    "effects",
+    "ending",
+    "fold_block",
     "intervals",
     "next_arm",
+    "next_block",
     "record",
+    "remove_arm",
     "simulate",
     "theory",
     "trace",

@@ -126,6 +126,16 @@ BAD = [
     ("--means 0 1 --tilt 2", "--tilt belongs to --rule tilt"),
     ("--rule tilt --tilt 0.5 --means 0 1", "tilt must be at least 1"),
     ("--rule tilt --delta 0.01 --means 0 1", "give error instead"),
+    ("--outcome bernoulli --means 0.1 0.2 --low 0", "--low belongs to --outcome bounded"),
+    ("--outcome bounded --means 0.1 2", "means must lie between 0 and 1"),
+    ("--means 0 1 --world risng", "choose from steady, rising"),
+    ("--means 0 1 --world nowhere.json", "cannot read the world file"),
+    ('--means 0 1 --world {"batch":', "--world is not valid JSON"),
+    ('--means 0 1 --world {"batch":0}', "batch must be at least 1"),
+    ('--means 0 1 --world {"means":[0,1]}', "means are given twice"),
+    ('--world {"means":[0]}', "arms must be at least 2"),
+    ("--world rising", "--means is missing"),
+    ("--means 0 1 --world null", "set max_units"),
 ]
 
 
@@ -165,6 +175,35 @@ def test_strange_design_files_get_one_line(
     code, _, err = run(capsys, "simulate", "--design", str(file), "--means", "0", "1")
     assert code == 2
     assert err.count("\n") == 1
+
+
+WORLD = {"means": [0, 1], "batch": 20}
+
+
+@pytest.mark.parametrize("form", ["json", "file", "both", "name"])
+def test_a_world_may_be_written_in_several_ways(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, form: str
+) -> None:
+    file = tmp_path / "world.json"
+    file.write_text(json.dumps(WORLD))
+    given = {
+        "json": ["--world", json.dumps(WORLD)],
+        "file": ["--world", str(file)],
+        "both": ["--world", '{"batch": 20}', "--means", "0", "1"],
+        "name": ["--world", "batches", "--means", "0", "1"],
+    }[form]
+    code, out, _ = run(capsys, "simulate", "--rule", "tilt", *given, "--runs", "20", "--json")
+    assert code == 0
+    data = json.loads(out)
+    assert data["world"]["means"] == [0, 1]
+    assert data["world"]["batch"] == (200 if form == "name" else 20)
+
+
+def test_the_table_names_the_world(capsys: pytest.CaptureFixture[str]) -> None:
+    world = ["--outcome", "bounded", "--high", "5", "--means", "1", "2", "--world", "delay"]
+    code, out, _ = run(capsys, "simulate", "--rule", "tilt", *world, "--runs", "20")
+    assert code == 0
+    assert "beta outcomes between 0 and 5, concentration 4; fixed delay of 200 units" in out
 
 
 def test_a_narrow_terminal_gets_lines_and_no_cut_table(

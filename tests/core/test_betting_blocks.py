@@ -14,7 +14,7 @@ from bascule.core import betting_blocks, blocks
 from bascule.core.arms import FloatArray
 from bascule.core.betting_blocks import (
     STAKES,
-    WIDEST,
+    UNSEEN,
     clear,
     drop_beaten,
     fold,
@@ -39,7 +39,7 @@ def play_block(state: FloatArray, arms: int, front: int, outcomes: list[list[flo
     for arm, values in enumerate(outcomes):
         for value in values:
             observe(state, 0, arms, arm, value)
-    fold(state, 0, arms)
+    fold(state, 0, arms, 1.0)
 
 
 @given(
@@ -63,7 +63,7 @@ def test_a_block_is_a_round_for_both_sides_of_a_pair(
             won = sum(math.log1p(sign * share * difference) for difference in differences)
             assert state[stake(0, 2, i, j) + k] == pytest.approx(won, rel=1e-12, abs=1e-12)
     seen = [value for many, one in block for value in (*many, one)]
-    expected = float(np.std(seen)) if len(set(seen)) > 1 else WIDEST
+    expected = float(np.std(seen)) if len(set(seen)) > 1 else UNSEEN
     assert spread(state, 0, 2) == pytest.approx(expected)
     front, ahead = leader(state, 0, 2)
     assert (front, ahead * expected) == pytest.approx(blocks.leader(state, 0, 2))

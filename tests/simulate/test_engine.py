@@ -159,7 +159,7 @@ def test_progress_counts_up_to_all_runs() -> None:
 def test_the_loop_runs_uncompiled_too() -> None:
     test = design(bs.UCB(2), error=0.2)
     result = bs.simulate(test, [0, 2], runs=3, seed=2)
-    shape, delta = test.paper_rule.shape(2), test.calibration.delta
+    shape, delta = test.paper_rule.shape(test.outcome, 2), test.calibration.delta
     radii = np.empty(4096)
     interval_runs.radius_table()(radii, 1.0, shape.factor, shape.count, delta)
     play = build(test.paper_rule.steps(), 2, False, "")

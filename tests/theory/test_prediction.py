@@ -5,12 +5,12 @@ import math
 import pytest
 
 import bascule as bs
-from bascule.theory import predict
+from bascule.theory import mean_path, predict
 
 
 def test_the_worked_example() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
-    expected = predict(design, 1.0)
+    expected = mean_path(design, 1.0)
     assert expected.regret == pytest.approx(85.6, abs=0.05)
     assert expected.decision_time == pytest.approx(882, abs=0.5)
 

@@ -11,12 +11,12 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import demo, paper, simulate
+from bascule.cli import audit, demo, paper, simulate
 from bascule.core.errors import InputError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
-LIST_OPTIONS = ("--means",)
+LIST_OPTIONS = ("--means", "--worlds")
 """Options that take as many values as follow."""
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.command)
 app.command("simulate")(simulate.command)
+app.command("audit")(audit.command)
 app.command("paper")(paper.command)
 
 

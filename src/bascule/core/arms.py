@@ -26,11 +26,17 @@ FEW_ARMS = 8
 NOBODY = -1
 """The winner while there is none."""
 
+NO_DIFFERENCE = -2
+"""The winner when the arms are proven to differ by less than what matters."""
+
 Score = Callable[[float, float, float, float], float]
 """(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
 
 Decide = Callable[[FloatArray, int, int, int, int, float, float], int]
 """(state, scores, lowers, uppers, arms, sigma, threshold) -> the winner, or `NOBODY`."""
+
+Within = Callable[[FloatArray, int, int, int, int, float, float, float], bool]
+"""(as `Decide`, margin) -> whether every difference is proven smaller than the margin."""
 
 
 class Steps(NamedTuple):

@@ -1,11 +1,13 @@
-"""Blocks of outcomes between 0 and 1 whose variance nobody knows: the evidence is a bet.
+"""Blocks of outcomes within known limits whose variance nobody knows: the evidence is a bet.
 
 A test is laid out as in `core.blocks`, followed by the sum of all outcomes, the sum of their
-squares, how many bets were won since the arms were last compared, and for each ordered pair of arms
-what its bets have won (`core.evidence.betting`). Each block is one round: on the pair (i, j) the
-gambler bets that i is better, and is paid the difference of the block's means, which lies within
--1 and 1. A batch is that many rounds of the same sizes, because one large round would pay as
-little as a small one. docs/explanation/tilted-blocks.md has the proof.
+squares, how many bets were won since the arms were last compared, for each ordered pair of arms
+what its bets have won (`core.evidence.betting`), and for each pair how many blocks it had, the sum
+of their differences and the sum of the squares of these. Each block is one round: on the pair
+(i, j) the gambler bets that i is better, and is paid the difference of the block's means, divided
+by the width of the limits to lie within -1 and 1. A batch is that many rounds of the same sizes,
+because one large round would pay as little as a small one. docs/explanation/tilted-blocks.md has
+the proof.
 """
 
 from __future__ import annotations
@@ -22,17 +24,20 @@ from bascule.core.evidence.betting import BETS, bet, log_wealth
 STAKES = len(BETS)
 """Numbers that the bets on one ordered pair take."""
 
-WIDEST = 0.5
-"""The largest standard deviation that there is between 0 and 1, taken while none is seen."""
+SUMS = 3
+"""Numbers that the blocks of one pair are summed up in."""
+
+UNSEEN = 1.0
+"""Taken for the spread while all outcomes are alike: then nobody is ahead, and any will do."""
 
 
 def width(arms: int) -> int:
     """Numbers that one test takes.
 
-    >>> width(2) == width_of_pairs(2) + 3 + 4 * STAKES
+    >>> width(2) == width_of_pairs(2) + 3 + 4 * (STAKES + SUMS)
     True
     """
-    return width_of_pairs(arms) + 3 + arms * arms * STAKES
+    return width_of_pairs(arms) + 3 + arms * arms * (STAKES + SUMS)
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
@@ -58,7 +63,7 @@ def spread(state: FloatArray, first: int, arms: int) -> float:
         units += state[first + arm]
     moments = first + width_of_pairs(arms)
     scaled_variance = units * state[moments + 1] - state[moments] * state[moments]
-    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else WIDEST
+    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
 
 
 def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
@@ -72,10 +77,16 @@ def stake(first: int, arms: int, i: int, j: int) -> int:
     return first + width_of_pairs(arms) + 3 + (i * arms + j) * STAKES
 
 
-def fold(state: FloatArray, first: int, arms: int) -> None:
+def sums_of(first: int, arms: int, i: int, j: int) -> int:
+    """Where the blocks of the pair (i, j), i before j, are summed up."""
+    return first + width_of_pairs(arms) + 3 + arms * arms * STAKES + (i * arms + j) * SUMS
+
+
+def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:
     """Take the current block, which is complete, into the units, the pairs and the bets.
 
-    The next one can follow at once, with the same units for each arm.
+    `precision` is 1 / width of the limits. The next block can follow at once, with the same units
+    for each arm.
     """
     fold_pairs(state, first, arms, 1.0)
     counts = first + 2 * arms
@@ -87,11 +98,16 @@ def fold(state: FloatArray, first: int, arms: int) -> None:
             theirs = state[counts + j]
             if mine > 0.0 and theirs > 0.0:
                 difference = state[sums + i] / mine - state[sums + j] / theirs
+                summed = sums_of(first, arms, i, j)
+                state[summed] += 1.0
                 # Most blocks of rare events hold none, and then nothing is won or lost.
                 if difference != 0.0:
                     state[won] += 1.0
-                    bet(state, stake(first, arms, i, j), difference)
-                    bet(state, stake(first, arms, j, i), -difference)
+                    scaled = min(1.0, max(-1.0, difference * precision))
+                    state[summed + 1] += scaled
+                    state[summed + 2] += scaled * scaled
+                    bet(state, stake(first, arms, i, j), scaled)
+                    bet(state, stake(first, arms, j, i), -scaled)
     for arm in range(arms):
         state[sums + arm] = 0.0
 

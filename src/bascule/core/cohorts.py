@@ -90,6 +90,8 @@ class ArmCohorts:
 class CohortStatistics:
     """What all arms have shown after `stage` stages, and which of them are out of the test.
 
+    `dropped` arms were beaten, `removed` ones were taken out by hand.
+
     >>> half = CohortStatistics((ArmCohorts.of([(2, 1.0)]), ArmCohorts.of([(1, 3.0)])), stage=2)
     >>> other = CohortStatistics((ArmCohorts(), ArmCohorts.of([(1, 2.0)])), stage=2)
     >>> (half + other).arms[1]
@@ -99,6 +101,7 @@ class CohortStatistics:
     arms: tuple[ArmCohorts, ...]
     stage: int = 0
     dropped: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
 
     @classmethod
     def empty(cls, arms: int) -> CohortStatistics:
@@ -116,7 +119,13 @@ class CohortStatistics:
             tuple(mine + theirs for mine, theirs in zip(self.arms, other.arms, strict=True)),
             self.stage,
             self.dropped | other.dropped,
+            self.removed | other.removed,
         )
+
+    @property
+    def out(self) -> frozenset[int]:
+        """Arms that get no more units."""
+        return self.dropped | self.removed
 
     @property
     def units(self) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,11 +14,12 @@ from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
+from bascule.core.plain_data import plain, read, read_json
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import AnyRule, PaperRule
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import TypeAdapter
 
 DEFAULT_ERROR = 0.05
 MOST_ARMS = 1000
@@ -31,6 +32,8 @@ class Design:
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
     parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
+    `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
+    matters: a test also ends when all differences are proven smaller.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -44,11 +47,18 @@ class Design:
     error: float | None = None
     delta: float | None = None
     max_units: int | None = None
+    min_effect: float | None = None
+    deadline: datetime | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
-        _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma), Bernoulli() or Recurrent()")
+        _check_kind(
+            "outcome",
+            self.outcome,
+            Outcome,
+            "Gaussian(sigma), Bernoulli(), Bounded(low, high) or Recurrent()",
+        )
         _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
@@ -65,6 +75,10 @@ class Design:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
             object.__setattr__(self, "error", error)
+        if self.min_effect is not None:
+            object.__setattr__(self, "min_effect", _checked_min_effect(self))
+        if self.deadline is not None:
+            _check_deadline(self.deadline)
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
@@ -91,18 +105,13 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        data: dict[str, Any] = _plain(asdict(self))
+        data: dict[str, Any] = plain(asdict(self))
         return data
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
         """Read a design from plain data, as `to_dict` or a design file holds it."""
-        from pydantic import ValidationError
-
-        try:
-            return _adapter().validate_python(_with_kind(data))
-        except ValidationError as problem:
-            raise _readable(problem) from None
+        return read(_adapter(), _with_kind(data), "design")
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
@@ -111,21 +120,7 @@ class Design:
     @classmethod
     def load(cls, path: str | Path) -> Design:
         """Read a design from a JSON file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or "not a text file"
-            raise InputError("design", f"cannot read the design file {path}: {reason}") from None
-        try:
-            data = json.loads(text)
-        except json.JSONDecodeError as problem:
-            raise InputError(
-                "design",
-                f"the design file {path} is not valid JSON (line {problem.lineno}: {problem.msg})",
-            ) from None
-        except (ValueError, RecursionError):
-            raise InputError("design", f"the design file {path} is not a design") from None
-        return cls.from_dict(data)
+        return cls.from_dict(read_json(path, "design"))
 
 
 def _checked_arms(arms: object) -> tuple[str, ...]:
@@ -144,18 +139,32 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
     return tuple(arms)
 
 
+def _checked_min_effect(design: Design) -> float:
+    remedy = "it is the smallest difference that matters"
+    accepted = checks.positive("min_effect", design.min_effect, remedy)
+    width = design.outcome.high - design.outcome.low
+    if accepted >= width:
+        raise InputError(
+            "min_effect",
+            f"min_effect must be below {width:g}, the largest difference there can be "
+            f"(got {accepted:g}): {remedy}",
+        )
+    return accepted
+
+
+def _check_deadline(deadline: object) -> None:
+    example = "2026-12-01T00:00:00+00:00"
+    if not isinstance(deadline, datetime):
+        raise InputError("deadline", f"deadline must be a datetime (got {deadline!r})")
+    if deadline.tzinfo is None:
+        raise InputError(
+            "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
+        )
+
+
 def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
-
-
-def _plain(value: Any) -> Any:
-    """The same as JSON has it: no empty fields, lists, and infinity as a word."""
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items() if part is not None}
-    if isinstance(value, tuple):
-        return list(value)
-    return "Infinity" if value == math.inf else value
 
 
 def _with_kind(data: object) -> object:
@@ -171,22 +180,3 @@ def _adapter() -> TypeAdapter[Design]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Design)
-
-
-def _readable(problem: ValidationError) -> InputError:
-    """One line about the first thing that is wrong, in the words of the design file."""
-    first = problem.errors(include_url=False)[0]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, InputError):
-        return own
-    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
-    path = [str(part) for part in first["loc"]]
-    field = path[-1] if path else "design"
-    if first["type"] == "missing":
-        return InputError(field, f"{field} is missing from the design")
-    if first["type"] == "unexpected_keyword_argument":
-        return InputError(field, f"{field} is not a field of a design: remove it")
-    if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
-        return InputError(field, f"{field} needs a kind that exists: {kinds}")
-    return InputError(field, f"{field}: {first['msg'].lower()} (got {first['input']!r})")

@@ -7,12 +7,13 @@ statistics out as `core.arms` wants them and call the same steps that the simula
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bascule.core import unit_progress
 from bascule.core.arms import (
+    NO_DIFFERENCE,
     NOBODY,
     FloatArray,
     clear,
@@ -22,16 +23,21 @@ from bascule.core.arms import (
     value_of,
     width,
 )
+from bascule.core.block_progress import winner_of
 from bascule.core.calibration import Guarantee
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
+from bascule.core.rules import Tilt
 from bascule.core.rules.mixture import log_threshold
-from bascule.core.statistics import Statistics
+from bascule.core.statistics import ArmStatistics, Statistics
 
 AnyStatistics = Statistics | CohortStatistics
 """What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
+
+SAME = "no difference that matters"
+"""What a decision is called that declares no arm the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +65,29 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The arm a test declares best, and what stands behind it."""
+    """The arm a test declares best, or none if no difference matters; and what stands behind it."""
 
-    arm: int
+    arm: int | None
     name: str
     error: float
     guarantee: Guarantee
 
 
-def arm_radius(design: Design, units: float) -> float:
-    """The radius an arm of this design has after `units` units.
+def arm_radius(design: Design, arm: ArmStatistics) -> float:
+    """The radius an arm of this design has after what it has shown.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.05)
-    >>> round(arm_radius(design, 100), 4)
+    >>> round(arm_radius(design, ArmStatistics(100)), 4)
     0.3781
     """
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "outcome",
-            "the radius of an arm with Recurrent outcomes depends on how many each unit has given: "
-            "use intervals",
-        )
-    shape = design.paper_rule.shape(len(design.arms))
+    outcome = design.outcome
+    shape = design.paper_rule.shape(outcome, len(design.arms))
     delta = design.calibration.delta
-    return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+    spread = shape.spread_of(
+        arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
+    )
+    return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
 
 
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
@@ -102,7 +106,7 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
             unit_progress.arm_interval(design, arm, statistics.stage) for arm in statistics.arms
         )
         return tuple(Interval(mean, wide) for _, _, mean, wide in found)
-    return tuple(Interval(arm.mean, arm_radius(design, arm.units)) for arm in statistics.arms)
+    return tuple(Interval(arm.mean, arm_radius(design, arm)) for arm in statistics.arms)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -126,11 +130,11 @@ def record(design: Design, statistics: Statistics, arm: int, value: float) -> St
         )
     design.outcome.check_value(value)
     after = statistics.record(arm, value)
-    return Statistics(after.arms, after.dropped | _dropped(design, after))
+    return replace(after, dropped=_dropped(design, after))
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
-    """The statistics at the end of a stage, without the arms that the rule drops then.
+    """The statistics at the end of a stage, with the arms dropped that the rule drops then.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
@@ -138,15 +142,15 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
     >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
     frozenset({0})
     """
-    dropped = statistics.dropped | _dropped(design, statistics)
-    return CohortStatistics(statistics.arms, statistics.stage, dropped)
+    return replace(statistics, dropped=_dropped(design, statistics))
 
 
 def _dropped(design: Design, statistics: AnyStatistics) -> frozenset[int]:
     state, _ = _decided(design, statistics)
     arms = len(design.arms)
     uppers = 2 * arms + 2 * span(arms)
-    return frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
+    out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
+    return (statistics.dropped | out) - statistics.removed
 
 
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
@@ -159,10 +163,15 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    _, winner = _decided(design, statistics)
+    if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
+        winner = winner_of(design, statistics)
+    else:
+        _, winner = _decided(design, statistics)
     if winner == NOBODY:
         return None
     promise = design.calibration
+    if winner == NO_DIFFERENCE:
+        return Decision(None, SAME, promise.error, promise.guarantee)
     return Decision(winner, design.arms[winner], promise.error, promise.guarantee)
 
 
@@ -174,15 +183,13 @@ def _decided(design: Design, statistics: AnyStatistics) -> tuple[FloatArray, int
     ):
         return state, NOBODY
     scores, stretch = 2 * arms, span(arms)
-    winner = design.paper_rule.steps().decide(
-        state,
-        scores,
-        scores + stretch,
-        scores + 2 * stretch,
-        arms,
-        design.outcome.sigma,
-        log_threshold(arms, design.calibration.error),
-    )
+    where = (scores, scores + stretch, scores + 2 * stretch, arms)
+    wanted = (design.outcome.sigma, log_threshold(arms, design.calibration.error))
+    winner = design.paper_rule.steps().decide(state, *where, *wanted)
+    if winner == NOBODY and design.min_effect is not None:
+        within = design.paper_rule.within()
+        if within(state, *where, *wanted, design.min_effect):
+            winner = NO_DIFFERENCE
     return state, winner
 
 
@@ -213,10 +220,10 @@ def _laid_out(design: Design, statistics: AnyStatistics) -> FloatArray:
     state = np.empty(width(arms))
     clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))
     for i, arm in enumerate(statistics.arms):
-        if i in statistics.dropped:
+        if i in statistics.out:
             place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
         else:
-            wide = arm_radius(design, arm.units)
+            wide = arm_radius(design, arm)
             urgency = score(arm.mean, wide, float(arm.units), design.paper_rule.alpha)
             place(state, 0, arms, i, arm.units, arm.total, arm.mean, wide, urgency)
     return state

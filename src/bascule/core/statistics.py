@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core import checks
 
@@ -31,8 +31,45 @@ class ArmStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class PairStatistics:
+    """What two arms, i before j, have shown in blocks where both were: mergeable too.
+
+    `total` and `clock` are the S and V of tilted blocks, i less j. Bets also keep how many blocks
+    there were, the sum of their differences and of the squares of these, and what each bet has won,
+    as a logarithm, on i and on j.
+
+    >>> PairStatistics(1.0, 0.5) + PairStatistics(0.5, 0.75)
+    PairStatistics(total=1.5, clock=1.25, blocks=0.0, differences=0.0, squares=0.0, wins=())
+    """
+
+    total: float = 0.0
+    clock: float = 0.0
+    blocks: float = 0.0
+    differences: float = 0.0
+    squares: float = 0.0
+    wins: tuple[float, ...] = ()
+
+    def __add__(self, other: PairStatistics) -> PairStatistics:
+        if not self.wins or not other.wins:
+            wins = self.wins or other.wins
+        else:
+            wins = tuple(a + b for a, b in zip(self.wins, other.wins, strict=True))
+        return PairStatistics(
+            self.total + other.total,
+            self.clock + other.clock,
+            self.blocks + other.blocks,
+            self.differences + other.differences,
+            self.squares + other.squares,
+            wins,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """What all arms have shown, and which of them are out of the test.
+
+    `dropped` arms were beaten, `removed` ones were taken out by hand. Rules that work in blocks
+    keep `pairs` too: (0, 1), (0, 2) and so on.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25)
@@ -40,6 +77,8 @@ class Statistics:
 
     arms: tuple[ArmStatistics, ...]
     dropped: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
+    pairs: tuple[PairStatistics, ...] = ()
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
@@ -52,15 +91,30 @@ class Statistics:
         value = checks.finite("value", value, "an outcome is a number")
         seen = list(self.arms)
         seen[arm] = seen[arm] + ArmStatistics(1, value, value * value)
-        return Statistics(tuple(seen), self.dropped)
+        return replace(self, arms=tuple(seen))
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
             tuple(mine + theirs for mine, theirs in zip(self.arms, other.arms, strict=True)),
             self.dropped | other.dropped,
+            self.removed | other.removed,
+            _added_pairs(self.pairs, other.pairs),
         )
+
+    @property
+    def out(self) -> frozenset[int]:
+        """Arms that get no more units."""
+        return self.dropped | self.removed
 
     @property
     def units(self) -> int:
         """Units over all arms."""
         return sum(arm.units for arm in self.arms)
+
+
+def _added_pairs(
+    mine: tuple[PairStatistics, ...], theirs: tuple[PairStatistics, ...]
+) -> tuple[PairStatistics, ...]:
+    if not mine or not theirs:
+        return mine or theirs
+    return tuple(a + b for a, b in zip(mine, theirs, strict=True))

@@ -49,6 +49,18 @@ def may_decide(design: Design, stage: int) -> bool:
     return growth == 0 or coming_look(stage, FIRST_UNITS * arms, growth)[1] == stage
 
 
+def joining(design: Design, statistics: CohortStatistics) -> int:
+    """How many units the next stage brings.
+
+    >>> import bascule as bs
+    >>> joining(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.ETC()), CohortStatistics.empty(2))
+    2
+    """
+    arms = len(design.arms)
+    together = design.paper_rule.unit_shape(arms).together
+    return arms - len(statistics.out) if together else 1
+
+
 def arm_interval(design: Design, arm: ArmCohorts, stage: int) -> tuple[float, float, float, float]:
     """An arm's weighted sum, its clock, its mean and its radius."""
     outcome = design.outcome
@@ -68,7 +80,7 @@ def laid_out(design: Design, statistics: CohortStatistics) -> FloatArray:
     clear(state, 0, arms, score(0.0, math.inf, 0.0, rule.alpha))
     for i, arm in enumerate(statistics.arms):
         total, clock, mean, wide = arm_interval(design, arm, statistics.stage)
-        if i in statistics.dropped:
+        if i in statistics.out:
             place(state, 0, arms, i, clock, total, -math.inf, 0.0, -math.inf)
         else:
             urgency = score(mean, wide, float(arm.units), rule.alpha)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bascule.core.progress import arm_radius
 from bascule.core.rules import ETC, ETCPrime
+from bascule.core.statistics import ArmStatistics
 from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import MARGIN, near, ratio
 from bascule.paper.iid import (
@@ -87,7 +88,9 @@ def width_root_two(m: Measurements) -> Claim:
     """ETC' needs intervals sqrt(2) times as wide as ETC."""
     share = 0.05
     units = round(Estimate.of(m.at(ETC_PRIME_NAME, LAST).regret).mean / GAP)
-    wide, narrow = (arm_radius(design(rule, LAST), units) for rule in (ETCPrime(), ETC()))
+    wide, narrow = (
+        arm_radius(design(rule, LAST), ArmStatistics(units)) for rule in (ETCPrime(), ETC())
+    )
     found = wide / narrow
     return Claim(
         "width-root-two",

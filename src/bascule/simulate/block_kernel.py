@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from bascule.core.arms import NOBODY, FloatArray
+from bascule.core.arms import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.blocks import PARTS, Evidence, begin_block, last_in, units_of_leader
-from bascule.core.evidence.betting import bet, log_wealth
+from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.rules.tilt import BlockSteps
 from bascule.simulate.control import FINISHED, STEPS, STOP, IntArray, Kernel
@@ -67,7 +67,7 @@ def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
 
 def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms."""
-    clear, leader, observe, fold, drop, split = steps[1:]
+    clear, leader, observe, fold, drop, within, split = steps[1:]
     fill, outcome = draws
 
     def play(
@@ -82,10 +82,12 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
         max_units: int,
         means: FloatArray,
         sigma: float,
+        precision: float,
         tilt: float,
         batch: int,
         effect: float,
         threshold: float,
+        margin: float,
         floors: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
@@ -95,7 +97,6 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
     ) -> None:
         made_of = fingerprint  # noqa: F841
         arms = fixed_arms if fixed_arms > 0 else any_arms
-        precision = 1.0 / sigma
         rounds = batch if split else 1
         each = 1 if split else batch
         for row in range(runs):
@@ -121,6 +122,12 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
                     fold(state, 0, arms, precision)
                 drop(state, 0, arms, effect, threshold, floors)
                 winner = last_in(state, 0, arms)
+                if (
+                    margin > 0.0
+                    and winner == NOBODY
+                    and within(state, 0, arms, effect, threshold, margin)
+                ):
+                    winner = NO_DIFFERENCE
             if control[STOP] != 0:
                 break
             times[row] = units
@@ -133,5 +140,13 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
     return play
 
 
-CALLED = (seed_stream, outside_layer, log_mixture, log_informed, bet, log_wealth)
+CALLED = (
+    seed_stream,
+    outside_layer,
+    log_mixture,
+    log_informed,
+    bet,
+    log_wealth,
+    log_shifted_wealth,
+)
 """Functions that the loop calls rarely enough to leave them outside."""

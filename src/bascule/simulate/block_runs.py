@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.arms import FEW_ARMS
+from bascule.core.block_progress import evidence_wanted
 from bascule.core.blocks import OCTAVES, PARTS, Evidence
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
@@ -43,9 +44,10 @@ class BlockRuns:
         self.means = np.array(means)
         self.cap = units_cap(design)
         self.sigma = design.outcome.sigma
+        self.precision = 1.0 / design.outcome.scale
         self.rule = rule
-        self.effect = (rule.effect or 0.0) / self.sigma
-        self.threshold = -math.log(design.calibration.delta)
+        self.effect, self.threshold = evidence_wanted(design, rule)
+        self.margin = (design.min_effect or 0.0) / design.outcome.scale
         steps = rule.steps(design.outcome)
         self.width = steps.width(self.arms)
         fixed_arms = self.arms if self.arms <= FEW_ARMS else 0
@@ -75,10 +77,12 @@ class BlockRuns:
             self.cap,
             self.means,
             self.sigma,
+            self.precision,
             self.rule.tilt,
             self.rule.batch,
             self.effect,
             self.threshold,
+            self.margin,
             self.floors,
             self.ziggurat,
             self.times[here],

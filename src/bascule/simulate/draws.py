@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.arms import FloatArray
-from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Bernoulli, Bounded, Outcome
 from bascule.simulate.streams import WordArray, fill_normals, uniform
 
 
@@ -67,4 +68,6 @@ def draws_of(outcome: Outcome) -> Draws:
     >>> draws_of(Bernoulli()) is ZERO_OR_ONE
     True
     """
+    if isinstance(outcome, Bounded):
+        raise InputError("outcome", f"{outcome!r} says nothing of how outcomes fall within it")
     return ZERO_OR_ONE if isinstance(outcome, Bernoulli) else NORMAL

@@ -7,10 +7,12 @@ import math
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli, Recurrent
+from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
 from bascule.core.rules import UCB, Tilt
+from bascule.core.rules.base import known_spread
 from bascule.simulate.exponential_sum import LONGEST
-from bascule.theory.prediction import information, rounds_to_win, units_to_convince
+from bascule.simulate.worlds import World
+from bascule.theory.prediction import information, rounds_at_best, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
 from bascule.theory.unit_solve import arm_units_until
 
@@ -31,10 +33,11 @@ def units_cap(design: Design) -> int:
     return design.max_units or units_limit(design)
 
 
-def check_feasible(design: Design, means: tuple[float, ...]) -> None:
+def check_feasible(design: Design, world: World) -> None:
     """Refuse means among which no run would decide, and say what to change.
 
     Equal best means are accepted with a cap: they show what happens when there is no difference.
+    Of the means before and after a change, the better ones count.
     """
     if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
         raise InputError(
@@ -42,14 +45,20 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
             f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
             f"(got {design.max_units})",
         )
+    last = world.at(units_cap(design))
+    matters = design.min_effect or 0.0
+    if design.max_units is None and min(rival_gaps(last)) == 0 and not matters:
+        raise InputError(
+            "means",
+            f"means must have one best arm ({max(last):g} is there twice), or the test never "
+            "ends: change means, set max_units to study a test without a difference, "
+            "or min_effect to find that none matters",
+        )
+    means = max(world.start, last, key=lambda means: min(rival_gaps(means)))
     gap = min(rival_gaps(means))
+    # A test also ends when it has found that a gap is smaller than what matters.
+    gap = max(gap, matters - gap)
     if gap == 0:
-        if design.max_units is None:
-            raise InputError(
-                "means",
-                f"means must have one best arm ({max(means):g} is there twice), or the test never "
-                "ends: change means, or set max_units to study a test without a difference",
-            )
         return
     needed = _even_split(design, max(means), gap)
     if design.max_units is None and needed > units_limit(design):
@@ -74,9 +83,13 @@ def _even_split(design: Design, best: float, gap: float) -> float:
         return 2 * arm_units_until(design, gap / 2)
     if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
         return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
+    if isinstance(rule, Tilt) and isinstance(design.outcome, Bounded):
+        return 2 * rounds_at_best(gap / design.outcome.scale, -math.log(design.calibration.delta))
     if isinstance(rule, Tilt):
         return 4 * information(design, rule, gap)
     if isinstance(rule, UCB) and rule.stop == "mixture":
         return 2 * units_to_convince(design, gap)
-    shape = rule.shape(len(design.arms))
-    return 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)
+    shape = rule.shape(design.outcome, len(design.arms))
+    # A spread that is still to be seen could be anything, even nothing.
+    spread = design.outcome.sigma if shape.spread_of is known_spread else 0.0
+    return 2 * units_until(gap / 2, spread, shape, design.calibration.delta)

@@ -65,7 +65,7 @@ class IntervalRuns:
         self.seed = np.uint64(seed)
         self.means = np.array(means)
         self.cap = units_cap(design)
-        shape = rule.shape(arms)
+        shape = rule.shape(design.outcome, arms)
         delta = design.calibration.delta
         self.radius_of = (shape.factor, shape.count, delta)
         self.threshold = log_threshold(arms, design.calibration.error)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bascule.core.arms import NOBODY, FloatArray
+from bascule.core.arms import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.gaps import gaps_of, rival_gaps
-from bascule.core.rules import PaperRule
+from bascule.core.gaps import rival_gaps
 from bascule.simulate.control import IntArray
 from bascule.simulate.unit_engines import EngineName
+from bascule.simulate.worlds import World
 from bascule.theory import Bounds, Prediction, bounds, predict
 
 if TYPE_CHECKING:
@@ -53,18 +53,21 @@ class Estimate:
 class Simulation:
     """The runs of one design in one world.
 
-    Columns, one row a run: `winner` (-1 for undecided), `decision_time`, `regret`, and `units`
-    with one column an arm. A run that met the cap counts with the units and regret it had there.
+    Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
+    `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
+    its time, in outcome units, and `units` with one column an arm. A run
+    that met the cap counts with the units and regret it had there.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
     """
 
     design: Design
-    means: tuple[float, ...]
+    world: World
     seed: int
     winner: IntArray
     decision_time: IntArray
+    regret: FloatArray
     units: IntArray
     steps: int
     seconds: float
@@ -78,20 +81,33 @@ class Simulation:
         return len(self.winner)
 
     @property
-    def regret(self) -> FloatArray:
-        """What each run cost against giving every unit the best arm, in outcome units."""
-        gaps: FloatArray = self.units @ np.array(gaps_of(self.means))
-        return gaps
+    def means(self) -> tuple[float, ...]:
+        """The means of the arms, before any change."""
+        return self.world.start
+
+    @property
+    def plain(self) -> bool:
+        """Whether the world was the one that the design expects."""
+        return self.world.plain_for(self.design.outcome)
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which runs declared an arm best that is not; with tied best arms, any decision is."""
-        best = np.flatnonzero(np.array(gaps_of(self.means)) == 0)
-        right = best[0] if len(best) == 1 else NOBODY
-        flags: np.ndarray[Any, np.dtype[np.bool_]] = (self.winner != NOBODY) & (
-            self.winner != right
+        """Which runs declared an arm best that was not; with tied best arms, any decision is.
+
+        What counts are the means in force when the decision fell. To have found no difference that
+        matters is wrong where every rival lies `min_effect` or more below the best.
+        """
+        change = self.world.change
+        late = self.decision_time > (math.inf if change is None else change.at)
+        right = np.where(late, _best(self.world.end), _best(self.world.start))
+        apart = np.where(late, *(self._matters(means) for means in (self.world.end, self.means)))
+        flags: np.ndarray[Any, np.dtype[np.bool_]] = np.where(
+            self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
         return flags
+
+    def _matters(self, means: tuple[float, ...]) -> bool:
+        return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
 
     @property
     def error_rate(self) -> float:
@@ -102,6 +118,11 @@ class Simulation:
     def undecided(self) -> int:
         """Runs that met the cap on units."""
         return int(np.sum(self.winner == NOBODY))
+
+    @property
+    def no_difference(self) -> int:
+        """Runs that found no difference that matters."""
+        return int(np.sum(self.winner == NO_DIFFERENCE))
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -124,10 +145,12 @@ class Simulation:
         }
 
     def predicted(self) -> Prediction | None:
-        """What was to be expected; None without a best arm, and where nothing is predicted yet."""
+        """What was to be expected; None without a best arm, and where nothing is predicted."""
         gaps = rival_gaps(self.means)
         try:
-            return predict(self.design, gaps) if min(gaps) > 0 else None
+            if self.plain and min(gaps) > 0:
+                return predict(self.design, gaps, best=max(self.means))
+            return None
         except InputError:
             return None
 
@@ -135,8 +158,7 @@ class Simulation:
         """What was proven of regret and decision time; None where nothing is."""
         gaps = rival_gaps(self.means)
         try:
-            proven = min(gaps) > 0 and isinstance(self.design.rule, PaperRule)
-            return bounds(self.design, gaps) if proven else None
+            return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
         except InputError:
             return None
 
@@ -144,8 +166,7 @@ class Simulation:
         """The summary as plain data; `bascule simulate --json` prints it."""
         regret, time = Estimate.of(self.regret), Estimate.of(self.decision_time)
         promise = self.design.calibration
-        played = {"engine": self.engine, "accuracy": self.accuracy} if self.engine else {}
-        return {
+        data: dict[str, Any] = {
             "rule": self.design.rule.label,
             "runs": self.runs,
             "regret": _plain(regret),
@@ -157,8 +178,14 @@ class Simulation:
             "delta": promise.delta,
             "steps": self.steps,
             "seconds": self.seconds,
-            **played,
         }
+        if self.design.min_effect is not None:
+            data["no_difference"] = self.no_difference
+        if self.engine is not None:
+            data.update(engine=self.engine, accuracy=self.accuracy)
+        if self.world.extras:
+            data["world"] = self.world.to_dict()
+        return data
 
     def columns(self) -> dict[str, Any]:
         """The runs as named columns; the units of an arm stand under `units_NAME`."""
@@ -206,11 +233,13 @@ class Simulation:
             ("undecided", f"{self.undecided} of {self.runs} runs"),
             ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
         ]
+        if self.design.min_effect is not None:
+            rows.append(("no difference", f"{self.no_difference} of {self.runs} runs"))
         if self.engine == "fast":
             rows.append(("engine", f"fast: outcomes weighted to within {self.accuracy:.1g}"))
         elif self.engine == "plain":
             rows.append(("engine", "plain: every outcome drawn"))
-        return rows
+        return [*rows, ("world", self.world.words)] if self.world.extras else rows
 
     def __repr__(self) -> str:
         lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]
@@ -225,6 +254,12 @@ class Simulation:
             for name, value in self.rows()
         )
         return f"<table><caption>{escape(self.design.rule.label)}</caption>{cells}</table>"
+
+
+def _best(means: Sequence[float]) -> int:
+    """The best arm, or nobody when several share the first place."""
+    best = max(means)
+    return means.index(best) if list(means).count(best) == 1 else NOBODY
 
 
 def _plain(estimate: Estimate) -> dict[str, float | None]:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
 
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.gaps import checked_means
-from bascule.core.outcomes import Recurrent
+from bascule.core.gaps import checked_means, gaps_of
+from bascule.core.outcomes import Bounded, Recurrent
 from bascule.core.rules import Tilt
+from bascule.core.rules.base import known_spread
 from bascule.simulate.block_runs import BlockRuns
 from bascule.simulate.engine import Progress, available_threads, play_all
 from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
+from bascule.simulate.named_worlds import named_world
 from bascule.simulate.result import Simulation
 from bascule.simulate.streams import checked_seed
 from bascule.simulate.unit_engines import EngineName, Fast, Plain
 from bascule.simulate.unit_runs import UnitRuns
+from bascule.simulate.world_runs import WorldBlockRuns, WorldIntervalRuns
+from bascule.simulate.worlds import World
 
 MOST_CELLS = 200_000_000
 """Runs times arms that fit into memory on any machine."""
@@ -29,19 +35,21 @@ MOST_THREADS = 1024
 
 def simulate(
     design: Design,
-    means: Sequence[float],
+    means: Sequence[float] | None = None,
     runs: int = 1000,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
+    world: World | Mapping[str, Any] | str | None = None,
     *,
     engine: EngineName | None = None,
 ) -> Simulation:
-    """Play a design `runs` times on arms with these means.
+    """Play a design `runs` times on arms with these means, or in a world that has them.
 
-    Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
-    and gives no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow
-    with the number of units, or "plain", which draws every outcome.
+    A `world` is a `World`, the same as plain data, or the name of one together with means. Run k of
+    a seed draws the same numbers whatever the number of threads. An interruption raises and gives
+    no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
+    number of units, or "plain", which draws every outcome.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -49,30 +57,37 @@ def simulate(
     >>> result.error_rate <= 0.05
     True
     """
-    means = checked_means(means, len(design.arms), design.outcome)
+    met = world_of(design, means, world)
+    arms = len(design.arms)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
-    if runs * len(means) > MOST_CELLS:
+    if runs * arms > MOST_CELLS:
         raise InputError(
             "runs",
-            f"runs must be at most {MOST_CELLS // len(means)} with {len(means)} arms "
+            f"runs must be at most {MOST_CELLS // arms} with {arms} arms "
             f"(got {runs}): play several seeds instead",
         )
     seed = checked_seed(seed)
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
-    check_feasible(design, means)
+    check_feasible(design, met)
     _check_engine(design, engine)
     started = time.perf_counter()
-    played = _runs_of(design, means, seed, runs, engine)
+    played = _runs_of(design, met, seed, runs, engine)
     effort = play_all(played, runs, threads, progress)
+    units = played.counts.reshape(runs, arms)
     return Simulation(
         design=design,
-        means=means,
+        world=met,
         seed=seed,
         winner=played.winners,
         decision_time=played.times,
-        units=played.counts.reshape(runs, len(means)),
+        regret=(
+            played.regrets
+            if isinstance(played, WorldIntervalRuns | WorldBlockRuns)
+            else units @ np.array(gaps_of(met.start))
+        ),
+        units=units,
         steps=effort.steps,
         seconds=time.perf_counter() - started - effort.compile_seconds,
         compile_seconds=effort.compile_seconds,
@@ -81,16 +96,49 @@ def simulate(
     )
 
 
-def _runs_of(
-    design: Design, means: tuple[float, ...], seed: int, runs: int, engine: EngineName | None
-) -> IntervalRuns | BlockRuns | UnitRuns:
-    if isinstance(design.rule, Tilt):
-        return BlockRuns(design, design.rule, means, seed, runs)
-    if isinstance(design.outcome, Recurrent):
-        weight = design.rule.unit_shape(len(means)).weight
-        kind = Plain if engine == "plain" else Fast
-        return UnitRuns(design, design.rule, kind(design.outcome, weight), means, seed, runs)
-    return IntervalRuns(design, design.rule, means, seed, runs)
+def world_of(
+    design: Design,
+    means: Sequence[float] | None,
+    world: World | Mapping[str, Any] | str | None = None,
+) -> World:
+    """The world that means, a world, or both describe, checked against the design.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> world_of(design, [0, 1], {"batch": 50}).words
+    'batches of 50'
+    """
+    arms, outcome = len(design.arms), design.outcome
+    if means is not None:
+        means = checked_means(means, arms, outcome)
+    if isinstance(world, Mapping):
+        world = World.from_dict(
+            world if means is None else {**world, "means": _once(world.get("means"), means)}
+        )
+    elif isinstance(world, World):
+        _once(world if means is not None else None, means)
+    elif world is None or isinstance(world, str):
+        if means is None:
+            raise InputError("means", "means are missing: give one number an arm, or a world")
+        base = World(means)
+        world = base if world is None else named_world(world, base, outcome)
+    else:
+        raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
+    met = world.for_outcome(outcome, arms)
+    if isinstance(outcome, Recurrent) and not world.plain_for(outcome):
+        raise InputError(
+            "world",
+            f"Recurrent outcomes are simulated in a steady world, not with {world.words}: "
+            "give means alone",
+        )
+    # Limits alone do not say how outcomes fall within them, so the result has to.
+    return met if isinstance(outcome, Bounded) else world
+
+
+def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
+    if own is not None:
+        raise InputError("means", "means are given twice: leave them out here or in the world")
+    return means
 
 
 def _check_engine(design: Design, engine: str | None) -> None:
@@ -102,3 +150,25 @@ def _check_engine(design: Design, engine: str | None) -> None:
             "engine",
             f"engine belongs to Recurrent outcomes, not to {design.outcome!r}: leave it out",
         )
+
+
+def _runs_of(
+    design: Design, world: World, seed: int, runs: int, engine: EngineName | None
+) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns:
+    rule, outcome, arms = design.rule, design.outcome, len(design.arms)
+    if isinstance(outcome, Recurrent):
+        kind = Plain if engine == "plain" else Fast
+        weight = design.paper_rule.unit_shape(arms).weight
+        return UnitRuns(design, kind(outcome, weight), world.start, seed, runs)
+    met = world.for_outcome(outcome, arms)
+    # The quick loops know normal and 0/1 outcomes, and decisions by intervals that depend on
+    # units alone.
+    quick = world.plain_for(outcome) and not isinstance(outcome, Bounded)
+    if isinstance(rule, Tilt):
+        if quick:
+            return BlockRuns(design, rule, world.start, seed, runs)
+        return WorldBlockRuns(design, rule, met, seed, runs)
+    by_units = rule.shape(outcome, arms).spread_of is known_spread and design.min_effect is None
+    if quick and by_units:
+        return IntervalRuns(design, rule, world.start, seed, runs)
+    return WorldIntervalRuns(design, rule, met, seed, runs)

@@ -19,6 +19,7 @@ from bascule.simulate.feasible import check_feasible, units_cap
 from bascule.simulate.interval_kernel import BURST
 from bascule.simulate.step import Step
 from bascule.simulate.streams import WORDS, checked_seed, seed_stream, ziggurat_table
+from bascule.simulate.worlds import World
 
 
 def normals(seed: int, run: int) -> Iterator[float]:
@@ -57,7 +58,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     """
     means = checked_means(means, len(design.arms), design.outcome)
     seed, run = checked_seed(seed), checked_seed(run, "run")
-    check_feasible(design, means)
+    check_feasible(design, World(means))
     if isinstance(design.rule, Tilt):
         yield from block_trace(design, design.rule, means, seed, run)
         return

@@ -13,7 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core.arms import NOBODY, FloatArray, Steps, clear, highest, place, span, value_of
+from bascule.core.arms import (
+    NO_DIFFERENCE,
+    NOBODY,
+    FloatArray,
+    Steps,
+    Within,
+    clear,
+    highest,
+    place,
+    span,
+    value_of,
+)
 from bascule.core.estimators import Weight
 from bascule.core.evidence.normal import (
     mixture_boundary,
@@ -122,6 +133,7 @@ EVERY_OUTCOME = every_outcome(fill_normals)
 
 def build(
     steps: Steps,
+    within: Within,
     find: Find,
     together: bool,
     planned: bool,
@@ -160,6 +172,7 @@ def build(
         log_level: float,
         growth: float,
         threshold: float,
+        margin: float,
         radii: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
@@ -247,6 +260,12 @@ def build(
                         )
                 if not planned or stage == look:
                     winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
+                    if (
+                        margin > 0.0
+                        and winner == NOBODY
+                        and within(state, scores, lowers, uppers, arms, sigma, threshold, margin)
+                    ):
+                        winner = NO_DIFFERENCE
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             times[row] = units

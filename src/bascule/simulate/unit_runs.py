@@ -7,12 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
+from bascule.core.arms import FEW_ARMS, FloatArray, Steps, Within, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.looks import coming_look
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import PaperRule
 from bascule.core.rules.mixture import log_threshold
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
@@ -31,6 +30,7 @@ MORE = 4
 @lru_cache(maxsize=32)
 def unit_loop(
     steps: Steps,
+    within: Within,
     find: Find,
     together: bool,
     planned: bool,
@@ -41,7 +41,7 @@ def unit_loop(
     """The loop for a rule on units."""
     return compile_loop(
         lambda fingerprint: build(
-            steps, find, together, planned, crowd, fill_effect, fixed_arms, fingerprint
+            steps, within, find, together, planned, crowd, fill_effect, fixed_arms, fingerprint
         ),
         CALLED,
     )
@@ -53,14 +53,13 @@ class UnitRuns:
     def __init__(
         self,
         design: Design,
-        rule: PaperRule,
         engine: Engine,
         means: tuple[float, ...],
         seed: int,
         runs: int,
         fill_effect: Fill = fill_normals,
     ) -> None:
-        arms, outcome = len(means), recurrent(design)
+        arms, outcome, rule = len(means), recurrent(design), design.paper_rule
         self.arms = arms
         self.seed = np.uint64(seed)
         self.means = np.array(means)
@@ -71,11 +70,13 @@ class UnitRuns:
         self.shape = shape
         self.log_level = math.log(shape.count / design.calibration.delta)
         self.threshold = log_threshold(arms, design.calibration.error)
+        self.margin = design.min_effect or 0.0
         self.engine = engine
         self.room = self._first_room(design, means)
         self.accuracy = engine.accuracy(self.room)
         self.loop = unit_loop(
             rule.steps(),
+            rule.within(),
             engine.find(shape.radius),
             shape.together,
             shape.growth > 0,
@@ -135,6 +136,7 @@ class UnitRuns:
             self.log_level,
             self.shape.growth,
             self.threshold,
+            self.margin,
             self._radii(room),
             self.ziggurat,
             self.times[here],

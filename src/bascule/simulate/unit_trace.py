@@ -12,6 +12,7 @@ from bascule.core.progress import Decision, close_stage, decision, next_arm
 from bascule.simulate.feasible import check_feasible, units_cap
 from bascule.simulate.streams import checked_seed
 from bascule.simulate.trace import normals
+from bascule.simulate.worlds import World
 from bascule.theory.unit_solve import recurrent
 
 
@@ -55,7 +56,7 @@ def trace_stages(
     outcome = recurrent(design)
     means = checked_means(means, len(design.arms), outcome)
     noise = normals(checked_seed(seed), checked_seed(run, "run"))
-    check_feasible(design, means)
+    check_feasible(design, World(means))
     together = design.paper_rule.unit_shape(len(means)).together
     members: list[_Member] = []
     seen = CohortStatistics.empty(len(means))
@@ -77,7 +78,7 @@ def trace_stages(
 
 def _joining(design: Design, seen: CohortStatistics, together: bool) -> tuple[int, ...]:
     if together:
-        return tuple(arm for arm in range(len(seen.arms)) if arm not in seen.dropped)
+        return tuple(arm for arm in range(len(seen.arms)) if arm not in seen.out)
     return (next_arm(design, seen),)
 
 
@@ -86,4 +87,4 @@ def _counted(members: list[_Member], before: CohortStatistics) -> CohortStatisti
         ArmCohorts.of((unit.outcomes, unit.total) for unit in members if unit.arm == arm)
         for arm in range(len(before.arms))
     )
-    return CohortStatistics(arms, before.stage + 1, before.dropped)
+    return CohortStatistics(arms, before.stage + 1, before.dropped, before.removed)

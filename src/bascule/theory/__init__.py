@@ -2,7 +2,7 @@
 
 - `bounds`: our proof: decision time and regret that hold with probability 1 - error
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
-- `predict`: what to expect on average
+- `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from bascule.core.calibration import level_for, peel
 from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
 from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
-from bascule.theory.prediction import Prediction, predict
+from bascule.theory.prediction import Prediction, mean_path, predict
 
 __all__ = [
     "Bounds",
@@ -25,6 +25,7 @@ __all__ = [
     "corollary_delta",
     "delta_tilde",
     "level_for",
+    "mean_path",
     "peel",
     "predict",
     "published_bounds",

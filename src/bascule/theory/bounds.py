@@ -100,6 +100,12 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
             f"{design.rule.label} has no proven bound on its decision time: "
             'use theory.predict, or leave out stop="mixture"',
         )
+    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+        raise InputError(
+            "rule",
+            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
+            'decision time: leave out radius="bernstein" for the bound with the largest spread',
+        )
     if isinstance(design.rule, UCB) and design.rule.radius == "looks":
         raise InputError(
             "rule",
@@ -172,7 +178,10 @@ def _reach(design: Design, width: float) -> float:
     if isinstance(design.outcome, Recurrent):
         units = arm_units_until(design, width)
         return units if math.isinf(units) else float(math.floor(units) + 1)
-    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = (
+        design.paper_rule.shape(design.outcome, len(design.arms)),
+        design.calibration.delta,
+    )
     units = units_until(width, design.outcome.sigma, shape, delta)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

@@ -19,13 +19,16 @@ from bascule.core.errors import InputError
 from bascule.core.estimators import equal_weight
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.progress import arm_radius
+from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Tilt
+from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
+from bascule.theory.betting_course import bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
+from bascule.theory.course import Course
 from bascule.theory.solve import turning_point, units_until
+from bascule.theory.two_arms import course_of
 from bascule.theory.unit_path import settled_path, twin
 from bascule.theory.unit_solve import arm_units_until
 
@@ -40,33 +43,76 @@ _units_of_leader = np.vectorize(units_of_leader, otypes=[float])
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Expected units (best arm first), decision time and regret. Not a guarantee."""
+    """Expected units (best arm first), decision time and regret. Not a guarantee.
+
+    `course` has, for two arms, pairs of a number of units and the probability of a decision by
+    then.
+    """
 
     decision_time: float
     regret: float
     units: tuple[float, ...]
+    course: tuple[tuple[float, float], ...] = ()
+
+    def decided_by(self, units: float) -> float:
+        """The probability of a decision by so many units; nan where no course is known."""
+        if not self.course:
+            return math.nan
+        times, decided = zip(*self.course, strict=True)
+        return float(np.interp(units, times, decided, left=0.0))
+
+    def time_until(self, share: float) -> float:
+        """The units by which this share of tests is decided; nan where no course is known."""
+        if not self.course:
+            return math.nan
+        times, decided = zip(*self.course, strict=True)
+        return float(np.interp(share, decided, times))
 
 
-def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
+def predict(
+    design: Design,
+    gaps: float | Sequence[float],
+    best: float | None = None,
+    noise: float | None = None,
+) -> Prediction:
     """The expected decision time and regret of a design at given gaps.
+
+    0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
+    spread that they really have. Two arms are predicted with their noise, more by the mean path.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
     >>> expected = predict(design, 1.0)
     >>> round(expected.regret, 1), round(expected.decision_time)
+    (85.3, 838)
+    """
+    others = checked_gaps(design, gaps)
+    _refuse_seen_spread(design)
+    if isinstance(design.outcome, Recurrent):
+        return _of_units(design, others, predict)
+    if len(others) == 1 and not _never_ends(design, others[0]):
+        return _two_arms(design, others[0], best, noise)
+    return mean_path(design, others)
+
+
+def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
+    """The same on the path on which all noise averages out: coarser, for any number of arms.
+
+    >>> import bascule as bs, math
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
+    >>> expected = mean_path(design, 1.0)
+    >>> round(expected.regret, 1), round(expected.decision_time)
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
-    if (
-        isinstance(design.outcome, Recurrent)
-        and design.paper_rule.unit_shape(len(design.arms)).weight is not equal_weight
-    ):
-        return _clocks(design, others)
+    _refuse_seen_spread(design)
+    if isinstance(design.outcome, Recurrent):
+        return _of_units(design, others, mean_path)
     if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
         raise InputError(
             "outcome",
-            f"{design.rule.label} has no prediction yet for {design.outcome!r}, whose spread "
-            "depends on the means: simulate it",
+            f"{design.rule.label} has no prediction for more than two arms with "
+            f"{design.outcome!r}, whose spread is not known: simulate it",
         )
     best, rivals = (
         _blocks(design, design.rule, others)
@@ -81,13 +127,69 @@ def _summed(units: tuple[float, ...], others: tuple[float, ...]) -> Prediction:
     return Prediction(sum(units), regret, units)
 
 
-def _clocks(design: Design, others: tuple[float, ...]) -> Prediction:
-    """Units whose outcomes keep coming: the clocks of outcomes that come once, made into units."""
+def _of_units(
+    design: Design,
+    others: tuple[float, ...],
+    once: Callable[[Design, tuple[float, ...]], Prediction],
+) -> Prediction:
+    """Units whose outcomes keep coming: with radii that depend on their number, the mean path;
 
-    def path(look: float) -> tuple[float, ...]:
-        return predict(twin(design, look), others).units
+    otherwise the clocks that `once` predicts for outcomes that come once, made into units.
+    """
+    rule = design.paper_rule
+    if rule.unit_shape(len(design.arms)).weight is equal_weight:
+        best, rivals = _intervals(design, rule, others)
+        return _summed((best, *rivals), others)
+    clocks = settled_path(design, lambda look: once(twin(design, look), others).units)
+    return _summed(clocks, others)
 
-    return _summed(settled_path(design, path), others)
+
+def _refuse_seen_spread(design: Design) -> None:
+    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+        raise InputError(
+            "radius",
+            f"{design.rule.label} follows the spread that it sees, and has no prediction: "
+            "simulate it",
+        )
+
+
+def _never_ends(design: Design, gap: float) -> bool:
+    """Whether even the mean path leads nowhere, or the first look ends it."""
+    if isinstance(design.rule, Tilt):
+        return False
+    units = mean_path(design, gap).units
+    return math.isinf(max(units)) or max(units) <= FIRST_UNITS
+
+
+def _two_arms(design: Design, gap: float, best: float | None, noise: float | None) -> Prediction:
+    outcome, rule = design.outcome, design.rule
+    if isinstance(outcome, Bernoulli) and best is not None:
+        outcome.check_mean(best)
+        outcome.check_mean(best - gap)
+        noise = math.sqrt((best * (1 - best) + (best - gap) * (1 - best + gap)) / 2)
+    if isinstance(rule, Tilt) and not isinstance(outcome, Gaussian):
+        course = _bets(design, rule, gap, best, noise)
+    else:
+        course = course_of(design, gap, noise or None)
+    seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
+    units = (course.better, course.worse)
+    return Prediction(float(sum(units)), gap * course.worse, units, seen)
+
+
+def _bets(
+    design: Design, rule: Tilt, gap: float, best: float | None, noise: float | None
+) -> Course:
+    outcome, threshold = design.outcome, -math.log(design.calibration.delta)
+    if isinstance(outcome, Bernoulli) and best is not None:
+        return course_of_bets(rule, threshold, lambda units: coins(best, best - gap, units))
+    if noise is None:
+        missing = "best, the mean of the best arm" if isinstance(outcome, Bernoulli) else "noise"
+        raise InputError(
+            "best" if isinstance(outcome, Bernoulli) else "noise",
+            f"{rule.label} is predicted for {outcome!r} with {missing}: give it, or simulate",
+        )
+    scaled = (gap / outcome.scale, noise / outcome.scale)
+    return course_of_bets(rule, threshold, lambda units: bell(*scaled, units))
 
 
 def _intervals(
@@ -117,7 +219,7 @@ def _evidence(design: Design, rule: UCB, others: tuple[float, ...]) -> tuple[flo
     def rival_units(best: float, gap: float) -> float:
         if math.isinf(rule.alpha):
             return best
-        return min(best, _units(design, arm_radius(design, best) + gap / rule.alpha))
+        return min(best, _units(design, _radius(design, best) + gap / rule.alpha))
 
     smallest = min(others)
     best = units_to_convince(design, smallest, lambda units: rival_units(units, smallest))
@@ -209,8 +311,26 @@ def rounds_to_win(best: float, rival: float, threshold: float) -> float:
     return (threshold + math.log(len(BETS))) / growth if growth > 0.0 else math.inf
 
 
+def rounds_at_best(difference: float, threshold: float) -> float:
+    """Blocks after which bets have won `threshold`, as a log, if none of them brings a surprise.
+
+    >>> round(rounds_at_best(0.01, math.log(20.0)))
+    304
+    """
+    return threshold / math.log1p(BETS[0] * difference)
+
+
+def _radius(design: Design, units: float) -> float:
+    shape, delta = _shape(design)
+    return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
+
+
+def _shape(design: Design) -> tuple[Shape, float]:
+    return design.paper_rule.shape(design.outcome, len(design.arms)), design.calibration.delta
+
+
 def _units(design: Design, width: float) -> float:
     if isinstance(design.outcome, Recurrent):
         return arm_units_until(design, width)
-    shape, delta = design.paper_rule.shape(len(design.arms)), design.calibration.delta
+    shape, delta = _shape(design)
     return units_until(width, design.outcome.sigma, shape, delta)

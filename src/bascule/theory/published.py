@@ -25,7 +25,7 @@ def published_shape(design: Design) -> Shape:
             "the paper proves this for units that give one outcome each, not for Recurrent ones: "
             "use Gaussian(sigma)",
         )
-    shape = rule.shape(len(design.arms))
+    shape = rule.shape(design.outcome, len(design.arms))
     if shape.radius is not radius or (isinstance(rule, UCB) and rule.stop == "mixture"):
         raise InputError(
             "rule",

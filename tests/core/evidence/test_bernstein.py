@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from bascule.core.evidence.bernstein import (
     bernstein_boundary,
     bernstein_radius,
     expected,
+    most_squares,
 )
 from bascule.core.evidence.normal import mixture_boundary
 
@@ -71,3 +73,19 @@ def test_intervals_hold_at_all_times_and_follow_the_variance(mean: float) -> Non
     # With a variance of 0.05 narrower than a mixture that must assume 1/4.
     if mean == 0.05:
         assert limits.mean() < 0.7 * 0.5 * mixture_boundary(length, -math.log(level))
+
+
+@given(
+    outcomes=st.lists(st.floats(-2.0, 5.0), min_size=1, max_size=60),
+    order=st.randoms(use_true_random=False),
+)
+def test_sums_bound_the_squares_in_whichever_order(outcomes: list[float], order: Random) -> None:
+    order.shuffle(outcomes)
+    low, high = -2.0, 5.0
+    total = squares = 0.0
+    for n, outcome in enumerate(outcomes):
+        squares += added_square(outcome, n, total, low, high)
+        total += outcome
+    bound = most_squares(len(outcomes), total, sum(x * x for x in outcomes), low, high)
+    assert squares <= bound * (1 + 1e-12)
+    assert bound <= squares + (high - low) ** 2 * math.log(len(outcomes) + 1) + 1e-9

@@ -102,7 +102,7 @@ def test_two_radii_of_etc_are_the_boundary_of_the_difference(
     n: int, error: float, arms: int
 ) -> None:
     test = design(bs.ETC(stop="mixture"), arms, error=error)
-    difference = 2 * arm_radius(test, n)
+    difference = 2 * arm_radius(test, ArmStatistics(n))
     evidence = log_mixture(n / 2 * difference / 2.0, n / 2)
     assert evidence == pytest.approx(math.log((arms - 1) / error), rel=1e-9)
 

@@ -44,6 +44,22 @@ def added_square(outcome: float, n: float, total: float, low: float, high: float
     return distance * distance
 
 
+def most_squares(n: float, total: float, raw_squares: float, low: float, high: float) -> float:
+    """The most that `squares` can be after outcomes whose sum and sum of squares are known.
+
+    In whichever order they came; so it can be computed from halves of the data that were added up.
+
+    >>> round(most_squares(1000, 50.0, 50.0, low=0.0, high=1.0), 2)
+    54.61
+    """
+    # Outcomes are counted from the middle of the limits, where the first of them is expected.
+    middle = 0.5 * (low + high)
+    off = total - n * middle
+    around = raw_squares - 2.0 * middle * total + n * middle * middle
+    width = high - low
+    return max(0.0, around - off * off / (n + 1.0)) + width * width * math.log(n + 1.0)
+
+
 def bernstein_boundary(squares: float, log_threshold: float) -> float:
     """How far a sum of outcomes within 0 and 1 may lie from its mean; increasing and concave.
 

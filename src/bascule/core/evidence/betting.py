@@ -21,6 +21,8 @@ LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
 """Logarithms of what each share starts with: most where lifts from 5 % to 50 % are best found,
 and something for every other."""
 
+CURVES = tuple(-math.log1p(-share) - share for share in BETS)
+"""What each share is charged for the square of a gain in `log_shifted_wealth`."""
 
 SMALL = 2.0**-6
 """Below this the first terms of its series give a logarithm to full precision."""
@@ -65,4 +67,28 @@ def log_wealth(state: FloatArray, first: int) -> float:
     wealth = 0.0
     for j in range(len(BETS)):
         wealth += math.exp(state[first + j] - top + LOG_PARTS[j])
+    return top + math.log(wealth)
+
+
+def log_shifted_wealth(blocks: float, differences: float, squares: float, shift: float) -> float:
+    """Log of what the bets that the difference is above `shift` have won at the least.
+
+    It needs no more than how many blocks there were, the sum of their differences and of the
+    squares of these; the bets themselves, played on every block, would have won a little more.
+    `shift` lies within -1 and 1.
+
+    >>> round(log_shifted_wealth(1000.0, 100.0, 200.0, 0.0), 3)
+    15.576
+    >>> log_shifted_wealth(1000.0, 100.0, 200.0, 0.1) <= 0.0
+    True
+    """
+    scale = 1.0 / (1.0 + shift)
+    gains = (differences - blocks * shift) * scale
+    charged = (squares + shift * (blocks * shift - 2.0 * differences)) * scale * scale
+    top = -math.inf
+    for j in range(len(BETS)):
+        top = max(top, BETS[j] * gains - CURVES[j] * charged)
+    wealth = 0.0
+    for j in range(len(BETS)):
+        wealth += math.exp(BETS[j] * gains - CURVES[j] * charged - top + LOG_PARTS[j])
     return top + math.log(wealth)

@@ -23,6 +23,7 @@ class Bernoulli:
     sigma: ClassVar[float] = 0.5
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = 1.0
+    scale: ClassVar[float] = 1.0
 
     def check_mean(self, mean: float) -> None:
         """Accept a probability."""

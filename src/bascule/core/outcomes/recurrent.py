@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bascule.core import checks
 from bascule.core.errors import InputError
@@ -23,6 +24,8 @@ class Recurrent:
     sigma_unit: float = 1.0
     sigma_noise: float = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
         for name, what in (("sigma_unit", "units"), ("sigma_noise", "outcomes of one unit")):
@@ -41,6 +44,11 @@ class Recurrent:
     def sigma(self) -> float:
         """The larger of the two spreads: the one in which evidence is counted."""
         return max(self.sigma_unit, self.sigma_noise)
+
+    @property
+    def scale(self) -> float:
+        """What outcomes are divided by: the larger spread."""
+        return self.sigma
 
     def check_mean(self, mean: float) -> None:
         """Accept every finite mean."""

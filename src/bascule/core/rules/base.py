@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from bascule.core.arms import Steps
+from bascule.core.arms import Steps, Within
 from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import Radius, radius
 from bascule.core.rules.units import UnitShape
 
+SpreadOf = Callable[[float, float, float, float, float, float], float]
+"""(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
+
+
+def known_spread(
+    units: float,
+    total: float,
+    squares: float,
+    sigma: float,
+    low: float,
+    high: float,
+) -> float:
+    """The sigma of the outcome model, whatever the outcomes look like."""
+    return sigma
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Which radius a rule uses and how its proof adds up.
+
+    The radius is given (units, spread, factor, count, delta), its spread comes from `spread_of`.
 
     `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
     with the paper's radius and `sequences * delta` with that of a mixture.
@@ -25,6 +43,7 @@ class Shape:
     count: float
     sequences: int
     radius: Radius = radius
+    spread_of: SpreadOf = known_spread
 
 
 class Rule(Protocol):
@@ -57,7 +76,7 @@ class IntervalRule(Rule, Protocol):
     def alpha(self) -> float:
         """The knob between regret (1) and decision time (infinity)."""
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """The radius and the proof for a test of this many arms."""
 
     def unit_shape(self, arms: int) -> UnitShape:
@@ -65,6 +84,9 @@ class IntervalRule(Rule, Protocol):
 
     def steps(self) -> Steps:
         """The functions that allocate and stop."""
+
+    def within(self) -> Within:
+        """The function that finds all differences smaller than what matters."""
 
 
 @lru_cache(maxsize=1024)

@@ -18,11 +18,13 @@ from bascule.core.arms import (
     NOBODY,
     FloatArray,
     Steps,
+    Within,
     eliminate,
     parted,
     round_complete,
 )
 from bascule.core.calibration import Calibration
+from bascule.core.margin import rounds_within
 from bascule.core.outcomes import Outcome, Recurrent
 from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
@@ -72,7 +74,7 @@ class ETC:
         """ETC allocates evenly, as UCB_alpha does at infinity."""
         return math.inf
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
         if self.stop == "mixture":
             return Shape(1.0, 1.0, arms - 1, mixture_interval)
@@ -89,6 +91,10 @@ class ETC:
         """Even allocation with elimination."""
         return Steps(score, decide)
 
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        return rounds_within
+
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
@@ -96,8 +102,8 @@ class ETC:
         if isinstance(outcome, Recurrent):
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
-            return calibrate_mixture(self.shape(arms), error, delta)
-        return calibrate_intervals(self.shape(arms), error, delta)
+            return calibrate_mixture(self.shape(outcome, arms), error, delta)
+        return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Its intervals hold for every outcome with a sigma."""

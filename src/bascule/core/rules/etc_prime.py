@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bascule.core.arms import NOBODY, FloatArray, Steps, parted, round_complete
+from bascule.core.arms import NOBODY, FloatArray, Steps, Within, parted, round_complete
 from bascule.core.calibration import Calibration
+from bascule.core.margin import rounds_within
 from bascule.core.outcomes import Outcome, Recurrent
 from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
@@ -53,7 +54,7 @@ class ETCPrime:
         """Where ETC' stands in the UCB_alpha family."""
         return math.inf
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """The same intervals as UCB_alpha."""
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
@@ -65,13 +66,17 @@ class ETCPrime:
         """Even allocation and the intervals of UCB_alpha."""
         return Steps(score, decide)
 
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        return rounds_within
+
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`."""
         if isinstance(outcome, Recurrent):
             return units.calibrate_units(self.unit_shape(arms), error, delta)
-        return calibrate_intervals(self.shape(arms), error, delta)
+        return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Its intervals hold for every outcome with a sigma; for units they need noise."""

@@ -18,7 +18,7 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules.base import Shape
 
-RadiusName = Literal["paper", "mixture", "alternative", "looks"]
+RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
 """Whose radius an arm has; the last two are for units whose outcomes keep coming."""
 
 StopName = Literal["intervals", "mixture"]

@@ -16,20 +16,21 @@ from typing import Literal, NamedTuple
 from bascule.core import betting_blocks, blocks, checks
 from bascule.core.arms import FloatArray
 from bascule.core.betting_blocks import drop_beaten as drop_beaten_by_bets
-from bascule.core.betting_blocks import fold as fold_bets
 from bascule.core.blocks import Evidence, drop_beaten
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import log_informed, log_mixture
+from bascule.core.margin import bets_within, pairs_within
 from bascule.core.outcomes import Gaussian, Outcome, Recurrent
 
 
 class BlockSteps(NamedTuple):
     """What distinguishes one test in blocks from another while it runs.
 
-    `fold` is given (state, first, arms, 1 / sigma); `drop` is given (state, first, arms, effect,
-    threshold, floors), with the floors of `core.blocks.drop_beaten`. With `split` a batch is as
-    many blocks of the same sizes, one after the other, instead of one large block.
+    `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is given (state, first,
+    arms, effect, threshold, floors), with the floors of `core.blocks.drop_beaten`; `within` is
+    given (state, first, arms, effect, threshold, margin). With `split` a batch is as many blocks
+    of the same sizes, one after the other, instead of one large block.
     """
 
     width: Callable[[int], int]
@@ -38,6 +39,7 @@ class BlockSteps(NamedTuple):
     observe: Callable[[FloatArray, int, int, int, float], None]
     fold: Callable[[FloatArray, int, int, float], None]
     drop: Callable[[FloatArray, int, int, float, float, FloatArray], None]
+    within: Callable[[FloatArray, int, int, float, float, float], bool]
     split: bool
 
 
@@ -65,9 +67,25 @@ def drop_informed(
     drop_beaten(state, first, arms, informed, effect, threshold, floors)
 
 
-def fold_betting(state: FloatArray, first: int, arms: int, precision: float) -> None:
-    """Take a block of outcomes between 0 and 1 in; there is no sigma to scale them by."""
-    fold_bets(state, first, arms)
+def within_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin."""
+    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
+
+
+def within_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin."""
+    return pairs_within(state, first, arms, informed, effect, threshold, margin)
+
+
+def within_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether bets have proven all differences smaller than the margin."""
+    return bets_within(state, first, arms, threshold, margin)
 
 
 def drop_betting(
@@ -84,16 +102,18 @@ UNINFORMED = BlockSteps(
     blocks.observe,
     blocks.fold,
     drop_uninformed,
+    within_uninformed,
     split=False,
 )
-INFORMED = UNINFORMED._replace(drop=drop_informed)
+INFORMED = UNINFORMED._replace(drop=drop_informed, within=within_informed)
 BETTING = BlockSteps(
     betting_blocks.width,
     betting_blocks.clear,
     betting_blocks.leader,
     betting_blocks.observe,
-    fold_betting,
+    betting_blocks.fold,
     drop_betting,
+    within_betting,
     split=True,
 )
 

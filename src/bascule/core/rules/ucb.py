@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.arms import FloatArray, Steps, parted
+from bascule.core.arms import FloatArray, Steps, Within, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.looks import GROWTH
+from bascule.core.margin import intervals_within, rounds_within, two_arms_within
 from bascule.core.outcomes import Outcome, Recurrent
 from bascule.core.rules import mixture, units
 from bascule.core.rules.base import Shape, calibrate_intervals
@@ -46,14 +48,33 @@ def decide(
     return parted(state, lowers, uppers, arms)
 
 
+def seen_spread(
+    units: float, total: float, squares: float, sigma: float, low: float, high: float
+) -> float:
+    """The squares that Bernstein's radius follows, from the outcomes as they were seen."""
+    return most_squares(units, total, squares, low, high)
+
+
+def bernstein_interval(
+    n: float, squares: float, factor: float, count: float, delta: float
+) -> float:
+    """Bernstein's radius with the arguments of the paper's; `factor` is the width of the limits.
+
+    >>> round(bernstein_interval(1000, 50.0, factor=1.0, count=1.0, delta=0.025), 4)
+    0.0306
+    """
+    return bernstein_radius(n, squares, 0.0, factor, delta / count)
+
+
 @dataclass(frozen=True, slots=True)
 class UCB:
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
     A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
-    error. The radius then shapes both the intervals and the allocation; the stop does without the
-    intervals. Two more radii are for `Recurrent` outcomes: the paper's "alternative" one, and
-    "looks", which decides at planned stages only, each `growth` times later than the one before.
+    error; the radius of Bernstein follows the spread of outcomes within limits as it is seen. A
+    radius shapes both the intervals and the allocation; the stop does without the intervals. Two
+    more radii are for `Recurrent` outcomes: the paper's "alternative" one, and "looks", which
+    decides at planned stages only, each `growth` times later than the one before.
 
     >>> UCB(2).label
     'UCB_2'
@@ -94,17 +115,21 @@ class UCB:
     def label(self) -> str:
         """The paper's name, `UCB_alpha`, with what does not come from Algorithms 1 and 2."""
         name = f"UCB_{self.alpha:g}"
-        if self.radius == "looks":
-            return f"{name} planned looks" + (f" x{self.growth:g}" if self.growth else "")
+        if self.radius == "bernstein":
+            return f"{name} Bernstein radius"
         if self.radius == "alternative":
             return f"{name} alternative radius"
+        if self.radius == "looks":
+            return f"{name} planned looks" + (f" x{self.growth:g}" if self.growth else "")
         parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
-    def shape(self, arms: int) -> Shape:
+    def shape(self, outcome: Outcome, arms: int) -> Shape:
         """Each of the arms has one interval that may fail on one side."""
         if self.radius == "mixture":
             return Shape(2.0, 1.0, arms, mixture.mixture_interval)
+        if self.radius == "bernstein":
+            return Shape(outcome.scale, 1.0, arms, bernstein_interval, seen_spread)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
@@ -123,34 +148,53 @@ class UCB:
         steps = ETCPrime().steps() if math.isinf(self.alpha) else Steps(score, decide)
         return steps._replace(decide=mixture.decide) if self.stop == "mixture" else steps
 
+    def within(self) -> Within:
+        """Differences are judged by what decides between arms."""
+        if self.stop == "mixture":
+            return two_arms_within
+        return rounds_within if math.isinf(self.alpha) else intervals_within
+
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each arm with a mixture's."""
         if isinstance(outcome, Recurrent):
             return units.calibrate_units(self.unit_shape(arms), error, delta)
-        if self.radius == "mixture":
-            return mixture.calibrate_mixture(self.shape(arms), error, delta)
+        if self.radius != "paper":
+            return mixture.calibrate_mixture(self.shape(outcome, arms), error, delta)
         if self.stop == "mixture":
             mixture.refuse_delta(error, delta)
-        return calibrate_intervals(self.shape(arms), error, delta)
+        return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Its intervals hold for every outcome with a sigma; some radii are for units only."""
-        if not isinstance(outcome, Recurrent):
-            if self.radius in ("alternative", "looks"):
-                raise InputError(
-                    "radius",
-                    f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '
-                    'use "paper" or "mixture"',
-                )
-        elif self.stop == "mixture" and self.radius != "mixture":
+        """Its intervals hold for every outcome with a sigma; Bernstein's need limits."""
+        if self.radius == "bernstein" and math.isinf(outcome.high):
+            raise InputError(
+                "radius",
+                f"radius 'bernstein' needs outcomes within limits, not {outcome!r}: use "
+                "Bernoulli() or Bounded(low, high), or radius='mixture' for a known spread",
+            )
+        if self.radius == "bernstein" and self.stop == "mixture":
+            raise InputError(
+                "stop", "stop 'mixture' needs a known spread: leave it out with radius 'bernstein'"
+            )
+        if isinstance(outcome, Recurrent):
+            self._check_recurrent(outcome)
+        elif self.radius in ("alternative", "looks"):
+            raise InputError(
+                "radius",
+                f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '
+                'use "paper" or "mixture"',
+            )
+
+    def _check_recurrent(self, outcome: Recurrent) -> None:
+        if self.stop == "mixture" and self.radius != "mixture":
             raise InputError(
                 "stop",
                 'stop="mixture" with Recurrent outcomes needs the clock of radius="mixture": '
                 "give both, or leave out the stop",
             )
-        elif self.radius == "paper":
+        if self.radius == "paper":
             units.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
 
     def check_uncapped(self) -> None:

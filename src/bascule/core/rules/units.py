@@ -29,16 +29,16 @@ LOG_NINE = math.log(9.0)
 class UnitShape:
     """Which mean and which radius a rule uses, and how its proof adds up.
 
-    The error is split among `sequences`, and the radius is given `log(count / delta)`. With
-    `together` a stage brings a unit for every arm still in, otherwise one unit. `growth` above 0
-    plans the looks, otherwise every stage is one.
+    The proof adds up `sequences`: one an arm, or one for each pair with the best arm. The radius is
+    given `log(count / delta)`. With `together` a stage brings a unit for every arm still in,
+    otherwise one unit. `growth` above 0 plans the looks, otherwise every stage is one.
     """
 
     weight: Weight
     radius: UnitRadius
     count: float
     guarantee: Guarantee
-    sequences: int = 1
+    sequences: int
     together: bool = False
     growth: float = 0.0
 
@@ -126,34 +126,32 @@ def even_clock_radius(
 
 def algorithm_2(arms: int, guarantee: Guarantee) -> UnitShape:
     """UCB-MM; with two arms the paper's level, with more its part."""
-    return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee)
+    return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee, arms)
 
 
 def alternative(arms: int) -> UnitShape:
     """UCB-MM with the alternative radius."""
-    return UnitShape(equal_weight, alternative_radius, 0.5 * arms, "as published")
+    return UnitShape(equal_weight, alternative_radius, 0.5 * arms, "as published", arms)
 
 
 def even_split(arms: int) -> UnitShape:
     """ETC-MM: the stages are fixed beforehand, so the paper's proof is complete."""
-    return UnitShape(equal_weight, even_radius, arms - 1.0, "proven", together=True)
+    return UnitShape(equal_weight, even_radius, arms - 1.0, "proven", arms - 1, together=True)
 
 
 def even_mixture(arms: int) -> UnitShape:
     """ETC on the evidence of a mixture for each pair of arms."""
-    return UnitShape(
-        precision_weight, even_clock_radius, 1.0, "gaussian", sequences=arms - 1, together=True
-    )
+    return UnitShape(precision_weight, even_clock_radius, 1.0, "gaussian", arms - 1, together=True)
 
 
 def mixture(arms: int) -> UnitShape:
     """The Gaussian rule that may look at any time."""
-    return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", sequences=arms)
+    return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", arms)
 
 
 def planned_looks(arms: int, growth: float) -> UnitShape:
     """The sub-Gaussian rule that looks when the calendar says so."""
-    return UnitShape(precision_weight, clock_radius, 1.0, "proven", sequences=arms, growth=growth)
+    return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
 def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:

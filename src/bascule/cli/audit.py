@@ -1,0 +1,83 @@
+"""`bascule audit`: a rule in a battery of worlds, beside what is promised of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from bascule.cli import designs
+from bascule.cli.console import print_json, progress_bar, screen
+from bascule.cli.designs import OutcomeName, RuleName
+
+if TYPE_CHECKING:
+    from bascule.report.audit import Audit
+
+
+def command(
+    rule: RuleName = typer.Argument(..., metavar="RULE", help="ucb, etc, etc-prime or tilt."),
+    means: list[float] | None = designs.MEANS,
+    alpha: float | None = designs.ALPHA,
+    tilt: float | None = designs.TILT,
+    effect: float | None = designs.EFFECT,
+    outcome: OutcomeName | None = designs.OUTCOME,
+    sigma: float | None = designs.SIGMA,
+    low: float | None = designs.LOW,
+    high: float | None = designs.HIGH,
+    error: float | None = designs.ERROR,
+    delta: float | None = designs.DELTA,
+    worlds: list[str] | None = typer.Option(
+        None,
+        metavar="NAME ...",
+        help="Worlds to play; every one that the outcomes allow if not given.",
+        show_default=False,
+    ),
+    runs: int = typer.Option(400, help="Runs in each world."),
+    seed: int = designs.SEED,
+    max_units: int | None = designs.MAX_UNITS,
+    threads: int | None = designs.THREADS,
+    as_json: bool = designs.AS_JSON,
+) -> None:
+    """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
+    from bascule.report.audit import audit
+
+    described = {
+        "rule": rule,
+        "alpha": alpha,
+        "tilt": tilt,
+        "effect": effect,
+        "outcome": outcome,
+        "sigma": sigma,
+        "low": low,
+        "high": high,
+    }
+    with progress_bar() as tell:
+        result = audit(
+            designs.described_rule(described),
+            means or None,
+            designs.described_outcome(described),
+            error,
+            delta,
+            runs,
+            seed,
+            worlds or None,
+            max_units,
+            threads,
+            tell,
+        )
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        _show(result)
+
+
+def _show(result: Audit) -> None:
+    console = screen()
+    heading, *lines = result.table()
+    console.print(f"{result.title}\n", soft_wrap=True)
+    console.print(heading, style="bold", soft_wrap=True)
+    for row, line in zip(result.rows, lines, strict=True):
+        console.print(line, style="bold red" if row.broken else None, soft_wrap=True)
+    console.print()
+    for note in result.notes:
+        console.print(note, soft_wrap=True)

@@ -1,0 +1,87 @@
+"""Values as plain data, as JSON has it, and back, with one line about what is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bascule.core.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+Value = TypeVar("Value")
+
+
+def plain(value: Any) -> Any:
+    """The same as JSON has it: no empty fields, lists, and infinity as a word.
+
+    >>> plain({"alpha": math.inf, "effect": None, "arms": ("a", "b")})
+    {'alpha': 'Infinity', 'arms': ['a', 'b']}
+    """
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items() if part is not None}
+    if isinstance(value, tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return "Infinity" if value == math.inf else value
+
+
+def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
+    """The value that plain data describe; `noun` says in an error what it was to be."""
+    from pydantic import ValidationError
+
+    try:
+        return adapter.validate_python(data)
+    except ValidationError as problem:
+        raise _readable(problem, noun) from None
+
+
+def read_json(path: str | Path, noun: str) -> object:
+    """What a JSON file holds; `noun` says in an error what it was to be."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a text file"
+        raise InputError(noun, f"cannot read the {noun} file {path}: {reason}") from None
+    return parse_json(text, noun, f"the {noun} file {path}")
+
+
+def parse_json(text: str, noun: str, source: str) -> object:
+    """What JSON text holds; `source` says in an error where it stood.
+
+    >>> parse_json("[1, 2]", "world", "the text")
+    [1, 2]
+    """
+    try:
+        data: object = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise InputError(
+            noun, f"{source} is not valid JSON (line {problem.lineno}: {problem.msg})"
+        ) from None
+    except (ValueError, RecursionError):
+        raise InputError(noun, f"{source} is not a {noun}") from None
+    return data
+
+
+def _readable(problem: ValidationError, noun: str) -> InputError:
+    """One line about the first thing that is wrong, in the words of the file."""
+    first = problem.errors(include_url=False)[0]
+    own = first.get("ctx", {}).get("error")
+    if isinstance(own, InputError):
+        return own
+    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
+    path = [str(part) for part in first["loc"]]
+    field = path[-1] if path else noun
+    if first["type"] == "missing":
+        return InputError(field, f"{field} is missing from the {noun}")
+    if first["type"] == "unexpected_keyword_argument":
+        return InputError(field, f"{field} is not a field of a {noun}: remove it")
+    if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
+        return InputError(field, f"{field} needs a kind that exists: {kinds}")
+    return InputError(field, f"{field}: {first['msg'].lower()} (got {first['input']!r})")

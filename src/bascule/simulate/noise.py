@@ -1,0 +1,249 @@
+"""How outcomes spread around the mean of their arm: the noise of a simulated world.
+
+Each kind is one class, registered by adding it to `Noise`; how it is drawn stands in
+`simulate.noise_kernel`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Bernoulli, Bounded, Outcome
+
+LEAST_DF = 2.0
+"""Up to these degrees of freedom Student's t has no standard deviation."""
+
+MOST_POINTS = 1000
+"""Values that a discrete outcome may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal outcomes with standard deviation `sigma`.
+
+    >>> Normal(2.0).spread(0.5)
+    2.0
+    """
+
+    sigma: float = 1.0
+    kind: Literal["normal"] = field(default="normal", kw_only=True, repr=False)
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
+        object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def words(self) -> str:
+        """The noise in words."""
+        return f"normal noise, sigma {self.sigma:g}"
+
+    def spread(self, mean: float) -> float:  # noqa: ARG002
+        """The standard deviation of an outcome of an arm with this mean."""
+        return self.sigma
+
+
+@dataclass(frozen=True, slots=True)
+class StudentT:
+    """Heavy tails: Student's t with `df` degrees of freedom and standard deviation `sigma`.
+
+    >>> StudentT(3.0, sigma=2.0).words
+    'heavy tails, t with 3 degrees of freedom and sigma 2'
+    """
+
+    df: float = 3.0
+    sigma: float = 1.0
+    kind: Literal["student-t"] = field(default="student-t", kw_only=True, repr=False)
+    low: ClassVar[float] = -math.inf
+    high: ClassVar[float] = math.inf
+
+    def __post_init__(self) -> None:
+        df = checks.positive("df", self.df, "3 has heavy tails, 30 is nearly normal")
+        if df <= LEAST_DF:
+            raise InputError(
+                "df",
+                f"df must be above 2 (got {df:g}): below there is no standard deviation; "
+                "3 has heavy tails",
+            )
+        object.__setattr__(self, "df", df)
+        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
+        object.__setattr__(self, "sigma", sigma)
+
+    @property
+    def words(self) -> str:
+        """The noise in words."""
+        return f"heavy tails, t with {self.df:g} degrees of freedom and sigma {self.sigma:g}"
+
+    def spread(self, mean: float) -> float:  # noqa: ARG002
+        """The standard deviation of an outcome of an arm with this mean."""
+        return self.sigma
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """Outcomes that are 0 or 1; the mean of an arm is the probability of a 1.
+
+    >>> Coin().spread(0.5)
+    0.5
+    """
+
+    kind: Literal["coin"] = field(default="coin", kw_only=True, repr=False)
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = 1.0
+
+    @property
+    def words(self) -> str:
+        """The noise in words."""
+        return "outcomes 0 or 1"
+
+    def spread(self, mean: float) -> float:
+        """The standard deviation of an outcome of an arm with this mean."""
+        return math.sqrt(mean * (1.0 - mean))
+
+
+@dataclass(frozen=True, slots=True)
+class Beta:
+    """Outcomes between `low` and `high` from a beta distribution around the mean of the arm.
+
+    The larger the `concentration` (the sum of the two parameters), the nearer they lie to it.
+
+    >>> round(Beta(4.0, low=0.0, high=10.0).spread(5.0), 3)
+    2.236
+    """
+
+    concentration: float = 4.0
+    low: float = 0.0
+    high: float = 1.0
+    kind: Literal["beta"] = field(default="beta", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            limit = checks.finite(name, getattr(self, name), "it is a limit of the outcomes")
+            object.__setattr__(self, name, limit)
+        if not self.low < self.high:
+            raise InputError("high", f"high must be above low (got {self.low:g} and {self.high:g})")
+        remedy = "4 spreads outcomes widely, 100 keeps them near their mean"
+        concentration = checks.positive("concentration", self.concentration, remedy)
+        object.__setattr__(self, "concentration", concentration)
+
+    @property
+    def words(self) -> str:
+        """The noise in words."""
+        limits = f"between {self.low:g} and {self.high:g}"
+        return f"beta outcomes {limits}, concentration {self.concentration:g}"
+
+    def spread(self, mean: float) -> float:
+        """The standard deviation of an outcome of an arm with this mean."""
+        return math.sqrt((mean - self.low) * (self.high - mean) / (1.0 + self.concentration))
+
+
+@dataclass(frozen=True, slots=True)
+class Discrete:
+    """Outcomes that take one of a few `values`, with a list of `weights` for each arm.
+
+    The means of the arms follow from it.
+
+    >>> Discrete([0, 10, 50], [[0.90, 0.08, 0.02], [0.88, 0.10, 0.02]]).means
+    (1.8, 2.0)
+    """
+
+    values: Sequence[float]
+    weights: Sequence[Sequence[float]]
+    kind: Literal["discrete"] = field(default="discrete", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        for name, example in (("values", "[0, 10]"), ("weights", "[[0.9, 0.1], [0.8, 0.2]]")):
+            if not isinstance(getattr(self, name), list | tuple):
+                raise InputError(name, f"{name} must be a list, as in {example}")
+        values = tuple(checks.finite("values", x, "give numbers") for x in self.values)
+        if not 2 <= len(values) <= MOST_POINTS or len(set(values)) < len(values):
+            raise InputError("values", f"values must be 2 to {MOST_POINTS} different numbers")
+        object.__setattr__(self, "values", values)
+        rows = tuple(self._checked(row) for row in self.weights)
+        object.__setattr__(self, "weights", rows)
+
+    def _checked(self, row: Sequence[float]) -> tuple[float, ...]:
+        remedy = "give each arm one number from 0 on for each of the values"
+        if not isinstance(row, list | tuple):
+            raise InputError("weights", f"weights must be lists (got {row!r}): {remedy}")
+        weights = tuple(checks.finite("weights", weight, remedy) for weight in row)
+        if len(weights) != len(self.values) or min(weights) < 0 or sum(weights) == 0:
+            raise InputError("weights", f"weights do not fit the values: {remedy}")
+        return weights
+
+    @property
+    def chances(self) -> tuple[tuple[float, ...], ...]:
+        """The probability of each value, arm by arm."""
+        return tuple(tuple(weight / sum(row) for weight in row) for row in self.weights)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each arm."""
+        return tuple(
+            math.fsum(x * chance for x, chance in zip(self.values, row, strict=True))
+            for row in self.chances
+        )
+
+    @property
+    def low(self) -> float:
+        """The lowest value."""
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        """The highest value."""
+        return max(self.values)
+
+    @property
+    def words(self) -> str:
+        """The noise in words."""
+        return f"{len(self.values)} values from {self.low:g} to {self.high:g}"
+
+    def spread(self, mean: float) -> float:
+        """The largest standard deviation that an arm has around this mean."""
+        return max(
+            math.sqrt(math.fsum(c * (x - mean) ** 2 for x, c in zip(self.values, row, strict=True)))
+            for row in self.chances
+        )
+
+
+Noise = Normal | StudentT | Coin | Beta | Discrete
+"""Every noise a world can have."""
+
+
+def noise_of(outcome: Outcome) -> Noise:
+    """The noise that the outcome model of a design stands for.
+
+    >>> noise_of(Bernoulli())
+    Coin()
+    """
+    if isinstance(outcome, Bounded):
+        return Beta(low=outcome.low, high=outcome.high)
+    return Coin() if isinstance(outcome, Bernoulli) else Normal(outcome.sigma)
+
+
+def check_fits(noise: Noise, outcome: Outcome) -> None:
+    """Refuse noise that gives outcomes which the design does not take.
+
+    >>> check_fits(Coin(), Bernoulli())
+    """
+    if isinstance(outcome, Bernoulli):
+        fits = isinstance(noise, Coin) or (
+            isinstance(noise, Discrete) and set(noise.values) <= {0.0, 1.0}
+        )
+        taken = "0 or 1"
+    else:
+        fits = outcome.low <= noise.low and noise.high <= outcome.high
+        taken = f"between {outcome.low:g} and {outcome.high:g}"
+    if not fits:
+        raise InputError(
+            "noise",
+            f"{noise!r} does not fit the design, whose outcomes are {taken}: leave noise out, or "
+            "change the outcome model",
+        )
