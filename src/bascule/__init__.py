@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING
 from bascule import theory
 from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
-from bascule.core.progress import Decision, Interval, decision, intervals, next_arm, record
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
+from bascule.core.progress import (
+    Decision,
+    Interval,
+    close_stage,
+    decision,
+    intervals,
+    next_arm,
+    record,
+)
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.report.audit import Audit, AuditRow, audit
@@ -25,12 +34,14 @@ from bascule.simulate import (
     Estimate,
     Normal,
     Simulation,
+    Stage,
     Step,
     StudentT,
     Trend,
     World,
     simulate,
     trace,
+    trace_stages,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ETC",
     "UCB",
+    "ArmCohorts",
     "ArmStatistics",
     "Audit",
     "AuditRow",
@@ -50,6 +62,8 @@ __all__ = [
     "Bounded",
     "Calibration",
     "Change",
+    "Cohort",
+    "CohortStatistics",
     "Coin",
     "Decision",
     "Delay",
@@ -65,7 +79,9 @@ __all__ = [
     "Interval",
     "Normal",
     "PairStatistics",
+    "Recurrent",
     "Simulation",
+    "Stage",
     "Statistics",
     "Step",
     "StudentT",
@@ -73,6 +89,7 @@ __all__ = [
     "Trend",
     "World",
     "audit",
+    "close_stage",
     "decision",
     "effects",
     "ending",
@@ -86,6 +103,7 @@ __all__ = [
     "simulate",
     "theory",
     "trace",
+    "trace_stages",
 ]
 
 _LATER = {"Frontier": "bascule.report.frontier", "frontier": "bascule.report.frontier"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import typer
 
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
 from bascule.core.plain_data import parse_json, read_json
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 
@@ -32,7 +32,34 @@ class OutcomeName(StrEnum):
     GAUSSIAN = "gaussian"
     BERNOULLI = "bernoulli"
     BOUNDED = "bounded"
+    RECURRENT = "recurrent"
 
+
+class RadiusName(StrEnum):
+    """Radii that the command line knows."""
+
+    PAPER = "paper"
+    MIXTURE = "mixture"
+    BERNSTEIN = "bernstein"
+    ALTERNATIVE = "alternative"
+    LOOKS = "looks"
+
+
+class StopName(StrEnum):
+    """What can end a test."""
+
+    INTERVALS = "intervals"
+    MIXTURE = "mixture"
+
+
+class EngineName(StrEnum):
+    """How units whose outcomes keep coming are played."""
+
+    FAST = "fast"
+    PLAIN = "plain"
+
+
+Owners = Mapping[str, tuple[StrEnum, ...]]
 
 MEANS = typer.Option(
     None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
@@ -40,6 +67,11 @@ MEANS = typer.Option(
 ALPHA = typer.Option(
     None, help="Knob of ucb: 1 saves regret, inf saves time; 2 if not given.", show_default=False
 )
+RADIUS = typer.Option(None, help="For ucb: whose radius an arm has; paper if not given.")
+GROWTH = typer.Option(
+    None, help="For --radius looks: how many times later the next look comes.", show_default=False
+)
+STOP = typer.Option(None, help="For ucb and etc: what ends a test; intervals if not given.")
 TILT = typer.Option(
     None,
     help="Knob of tilt: 1 is an even split, more saves regret; 3 if not given.",
@@ -56,6 +88,12 @@ LOW = typer.Option(
 HIGH = typer.Option(
     None, help="For bounded: no outcome lies above; 1 if not given.", show_default=False
 )
+SIGMA_UNIT = typer.Option(
+    None, help="For recurrent: spread of the units; 1 if not given.", show_default=False
+)
+SIGMA_NOISE = typer.Option(
+    None, help="For recurrent: spread of one unit's outcomes; 1 if not given.", show_default=False
+)
 ERROR = typer.Option(
     None,
     help=f"Proven probability of a wrong decision; {DEFAULT_ERROR} if not given.",
@@ -67,15 +105,25 @@ DELTA = typer.Option(
 MAX_UNITS = typer.Option(None, help="End a run here, undecided.", show_default=False)
 SEED = typer.Option(0, help="Same seed, same runs.")
 THREADS = typer.Option(None, help="Threads to use; every core if not given.", show_default=False)
+ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
-KNOBS = {"alpha": RuleName.UCB, "tilt": RuleName.TILT, "effect": RuleName.TILT}
-"""Which rule an option belongs to."""
+KNOBS: Owners = {
+    "alpha": (RuleName.UCB,),
+    "radius": (RuleName.UCB,),
+    "growth": (RuleName.UCB,),
+    "stop": (RuleName.UCB, RuleName.ETC),
+    "tilt": (RuleName.TILT,),
+    "effect": (RuleName.TILT,),
+}
+"""Which rules an option belongs to."""
 
-SIZES = {
-    "sigma": OutcomeName.GAUSSIAN,
-    "low": OutcomeName.BOUNDED,
-    "high": OutcomeName.BOUNDED,
+SIZES: Owners = {
+    "sigma": (OutcomeName.GAUSSIAN,),
+    "low": (OutcomeName.BOUNDED,),
+    "high": (OutcomeName.BOUNDED,),
+    "sigma_unit": (OutcomeName.RECURRENT,),
+    "sigma_noise": (OutcomeName.RECURRENT,),
 }
 """Which outcome model an option belongs to."""
 
@@ -100,7 +148,7 @@ def loaded_design(path: Path, described: dict[str, Any], max_units: int | None) 
     """The design of a file, which leaves nothing to describe but its cap."""
     for option, value in described.items():
         if value is not None:
-            raise InputError(option, f"--{option} and --design cannot both be given: drop one")
+            raise InputError(option, f"{flag(option)} and --design cannot both be given: drop one")
     loaded = Design.load(path)
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
 
@@ -117,6 +165,7 @@ def described_outcome(described: dict[str, Any]) -> Outcome:
         OutcomeName.GAUSSIAN: Gaussian,
         OutcomeName.BERNOULLI: Bernoulli,
         OutcomeName.BOUNDED: Bounded,
+        OutcomeName.RECURRENT: Recurrent,
     }
     return makers[name](**given)
 
@@ -139,16 +188,26 @@ def described_rule(described: dict[str, Any]) -> AnyRule:
 
 
 def _own_options(
-    described: dict[str, Any], owners: dict[str, Any], name: str, what: str
+    described: dict[str, Any], owners: Owners, name: StrEnum, what: str
 ) -> dict[str, Any]:
     given = {option: described[option] for option in owners if described.get(option) is not None}
     for option in given:
-        if owners[option] is not name:
+        if name not in owners[option]:
+            rightful = " or ".join(owners[option])
             raise InputError(
                 option,
-                f"--{option} belongs to --{what} {owners[option]}, not {name}: drop one of them",
+                f"{flag(option)} belongs to --{what} {rightful}, not {name}: drop one of them",
             )
-    return given
+    return {option: getattr(value, "value", value) for option, value in given.items()}
+
+
+def flag(option: str) -> str:
+    """An option as it is typed.
+
+    >>> flag("sigma_unit")
+    '--sigma-unit'
+    """
+    return "--" + option.replace("_", "-")
 
 
 def parsed_world(text: str) -> dict[str, Any] | str:

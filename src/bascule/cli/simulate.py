@@ -10,7 +10,7 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName, RuleName
+from bascule.cli.designs import EngineName, OutcomeName, RadiusName, RuleName, StopName
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,12 +26,17 @@ def command(
         None, help="Who gets the next unit, and when to stop; ucb if not given."
     ),
     alpha: float | None = designs.ALPHA,
+    radius: RadiusName | None = designs.RADIUS,
+    growth: float | None = designs.GROWTH,
+    stop: StopName | None = designs.STOP,
     tilt: float | None = designs.TILT,
     effect: float | None = designs.EFFECT,
     outcome: OutcomeName | None = designs.OUTCOME,
     sigma: float | None = designs.SIGMA,
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
+    sigma_unit: float | None = designs.SIGMA_UNIT,
+    sigma_noise: float | None = designs.SIGMA_NOISE,
     error: float | None = designs.ERROR,
     delta: float | None = designs.DELTA,
     design: Path | None = typer.Option(
@@ -47,6 +52,7 @@ def command(
     seed: int = designs.SEED,
     max_units: int | None = designs.MAX_UNITS,
     threads: int | None = designs.THREADS,
+    engine: EngineName | None = designs.ENGINE,
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Play a test many times: its regret, its decision time and how often it is wrong."""
@@ -56,12 +62,17 @@ def command(
     described = {
         "rule": rule,
         "alpha": alpha,
+        "radius": radius,
+        "growth": growth,
+        "stop": stop,
         "tilt": tilt,
         "effect": effect,
         "outcome": outcome,
         "sigma": sigma,
         "low": low,
         "high": high,
+        "sigma_unit": sigma_unit,
+        "sigma_noise": sigma_noise,
         "error": error,
         "delta": delta,
     }
@@ -78,6 +89,7 @@ def command(
             threads,
             lambda done: tell("simulating", done, runs),
             world=met,
+            engine=None if engine is None else engine.value,
         )
     note_compilation(result.compile_seconds)
     if as_json:

@@ -54,7 +54,10 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         _check_kind(
-            "outcome", self.outcome, Outcome, "Gaussian(sigma), Bernoulli() or Bounded(low, high)"
+            "outcome",
+            self.outcome,
+            Outcome,
+            "Gaussian(sigma), Bernoulli(), Bounded(low, high) or Recurrent()",
         )
         _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
         self.rule.check_outcome(self.outcome)

@@ -20,11 +20,12 @@ from bascule.core.design import Design
 from bascule.core.evidence.betting import log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import informed_boundary, mixture_boundary
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Gaussian
-from bascule.core.progress import intervals
+from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.progress import AnyStatistics, intervals
 from bascule.core.rules import UCB, Tilt
 from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import PairStatistics, Statistics
+from bascule.core.unit_progress import arm_interval
 
 HALVINGS = 60
 """Steps in search of an end: as many as a number has digits."""
@@ -47,7 +48,7 @@ class Effect:
     guarantee: Guarantee
 
 
-def effects(design: Design, statistics: Statistics) -> tuple[Effect, ...]:
+def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """The difference of every pair of arms, the earlier less the later one.
 
     >>> import bascule as bs
@@ -57,7 +58,7 @@ def effects(design: Design, statistics: Statistics) -> tuple[Effect, ...]:
     >>> found.difference, round(found.low, 2), round(found.high, 2)
     (1.0, 0.19, 1.81)
     """
-    if isinstance(design.rule, Tilt):
+    if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
         found = _of_blocks(design, design.rule, statistics)
     elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
         found = _of_two_arms(design, statistics)
@@ -71,7 +72,7 @@ def effects(design: Design, statistics: Statistics) -> tuple[Effect, ...]:
     )
 
 
-def beaten_by(design: Design, statistics: Statistics, without: frozenset[int]) -> frozenset[int]:
+def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
     """Arms that the evidence puts below some other arm, one that is not among `without`.
 
     >>> import bascule as bs
@@ -101,10 +102,16 @@ def error_of_an_end(design: Design) -> float:
     of_pairs = isinstance(design.rule, Tilt) or (
         isinstance(design.rule, UCB) and design.rule.stop == "mixture"
     )
-    if of_pairs or design.paper_rule.shape(design.outcome, arms).sequences < arms:
+    if of_pairs or _sequences(design) < arms:
         return error / (arms - 1)
     # An end needs the intervals of two arms, each of which may fail on the side that counts.
     return min(1.0, 2.0 * error / arms)
+
+
+def _sequences(design: Design) -> int:
+    if isinstance(design.outcome, Recurrent):
+        return design.paper_rule.unit_shape(len(design.arms)).sequences
+    return design.paper_rule.shape(design.outcome, len(design.arms)).sequences
 
 
 Ends = tuple[float, float, float]
@@ -113,7 +120,7 @@ Ends = tuple[float, float, float]
 UNKNOWN: Ends = (0.0, -math.inf, math.inf)
 
 
-def _of_intervals(design: Design, statistics: Statistics) -> list[Ends]:
+def _of_intervals(design: Design, statistics: AnyStatistics) -> list[Ends]:
     found = []
     for mine, theirs in combinations(intervals(design, statistics), 2):
         reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
@@ -121,17 +128,25 @@ def _of_intervals(design: Design, statistics: Statistics) -> list[Ends]:
     return found
 
 
-def _of_two_arms(design: Design, statistics: Statistics) -> list[Ends]:
+def _of_two_arms(design: Design, statistics: AnyStatistics) -> list[Ends]:
     threshold = log_threshold(len(design.arms), design.calibration.error)
     found = []
-    for mine, theirs in combinations(statistics.arms, 2):
-        if min(mine.units, theirs.units) == 0:
+    for (units, mean), (rivals, theirs) in combinations(_clocks(design, statistics), 2):
+        if min(units, rivals) == 0:
             found.append(UNKNOWN)
             continue
-        reach = design.outcome.sigma * _reach(mine.units, theirs.units, threshold)
-        difference = mine.mean - theirs.mean
+        reach = design.outcome.sigma * _reach(units, rivals, threshold)
+        difference = mean - theirs
         found.append((difference, difference - reach, difference + reach))
     return found
+
+
+def _clocks(design: Design, statistics: AnyStatistics) -> list[tuple[float, float]]:
+    """Units, or what takes their place, and mean of each arm."""
+    if isinstance(statistics, Statistics):
+        return [(arm.units, arm.mean) for arm in statistics.arms]
+    found = [arm_interval(design, arm, statistics.stage) for arm in statistics.arms]
+    return [(clock, mean) for _, clock, mean, _ in found]
 
 
 def _reach(units_a: float, units_b: float, threshold: float) -> float:

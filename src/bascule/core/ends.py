@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
 from bascule.core.block_progress import next_block
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, beaten_by, effects
 from bascule.core.errors import InputError
-from bascule.core.progress import Decision, decision
+from bascule.core.progress import AnyStatistics, Decision, decision
 from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
+from bascule.core.unit_progress import joining
+
+Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
 EndKind = Literal["winner", "no difference", "undecided"]
 
@@ -30,7 +34,7 @@ class Ending:
     promise: str
 
 
-def ending(design: Design, statistics: Statistics, now: datetime | None = None) -> Ending | None:
+def ending(design: Design, statistics: AnyStatistics, now: datetime | None = None) -> Ending | None:
     """How the test has ended, or None while it goes on.
 
     `now` is compared with the deadline of the design, if there is one.
@@ -51,7 +55,7 @@ def ending(design: Design, statistics: Statistics, now: datetime | None = None) 
     return Ending(kind, reached, found, _promise(design, statistics, kind, found[0].error))
 
 
-def cap_met(design: Design, statistics: Statistics) -> bool:
+def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     """Whether the cap on units leaves no room for what comes next.
 
     >>> import bascule as bs
@@ -61,11 +65,15 @@ def cap_met(design: Design, statistics: Statistics) -> bool:
     """
     if design.max_units is None:
         return False
-    coming = next_block(design, statistics).size if isinstance(design.rule, Tilt) else 1
+    coming = 1
+    if isinstance(statistics, CohortStatistics):
+        coming = joining(design, statistics)
+    elif isinstance(design.rule, Tilt):
+        coming = next_block(design, statistics).size
     return statistics.units + coming > design.max_units
 
 
-def remove_arm(design: Design, statistics: Statistics, name: str) -> Statistics:
+def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     """The same without an arm that is taken out by hand, for whatever reason and at any time.
 
     Arms that only it had beaten come back: nothing is proven between them and those still in.
@@ -92,7 +100,7 @@ def _is_over(design: Design, now: datetime | None) -> bool:
     return now is not None and design.deadline is not None and now >= design.deadline
 
 
-def _promise(design: Design, statistics: Statistics, kind: EndKind, error: float) -> str:
+def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
     promised = design.calibration
     kept = f"probability at most {promised.error:.3g} ({promised.guarantee})"
     among = " among the arms that were not taken out by hand" if statistics.removed else ""

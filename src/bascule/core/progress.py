@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bascule.core import unit_progress
 from bascule.core.arms import (
     NO_DIFFERENCE,
     NOBODY,
@@ -24,11 +25,16 @@ from bascule.core.arms import (
 )
 from bascule.core.block_progress import winner_of
 from bascule.core.calibration import Guarantee
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
 from bascule.core.rules import Tilt
 from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import ArmStatistics, Statistics
+
+AnyStatistics = Statistics | CohortStatistics
+"""What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
 
 SAME = "no difference that matters"
 """What a decision is called that declares no arm the best."""
@@ -84,18 +90,26 @@ def arm_radius(design: Design, arm: ArmStatistics) -> float:
     return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
 
 
-def intervals(design: Design, statistics: Statistics) -> tuple[Interval, ...]:
+def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
     """The interval of each arm; infinitely wide until an arm has three units.
+
+    Where looks are planned, the intervals hold at the looks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
+    checked_statistics(design, statistics)
+    if isinstance(statistics, CohortStatistics):
+        found = (
+            unit_progress.arm_interval(design, arm, statistics.stage) for arm in statistics.arms
+        )
+        return tuple(Interval(mean, wide) for _, _, mean, wide in found)
     return tuple(Interval(arm.mean, arm_radius(design, arm)) for arm in statistics.arms)
 
 
-def next_arm(design: Design, statistics: Statistics) -> int:
+def next_arm(design: Design, statistics: AnyStatistics) -> int:
     """The arm that the next unit joins.
 
     >>> import bascule as bs
@@ -108,16 +122,38 @@ def next_arm(design: Design, statistics: Statistics) -> int:
 
 def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     """The statistics after one more outcome, with the arms dropped that the rule drops then."""
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "one outcome says too little where they keep coming: count the cohorts of a whole "
+            "stage as CohortStatistics, and close_stage drops the arms that are beaten",
+        )
     design.outcome.check_value(value)
     after = statistics.record(arm, value)
-    state, _ = _decided(design, after)
+    return replace(after, dropped=_dropped(design, after))
+
+
+def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
+    """The statistics at the end of a stage, with the arms dropped that the rule drops then.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
+    >>> arms = tuple(bs.ArmCohorts((bs.Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
+    >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
+    frozenset({0})
+    """
+    return replace(statistics, dropped=_dropped(design, statistics))
+
+
+def _dropped(design: Design, statistics: AnyStatistics) -> frozenset[int]:
+    state, _ = _decided(design, statistics)
     arms = len(design.arms)
     uppers = 2 * arms + 2 * span(arms)
     out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
-    return replace(after, dropped=(after.dropped | out) - after.removed)
+    return (statistics.dropped | out) - statistics.removed
 
 
-def decision(design: Design, statistics: Statistics) -> Decision | None:
+def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     """The decision that the data allow, or None.
 
     >>> import bascule as bs
@@ -127,7 +163,7 @@ def decision(design: Design, statistics: Statistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    if isinstance(design.rule, Tilt):
+    if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
         winner = winner_of(design, statistics)
     else:
         _, winner = _decided(design, statistics)
@@ -139,9 +175,13 @@ def decision(design: Design, statistics: Statistics) -> Decision | None:
     return Decision(winner, design.arms[winner], promise.error, promise.guarantee)
 
 
-def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
+def _decided(design: Design, statistics: AnyStatistics) -> tuple[FloatArray, int]:
     arms = len(design.arms)
     state = _laid_out(design, statistics)
+    if isinstance(statistics, CohortStatistics) and not unit_progress.may_decide(
+        design, statistics.stage
+    ):
+        return state, NOBODY
     scores, stretch = 2 * arms, span(arms)
     where = (scores, scores + stretch, scores + 2 * stretch, arms)
     wanted = (design.outcome.sigma, log_threshold(arms, design.calibration.error))
@@ -153,13 +193,29 @@ def _decided(design: Design, statistics: Statistics) -> tuple[FloatArray, int]:
     return state, winner
 
 
-def _laid_out(design: Design, statistics: Statistics) -> FloatArray:
+def checked_statistics(design: Design, statistics: AnyStatistics) -> None:
+    """Raise if the statistics are not of such a design."""
     arms = len(design.arms)
     if len(statistics.arms) != arms:
         raise InputError(
             "statistics",
             f"statistics must have the design's {arms} arms (got {len(statistics.arms)})",
         )
+    recurrent = isinstance(design.outcome, Recurrent)
+    if recurrent != isinstance(statistics, CohortStatistics):
+        wanted = "CohortStatistics" if recurrent else "Statistics"
+        raise InputError(
+            "statistics",
+            f"statistics must be {wanted} with {design.outcome!r} "
+            f"(got {type(statistics).__name__})",
+        )
+
+
+def _laid_out(design: Design, statistics: AnyStatistics) -> FloatArray:
+    checked_statistics(design, statistics)
+    if isinstance(statistics, CohortStatistics):
+        return unit_progress.laid_out(design, statistics)
+    arms = len(design.arms)
     score = design.paper_rule.steps().score
     state = np.empty(width(arms))
     clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))

@@ -7,6 +7,7 @@ from bascule.simulate.result import Estimate, Simulation
 from bascule.simulate.run import simulate
 from bascule.simulate.step import Step
 from bascule.simulate.trace import trace
+from bascule.simulate.unit_trace import Stage, trace_stages
 from bascule.simulate.worlds import Change, Delay, Trend, World
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "Estimate",
     "Normal",
     "Simulation",
+    "Stage",
     "Step",
     "StudentT",
     "Trend",
     "World",
     "simulate",
     "trace",
+    "trace_stages",
 ]

@@ -63,6 +63,7 @@ def source_fingerprint() -> str:
         here / "streams.py",
         here / "draws.py",
         here / "boundary.py",
+        *here.glob("unit_*.py"),
         *here.glob("*_kernel.py"),
     ]
     digest = hashlib.sha256()

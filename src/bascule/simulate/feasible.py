@@ -7,12 +7,14 @@ import math
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli, Bounded
+from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
 from bascule.core.rules import UCB, Tilt
 from bascule.core.rules.base import known_spread
+from bascule.simulate.exponential_sum import LONGEST
 from bascule.simulate.worlds import World
 from bascule.theory.prediction import information, rounds_at_best, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
+from bascule.theory.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
@@ -21,9 +23,14 @@ HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
 
 
+def units_limit(design: Design) -> int:
+    """Where a run ends that has no cap of its own: units are followed for so many stages only."""
+    return LONGEST if isinstance(design.outcome, Recurrent) else UNITS_LIMIT
+
+
 def units_cap(design: Design) -> int:
     """Where a run ends at the latest."""
-    return design.max_units or UNITS_LIMIT
+    return design.max_units or units_limit(design)
 
 
 def check_feasible(design: Design, world: World) -> None:
@@ -32,6 +39,12 @@ def check_feasible(design: Design, world: World) -> None:
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     Of the means before and after a change, the better ones count.
     """
+    if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
+        raise InputError(
+            "max_units",
+            f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
+            f"(got {design.max_units})",
+        )
     last = world.at(units_cap(design))
     matters = design.min_effect or 0.0
     if design.max_units is None and min(rival_gaps(last)) == 0 and not matters:
@@ -48,7 +61,7 @@ def check_feasible(design: Design, world: World) -> None:
     if gap == 0:
         return
     needed = _even_split(design, max(means), gap)
-    if design.max_units is None and needed > UNITS_LIMIT:
+    if design.max_units is None and needed > units_limit(design):
         raise InputError(
             "means",
             f"the gap between the best means ({gap:g}) is too small: even an even split would need "
@@ -66,6 +79,8 @@ def check_feasible(design: Design, world: World) -> None:
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
     rule = design.rule
+    if isinstance(design.outcome, Recurrent):
+        return 2 * arm_units_until(design, gap / 2)
     if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
         return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
     if isinstance(rule, Tilt) and isinstance(design.outcome, Bounded):

@@ -14,6 +14,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.simulate.control import IntArray
+from bascule.simulate.unit_engines import EngineName
 from bascule.simulate.worlds import World
 from bascule.theory import Bounds, Prediction, bounds, predict
 
@@ -56,6 +57,9 @@ class Simulation:
     `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
     its time, in outcome units, and `units` with one column an arm. A run
     that met the cap counts with the units and regret it had there.
+
+    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
+    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
     """
 
     design: Design
@@ -68,6 +72,8 @@ class Simulation:
     steps: int
     seconds: float
     compile_seconds: float
+    engine: EngineName | None = None
+    accuracy: float = 0.0
 
     @property
     def runs(self) -> int:
@@ -175,6 +181,8 @@ class Simulation:
         }
         if self.design.min_effect is not None:
             data["no_difference"] = self.no_difference
+        if self.engine is not None:
+            data.update(engine=self.engine, accuracy=self.accuracy)
         if self.world.extras:
             data["world"] = self.world.to_dict()
         return data
@@ -227,6 +235,10 @@ class Simulation:
         ]
         if self.design.min_effect is not None:
             rows.append(("no difference", f"{self.no_difference} of {self.runs} runs"))
+        if self.engine == "fast":
+            rows.append(("engine", f"fast: outcomes weighted to within {self.accuracy:.1g}"))
+        elif self.engine == "plain":
+            rows.append(("engine", "plain: every outcome drawn"))
         return [*rows, ("world", self.world.words)] if self.world.extras else rows
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means, gaps_of
-from bascule.core.outcomes import Bounded
+from bascule.core.outcomes import Bounded, Recurrent
 from bascule.core.rules import Tilt
 from bascule.core.rules.base import known_spread
 from bascule.simulate.block_runs import BlockRuns
@@ -22,6 +22,8 @@ from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.named_worlds import named_world
 from bascule.simulate.result import Simulation
 from bascule.simulate.streams import checked_seed
+from bascule.simulate.unit_engines import EngineName, Fast, Plain
+from bascule.simulate.unit_runs import UnitRuns
 from bascule.simulate.world_runs import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulate.worlds import World
 
@@ -39,12 +41,15 @@ def simulate(
     threads: int | None = None,
     progress: Progress | None = None,
     world: World | Mapping[str, Any] | str | None = None,
+    *,
+    engine: EngineName | None = None,
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
     A `world` is a `World`, the same as plain data, or the name of one together with means. Run k of
     a seed draws the same numbers whatever the number of threads. An interruption raises and gives
-    no result.
+    no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
+    number of units, or "plain", which draws every outcome.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -66,8 +71,9 @@ def simulate(
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
     check_feasible(design, met)
+    _check_engine(design, engine)
     started = time.perf_counter()
-    played = _runs_of(design, met, seed, runs)
+    played = _runs_of(design, met, seed, runs, engine)
     effort = play_all(played, runs, threads, progress)
     units = played.counts.reshape(runs, arms)
     return Simulation(
@@ -85,6 +91,8 @@ def simulate(
         steps=effort.steps,
         seconds=time.perf_counter() - started - effort.compile_seconds,
         compile_seconds=effort.compile_seconds,
+        engine=played.engine.name if isinstance(played, UnitRuns) else None,
+        accuracy=played.accuracy if isinstance(played, UnitRuns) else 0.0,
     )
 
 
@@ -117,6 +125,12 @@ def world_of(
     else:
         raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
     met = world.for_outcome(outcome, arms)
+    if isinstance(outcome, Recurrent) and not world.plain_for(outcome):
+        raise InputError(
+            "world",
+            f"Recurrent outcomes are simulated in a steady world, not with {world.words}: "
+            "give means alone",
+        )
     # Limits alone do not say how outcomes fall within them, so the result has to.
     return met if isinstance(outcome, Bounded) else world
 
@@ -127,10 +141,25 @@ def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
     return means
 
 
+def _check_engine(design: Design, engine: str | None) -> None:
+    if engine is None:
+        return
+    checks.choice("engine", engine, get_args(EngineName))
+    if not isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "engine",
+            f"engine belongs to Recurrent outcomes, not to {design.outcome!r}: leave it out",
+        )
+
+
 def _runs_of(
-    design: Design, world: World, seed: int, runs: int
-) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns:
+    design: Design, world: World, seed: int, runs: int, engine: EngineName | None
+) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns:
     rule, outcome, arms = design.rule, design.outcome, len(design.arms)
+    if isinstance(outcome, Recurrent):
+        kind = Plain if engine == "plain" else Fast
+        weight = design.paper_rule.unit_shape(arms).weight
+        return UnitRuns(design, kind(outcome, weight), world.start, seed, runs)
     met = world.for_outcome(outcome, arms)
     # The quick loops know normal and 0/1 outcomes, and decisions by intervals that depend on
     # units alone.

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.outcomes import Recurrent
 from bascule.core.progress import decision, next_arm, record
 from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
@@ -60,6 +62,11 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     if isinstance(design.rule, Tilt):
         yield from block_trace(design, design.rule, means, seed, run)
         return
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "trace shows outcomes that come once: use trace_stages with Recurrent outcomes",
+        )
     seen = Statistics.empty(len(design.arms))
     draws = draws_of(design.outcome)
     noise = noise_of(draws, seed, run)

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
 from bascule.core.rules import ETC, UCB
-from bascule.theory.published import published_shape
+from bascule.theory.published import published_shape, published_unit_shape
 from bascule.theory.solve import units_until, units_within
+from bascule.theory.unit_solve import arm_units_until
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,12 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
             f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
             'decision time: leave out radius="bernstein" for the bound with the largest spread',
         )
+    if isinstance(design.rule, UCB) and design.rule.radius == "looks":
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time, because between the "
+            'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
+        )
     alpha = design.paper_rule.alpha
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
@@ -121,7 +129,11 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1841, 171)
     """
     others = checked_gaps(design, gaps)
-    shape, delta = published_shape(design), design.calibration.delta
+    recurrent = isinstance(design.outcome, Recurrent)
+    if recurrent:
+        published_unit_shape(design)
+    else:
+        shape, delta = published_shape(design), design.calibration.delta
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
     alpha = design.paper_rule.alpha
@@ -131,6 +143,13 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     spread = math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
     if math.isinf(alpha):
         constant, spread = (4.0 if len(others) == 1 else math.inf), 1.0
+
+    if recurrent:
+        # The radius has no simple inverse for units: the same inequalities, solved for the radius.
+        width = min(others) / (2 * math.sqrt(constant * spread))
+        units = [_reach(design, width)]
+        units += [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
+        return _summed(design, units, others)
 
     def information(gap: float) -> float:
         return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
@@ -156,6 +175,9 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
 
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
+    if isinstance(design.outcome, Recurrent):
+        units = arm_units_until(design, width)
+        return units if math.isinf(units) else float(math.floor(units) + 1)
     shape, delta = (
         design.paper_rule.shape(design.outcome, len(design.arms)),
         design.calibration.delta,

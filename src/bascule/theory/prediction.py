@@ -16,9 +16,10 @@ import numpy as np
 from bascule.core.blocks import units_of_leader
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.estimators import equal_weight
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Tilt
 from bascule.core.rules.base import Shape
@@ -28,6 +29,8 @@ from bascule.theory.bounds import checked_gaps
 from bascule.theory.course import Course
 from bascule.theory.solve import turning_point, units_until
 from bascule.theory.two_arms import course_of
+from bascule.theory.unit_path import settled_path, twin
+from bascule.theory.unit_solve import arm_units_until
 
 CLOCK_STEPS, NOISE_NODES = 400, 21
 """How finely the way of a tilted test is followed, along its clock and across its noise."""
@@ -85,6 +88,8 @@ def predict(
     """
     others = checked_gaps(design, gaps)
     _refuse_seen_spread(design)
+    if isinstance(design.outcome, Recurrent):
+        return _of_units(design, others, predict)
     if len(others) == 1 and not _never_ends(design, others[0]):
         return _two_arms(design, others[0], best, noise)
     return mean_path(design, others)
@@ -101,6 +106,8 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     """
     others = checked_gaps(design, gaps)
     _refuse_seen_spread(design)
+    if isinstance(design.outcome, Recurrent):
+        return _of_units(design, others, mean_path)
     if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
         raise InputError(
             "outcome",
@@ -112,8 +119,29 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
         if isinstance(design.rule, Tilt)
         else _intervals(design, design.rule, others)
     )
-    regret = sum(gap * units for gap, units in zip(others, rivals, strict=True))
-    return Prediction(best + sum(rivals), regret, (best, *rivals))
+    return _summed((best, *rivals), others)
+
+
+def _summed(units: tuple[float, ...], others: tuple[float, ...]) -> Prediction:
+    regret = sum(gap * count for gap, count in zip(others, units[1:], strict=True))
+    return Prediction(sum(units), regret, units)
+
+
+def _of_units(
+    design: Design,
+    others: tuple[float, ...],
+    once: Callable[[Design, tuple[float, ...]], Prediction],
+) -> Prediction:
+    """Units whose outcomes keep coming: with radii that depend on their number, the mean path;
+
+    otherwise the clocks that `once` predicts for outcomes that come once, made into units.
+    """
+    rule = design.paper_rule
+    if rule.unit_shape(len(design.arms)).weight is equal_weight:
+        best, rivals = _intervals(design, rule, others)
+        return _summed((best, *rivals), others)
+    clocks = settled_path(design, lambda look: once(twin(design, look), others).units)
+    return _summed(clocks, others)
 
 
 def _refuse_seen_spread(design: Design) -> None:
@@ -302,5 +330,7 @@ def _shape(design: Design) -> tuple[Shape, float]:
 
 
 def _units(design: Design, width: float) -> float:
+    if isinstance(design.outcome, Recurrent):
+        return arm_units_until(design, width)
     shape, delta = _shape(design)
     return units_until(width, design.outcome.sigma, shape, delta)

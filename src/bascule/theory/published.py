@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.estimators import equal_weight
+from bascule.core.outcomes import Recurrent
 from bascule.core.radius import radius
 from bascule.core.rules import UCB, Shape
+from bascule.core.rules.units import UnitShape
 
 
 def published_shape(design: Design) -> Shape:
@@ -16,11 +19,35 @@ def published_shape(design: Design) -> Shape:
     3.0
     """
     rule = design.paper_rule
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "the paper proves this for units that give one outcome each, not for Recurrent ones: "
+            "use Gaussian(sigma)",
+        )
     shape = rule.shape(design.outcome, len(design.arms))
     if shape.radius is not radius or (isinstance(rule, UCB) and rule.stop == "mixture"):
         raise InputError(
             "rule",
             f"{rule.label} is not in the paper, which says nothing about it: "
             "leave out the mixture, or use theory.bounds or theory.predict",
+        )
+    return shape
+
+
+def published_unit_shape(design: Design) -> UnitShape:
+    """The same for units whose outcomes keep coming: the mean of means and its radii.
+
+    >>> import bascule as bs
+    >>> published_unit_shape(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2))).count
+    1.0
+    """
+    rule = design.paper_rule
+    shape = rule.unit_shape(len(design.arms))
+    if shape.weight is not equal_weight:
+        raise InputError(
+            "rule",
+            f"{rule.label} is not in the paper, which says nothing about it: "
+            'use radius="paper" or "alternative", or theory.bounds or theory.predict',
         )
     return shape

@@ -11,6 +11,7 @@ from bascule.core.arms import Steps, Within
 from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.radius import Radius, radius
+from bascule.core.rules.units import UnitShape
 
 SpreadOf = Callable[[float, float, float, float, float, float], float]
 """(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
@@ -77,6 +78,9 @@ class IntervalRule(Rule, Protocol):
 
     def shape(self, outcome: Outcome, arms: int) -> Shape:
         """The radius and the proof for a test of this many arms."""
+
+    def unit_shape(self, arms: int) -> UnitShape:
+        """The same for units whose outcomes keep coming."""
 
     def steps(self) -> Steps:
         """The functions that allocate and stop."""

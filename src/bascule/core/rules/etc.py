@@ -3,7 +3,8 @@
 Two arms are compared through their difference, which needs a narrower interval than two arms
 on their own; more arms are compared through their own intervals, as the paper does. With the stop
 of a normal mixture each pair of arms, of however many, is compared through its difference
-(docs/explanation/mixture-rules.md).
+(docs/explanation/mixture-rules.md). For units whose outcomes keep coming this is ETC-MM
+(docs/explanation/units.md): a stage brings one unit for every arm still in.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from bascule.core.arms import (
 )
 from bascule.core.calibration import Calibration
 from bascule.core.margin import rounds_within
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import score
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
+from bascule.core.rules.units import UnitShape
 
 
 def decide(
@@ -80,6 +83,10 @@ class ETC:
             return Shape(factor=1.0, count=1.0, sequences=1)
         return Shape(factor=2.0, count=3.0 * arms, sequences=arms)
 
+    def unit_shape(self, arms: int) -> UnitShape:
+        """The same for units whose outcomes keep coming: one difference for each pair of arms."""
+        return units.even_mixture(arms) if self.stop == "mixture" else units.even_split(arms)
+
     def steps(self) -> Steps:
         """Even allocation with elimination."""
         return Steps(score, decide)
@@ -92,6 +99,8 @@ class ETC:
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each pair with a mixture's."""
+        if isinstance(outcome, Recurrent):
+            return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
             return calibrate_mixture(self.shape(outcome, arms), error, delta)
         return calibrate_intervals(self.shape(outcome, arms), error, delta)

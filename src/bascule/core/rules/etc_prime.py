@@ -9,8 +9,10 @@ from typing import Literal
 from bascule.core.arms import NOBODY, FloatArray, Steps, Within, parted, round_complete
 from bascule.core.calibration import Calibration
 from bascule.core.margin import rounds_within
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
+from bascule.core.rules.units import UnitShape
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:
@@ -56,6 +58,10 @@ class ETCPrime:
         """The same intervals as UCB_alpha."""
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
+    def unit_shape(self, arms: int) -> UnitShape:
+        """The intervals of UCB-MM; the split is even whatever the outcomes, so they are proven."""
+        return units.algorithm_2(arms, "proven")
+
     def steps(self) -> Steps:
         """Even allocation and the intervals of UCB_alpha."""
         return Steps(score, decide)
@@ -68,10 +74,14 @@ class ETCPrime:
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`."""
+        if isinstance(outcome, Recurrent):
+            return units.calibrate_units(self.unit_shape(arms), error, delta)
         return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Its intervals hold for every outcome with a sigma."""
+        """Its intervals hold for every outcome with a sigma; for units they need noise."""
+        if isinstance(outcome, Recurrent):
+            units.refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')
 
     def check_uncapped(self) -> None:
         """Its time is bounded."""

@@ -18,8 +18,8 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules.base import Shape
 
-RadiusName = Literal["paper", "mixture", "bernstein"]
-"""Whose radius an arm has."""
+RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
+"""Whose radius an arm has; the last two are for units whose outcomes keep coming."""
 
 StopName = Literal["intervals", "mixture"]
 """What ends a test: intervals that part, or the evidence of a mixture."""

@@ -21,7 +21,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.margin import bets_within, pairs_within
-from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.outcomes import Gaussian, Outcome, Recurrent
 
 
 class BlockSteps(NamedTuple):
@@ -166,7 +166,13 @@ class Tilt:
         return UNINFORMED if self.effect is None else INFORMED
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Refuse an effect where it has no use."""
+        """Refuse units that give more than one outcome, and an effect where it has no use."""
+        if isinstance(outcome, Recurrent):
+            raise InputError(
+                "rule",
+                f"{self.label} compares units that give one outcome each, not Recurrent ones: "
+                'use UCB(2, radius="mixture"), or ETC(stop="mixture") for an even split',
+            )
         if self.effect is not None and not isinstance(outcome, Gaussian):
             raise InputError(
                 "effect",

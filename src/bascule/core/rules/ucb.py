@@ -2,7 +2,8 @@
 
 The next unit goes to `argmax mean + alpha * radius`; the test ends when one interval
 `mean +- radius` lies above every other. The proof is in docs/explanation/iid-rules.md; with the
-radius or the stop of a normal mixture it is in docs/explanation/mixture-rules.md.
+radius or the stop of a normal mixture it is in docs/explanation/mixture-rules.md, and for units
+whose outcomes keep coming (the paper's Algorithm 2) in docs/explanation/units.md.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from bascule.core.arms import FloatArray, Steps, Within, parted
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
+from bascule.core.looks import GROWTH
 from bascule.core.margin import intervals_within, rounds_within, two_arms_within
-from bascule.core.outcomes import Outcome
-from bascule.core.rules import mixture
+from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.rules import mixture, units
 from bascule.core.rules.base import Shape, calibrate_intervals
 from bascule.core.rules.etc_prime import ETCPrime
 from bascule.core.rules.mixture import RadiusName, StopName
+from bascule.core.rules.units import UnitShape
 
 STALLS_BELOW = 2.0
 """Below this alpha a test with the stop of a mixture may go on for ever."""
@@ -69,7 +72,9 @@ class UCB:
 
     A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
     error; the radius of Bernstein follows the spread of outcomes within limits as it is seen. A
-    radius shapes both the intervals and the allocation; the stop does without the intervals.
+    radius shapes both the intervals and the allocation; the stop does without the intervals. Two
+    more radii are for `Recurrent` outcomes: the paper's "alternative" one, and "looks", which
+    decides at planned stages only, each `growth` times later than the one before.
 
     >>> UCB(2).label
     'UCB_2'
@@ -78,6 +83,7 @@ class UCB:
     alpha: float = 2.0
     radius: RadiusName = field(default="paper", kw_only=True)
     stop: StopName = field(default="intervals", kw_only=True)
+    growth: float | None = field(default=None, kw_only=True, repr=False)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,14 +97,32 @@ class UCB:
         object.__setattr__(self, "alpha", alpha)
         checks.choice("radius", self.radius, get_args(RadiusName))
         checks.choice("stop", self.stop, get_args(StopName))
+        if self.growth is not None:
+            self._check_growth(checks.finite("growth", self.growth, f"{GROWTH} is a good start"))
+
+    def _check_growth(self, growth: float) -> None:
+        if self.radius != "looks":
+            raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
+        if growth <= 1:
+            raise InputError(
+                "growth",
+                f"growth must be above 1 (got {growth:g}): each look comes that many times later "
+                f"than the one before; {GROWTH} is a good start",
+            )
+        object.__setattr__(self, "growth", growth)
 
     @property
     def label(self) -> str:
-        """The paper's name, `UCB_alpha`, with what comes from a mixture."""
+        """The paper's name, `UCB_alpha`, with what does not come from Algorithms 1 and 2."""
+        name = f"UCB_{self.alpha:g}"
         if self.radius == "bernstein":
-            return f"UCB_{self.alpha:g} Bernstein radius"
+            return f"{name} Bernstein radius"
+        if self.radius == "alternative":
+            return f"{name} alternative radius"
+        if self.radius == "looks":
+            return f"{name} planned looks" + (f" x{self.growth:g}" if self.growth else "")
         parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
-        return f"UCB_{self.alpha:g}" + (f" mixture {' and '.join(parts)}" if parts else "")
+        return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
     def shape(self, outcome: Outcome, arms: int) -> Shape:
         """Each of the arms has one interval that may fail on one side."""
@@ -107,6 +131,17 @@ class UCB:
         if self.radius == "bernstein":
             return Shape(outcome.scale, 1.0, arms, bernstein_interval, seen_spread)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
+
+    def unit_shape(self, arms: int) -> UnitShape:
+        """The same for units whose outcomes keep coming."""
+        if self.radius == "mixture":
+            return units.mixture(arms)
+        if self.radius == "looks":
+            return units.planned_looks(arms, self.growth or GROWTH)
+        if self.radius == "alternative":
+            return units.alternative(arms)
+        # At infinity the split is even whatever the outcomes, and the proof has no gap.
+        return units.algorithm_2(arms, "proven" if math.isinf(self.alpha) else "as published")
 
     def steps(self) -> Steps:
         """Index and stop; at alpha = infinity those of ETC', which is the limit."""
@@ -123,6 +158,8 @@ class UCB:
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """By peeling, for the intervals of `shape`; the level of each arm with a mixture's."""
+        if isinstance(outcome, Recurrent):
+            return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
             return mixture.calibrate_mixture(self.shape(outcome, arms), error, delta)
         if self.stop == "mixture":
@@ -141,6 +178,24 @@ class UCB:
             raise InputError(
                 "stop", "stop 'mixture' needs a known spread: leave it out with radius 'bernstein'"
             )
+        if isinstance(outcome, Recurrent):
+            self._check_recurrent(outcome)
+        elif self.radius in ("alternative", "looks"):
+            raise InputError(
+                "radius",
+                f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '
+                'use "paper" or "mixture"',
+            )
+
+    def _check_recurrent(self, outcome: Recurrent) -> None:
+        if self.stop == "mixture" and self.radius != "mixture":
+            raise InputError(
+                "stop",
+                'stop="mixture" with Recurrent outcomes needs the clock of radius="mixture": '
+                "give both, or leave out the stop",
+            )
+        if self.radius == "paper":
+            units.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
 
     def check_uncapped(self) -> None:
         """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""

@@ -1,0 +1,133 @@
+"""What units whose outcomes keep coming have shown. Halves of the units add up to the whole.
+
+A cohort is the units of one arm that have given equally many outcomes. Within it every estimator
+gives all units the same weight, so their sum is all that has to be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Units that have given `outcomes` outcomes each; `total` is the sum of all of them.
+
+    >>> Cohort(outcomes=3, units=1, total=6.0) + Cohort(outcomes=3, units=2, total=3.0)
+    Cohort(outcomes=3, units=3, total=9.0)
+    """
+
+    outcomes: int
+    units: int
+    total: float
+
+    def __post_init__(self) -> None:
+        checks.whole("outcomes", self.outcomes, 1, "units are counted from their first outcome on")
+        checks.whole("units", self.units, 1, "a cohort without units is left out")
+        checks.finite("total", self.total, "it is a sum of outcomes")
+
+    def __add__(self, other: Cohort) -> Cohort:
+        if self.outcomes != other.outcomes:
+            raise InputError(
+                "outcomes",
+                f"cohorts must have given equally many outcomes to be added "
+                f"(got {self.outcomes} and {other.outcomes})",
+            )
+        return Cohort(self.outcomes, self.units + other.units, self.total + other.total)
+
+    @property
+    def means(self) -> float:
+        """The sum, over the units, of each one's own average.
+
+        >>> Cohort(outcomes=3, units=2, total=6.0).means
+        2.0
+        """
+        return self.total / self.outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class ArmCohorts:
+    """The cohorts of one arm, each number of outcomes once, the fewest first.
+
+    >>> ArmCohorts.of([(2, 1.0), (1, 0.5), (2, 3.0)]).cohorts[1]
+    Cohort(outcomes=2, units=2, total=4.0)
+    """
+
+    cohorts: tuple[Cohort, ...] = ()
+
+    @classmethod
+    def of(cls, units: Iterable[tuple[int, float]]) -> ArmCohorts:
+        """The cohorts of units of which each has given so many outcomes with such a sum."""
+        return cls._sorted(Cohort(outcomes, 1, total) for outcomes, total in units)
+
+    @classmethod
+    def _sorted(cls, parts: Iterable[Cohort]) -> ArmCohorts:
+        found: dict[int, Cohort] = {}
+        for part in parts:
+            seen = found.get(part.outcomes)
+            found[part.outcomes] = part if seen is None else seen + part
+        return cls(tuple(found[outcomes] for outcomes in sorted(found)))
+
+    def __add__(self, other: ArmCohorts) -> ArmCohorts:
+        return self._sorted((*self.cohorts, *other.cohorts))
+
+    @property
+    def units(self) -> int:
+        """Units of the arm."""
+        return sum(cohort.units for cohort in self.cohorts)
+
+    @property
+    def outcomes(self) -> int:
+        """Outcomes that they have given, all together."""
+        return sum(cohort.units * cohort.outcomes for cohort in self.cohorts)
+
+
+@dataclass(frozen=True, slots=True)
+class CohortStatistics:
+    """What all arms have shown after `stage` stages, and which of them are out of the test.
+
+    `dropped` arms were beaten, `removed` ones were taken out by hand.
+
+    >>> half = CohortStatistics((ArmCohorts.of([(2, 1.0)]), ArmCohorts.of([(1, 3.0)])), stage=2)
+    >>> other = CohortStatistics((ArmCohorts(), ArmCohorts.of([(1, 2.0)])), stage=2)
+    >>> (half + other).arms[1]
+    ArmCohorts(cohorts=(Cohort(outcomes=1, units=2, total=5.0),))
+    """
+
+    arms: tuple[ArmCohorts, ...]
+    stage: int = 0
+    dropped: frozenset[int] = frozenset()
+    removed: frozenset[int] = frozenset()
+
+    @classmethod
+    def empty(cls, arms: int) -> CohortStatistics:
+        """Before the first unit."""
+        return cls(tuple(ArmCohorts() for _ in range(arms)))
+
+    def __add__(self, other: CohortStatistics) -> CohortStatistics:
+        if self.stage != other.stage:
+            raise InputError(
+                "stage",
+                f"statistics must be of the same stage to be added (got {self.stage} and "
+                f"{other.stage}): a unit counts once, with all that it has given by then",
+            )
+        return CohortStatistics(
+            tuple(mine + theirs for mine, theirs in zip(self.arms, other.arms, strict=True)),
+            self.stage,
+            self.dropped | other.dropped,
+            self.removed | other.removed,
+        )
+
+    @property
+    def out(self) -> frozenset[int]:
+        """Arms that get no more units."""
+        return self.dropped | self.removed
+
+    @property
+    def units(self) -> int:
+        """Units over all arms."""
+        return sum(arm.units for arm in self.arms)
