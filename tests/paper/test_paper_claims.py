@@ -43,6 +43,7 @@ def made(worlds: dict[str, tuple[int, int]]) -> Measurements:
             design=point.design,
             winner=np.ones(RUNS, np.int64),
             decision_time=times,
+            regret=worse.astype(np.float64),
             units=np.column_stack([worse, times - worse]),
         )
     return Measurements(simulations)
