@@ -6,6 +6,7 @@ from bascule import theory
 from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
+from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ETC",
     "UCB",
+    "AllocationStatistics",
     "ArmStatistics",
     "Audit",
     "AuditRow",
@@ -49,6 +51,7 @@ __all__ = [
     "Decision",
     "Delay",
     "Design",
+    "Diagnostic",
     "Discrete",
     "ETCPrime",
     "Effect",
@@ -68,6 +71,7 @@ __all__ = [
     "World",
     "audit",
     "decision",
+    "diagnose",
     "effects",
     "ending",
     "fold_block",
