@@ -1,7 +1,7 @@
 """Late outcomes: are those that came late like those that came promptly?
 
-If they are not, then whoever decides before they are in decides from a biased part of the units.
-Nothing in a rule helps; waiting equally long for every unit does.
+If they are not, a rule that counts outcomes as they come decides from a biased part of the units
+(docs/explanation/coverage.md). Waiting equally long for every unit, or for whole blocks, helps.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def late_outcomes(
     if p_value <= level:
         message = (
             f"late outcomes differ from prompt ones by {difference / float(weights.sum()):.3g} "
-            f"({shown(p_value)}): count each unit only after a fixed time, long enough for late "
-            "outcomes to be in"
+            f"({shown(p_value)}): outcomes counted as they come are biased; count each unit after "
+            "the same time, long enough for late ones to be in, or wait for whole blocks"
         )
     else:
         message = f"late outcomes are like prompt ones ({shown(p_value)})"
