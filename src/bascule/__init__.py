@@ -9,6 +9,7 @@ from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.calibration import Calibration
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ETC",
     "UCB",
+    "AllocationStatistics",
     "ArmCohorts",
     "ArmStatistics",
     "Audit",
@@ -68,6 +70,7 @@ __all__ = [
     "Decision",
     "Delay",
     "Design",
+    "Diagnostic",
     "Discrete",
     "ETCPrime",
     "Effect",
@@ -91,6 +94,7 @@ __all__ = [
     "audit",
     "close_stage",
     "decision",
+    "diagnose",
     "effects",
     "ending",
     "fold_block",

@@ -1,0 +1,9 @@
+"""What a test cannot see in its own decision: drift, late outcomes, lost units."""
+
+from __future__ import annotations
+
+from bascule.core.diagnostics.allocation import AllocationStatistics
+from bascule.core.diagnostics.diagnose import diagnose
+from bascule.core.diagnostics.result import Diagnostic
+
+__all__ = ["AllocationStatistics", "Diagnostic", "diagnose"]

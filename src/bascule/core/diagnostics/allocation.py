@@ -1,0 +1,200 @@
+"""Allocation: did the arms get the units that they were meant to get?
+
+What they were meant to get are the probabilities at the moment of each assignment, which adaptive
+rules change all the time; never an even split. A unit less its probability is a fair bet whatever
+came before, so sums of such differences are martingales (docs/explanation/diagnostics.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bascule.core import checks
+from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
+from bascule.core.diagnostics.tails import chi_square_tail
+from bascule.core.errors import InputError
+
+FEWEST_VARIANCE = 5.0
+"""Counts that vary less than this are not normal enough for a chi-square."""
+
+FACTORS = tuple(sign * 0.5**j for j in range(1, 8) for sign in (-1.0, 1.0))
+"""Logarithms of how many times too often an arm may appear: the alternatives that are bet on."""
+
+CLOSE_TO_ONE = 1e-6
+"""By how much probabilities may miss 1 in total."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationStatistics:
+    """Units per arm against what chance should have given them; halves add up to the whole.
+
+    `expected` is the sum of the units' probabilities, `covariance` that of their covariances, and
+    `stakes` has for each arm and each of `FACTORS` the sum of log(1 + (e^factor - 1) p).
+    `impossible` counts units in an arm whose probability was 0.
+
+    >>> AllocationStatistics.empty(2).record(0, [0.5, 0.5]).record(0, [0.75, 0.25]).expected
+    (1.25, 0.75)
+    """
+
+    observed: tuple[int, ...]
+    expected: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    stakes: tuple[tuple[float, ...], ...]
+    impossible: int = 0
+
+    @classmethod
+    def empty(cls, arms: int) -> AllocationStatistics:
+        """Before the first unit."""
+        arms = checks.whole("arms", arms, 2, "a test compares at least two")
+        stakes = ((0.0,) * len(FACTORS),) * arms
+        return cls((0,) * arms, (0.0,) * arms, ((0.0,) * arms,) * arms, stakes)
+
+    @classmethod
+    def of(
+        cls, assigned: Sequence[int], probabilities: Sequence[Sequence[float]]
+    ) -> AllocationStatistics:
+        """Many units at once: the arm of each, and the probabilities that its arms had.
+
+        >>> AllocationStatistics.of([0, 1, 1], [[0.5, 0.5]] * 3).observed
+        (1, 2)
+        """
+        chances = _checked_probabilities(probabilities)
+        units, arms = chances.shape
+        joined = np.asarray(assigned)
+        if joined.shape != (units,) or not np.issubdtype(joined.dtype, np.integer):
+            raise InputError("assigned", f"assigned must name one arm a unit ({units} units)")
+        if units and not (joined.min() >= 0 and joined.max() < arms):
+            raise InputError("assigned", f"assigned must be arms from 0 to {arms - 1}")
+        expected = chances.sum(axis=0)
+        stakes = [np.log1p(math.expm1(factor) * chances).sum(axis=0) for factor in FACTORS]
+        return cls(
+            tuple(np.bincount(joined, minlength=arms).tolist()),
+            tuple(expected.tolist()),
+            tuple(map(tuple, (np.diag(expected) - chances.T @ chances).tolist())),
+            tuple(map(tuple, np.transpose(stakes).tolist())),
+            int(np.count_nonzero(chances[np.arange(units), joined] == 0.0)),
+        )
+
+    def record(self, arm: int, probabilities: Sequence[float]) -> AllocationStatistics:
+        """The same with one unit more, which joined `arm`."""
+        return self + AllocationStatistics.of([arm], [probabilities])
+
+    def __add__(self, other: AllocationStatistics) -> AllocationStatistics:
+        return AllocationStatistics(
+            tuple(a + b for a, b in zip(self.observed, other.observed, strict=True)),
+            tuple(a + b for a, b in zip(self.expected, other.expected, strict=True)),
+            _sum(self.covariance, other.covariance),
+            _sum(self.stakes, other.stakes),
+            self.impossible + other.impossible,
+        )
+
+    @property
+    def units(self) -> int:
+        """Units over all arms."""
+        return sum(self.observed)
+
+
+def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
+    """The probabilities of the next unit of a block, given how many units of each arm are left.
+
+    A block's order is drawn anew, every order equally likely; so given the units before it, the
+    next one is as likely to be any of those left.
+
+    >>> block_probabilities([3, 1])
+    (0.75, 0.25)
+    """
+    total = sum(left)
+    return tuple(units / total for units in left)
+
+
+def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
+    """Units per arm against the logged probabilities, by betting: for looks at any time.
+
+    `statistic` is the evidence, what the bets have made of one unit of money.
+
+    >>> fair = AllocationStatistics.of([0, 1] * 500, [[0.5, 0.5]] * 1000)
+    >>> lost = AllocationStatistics.of([0, 1] * 400 + [0] * 200, [[0.5, 0.5]] * 1000)
+    >>> allocation_any_time(fair).flagged, allocation_any_time(lost).flagged
+    (False, True)
+    """
+    level = checked_level(level)
+    wealth = np.outer(statistics.observed, FACTORS) - np.array(statistics.stakes)
+    evidence = float(np.logaddexp.reduce(wealth, axis=None)) - math.log(wealth.size)
+    if statistics.impossible:
+        evidence = math.inf
+    p_value = math.exp(min(0.0, -evidence))
+    message = _message(statistics, p_value, level)
+    value = math.exp(evidence) if evidence < 700.0 else math.inf
+    return Diagnostic("allocation at any time", value, p_value, level, "any time", message)
+
+
+def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
+    """Units per arm against the logged probabilities, by chi-square: for one look.
+
+    >>> lost = AllocationStatistics.of([0, 1] * 450 + [0] * 100, [[0.5, 0.5]] * 1000)
+    >>> allocation_once(lost).flagged, allocation_any_time(lost).flagged
+    (True, False)
+    """
+    level = checked_level(level)
+    off = np.array(statistics.observed) - np.array(statistics.expected)
+    covariance = np.array(statistics.covariance)
+    # The arms left out are not lost, as all deviations add up to 0.
+    large = np.diag(covariance) >= FEWEST_VARIANCE
+    sizes, axes = np.linalg.eigh(covariance[np.ix_(large, large)])
+    free = sizes > 1e-9 * max(sizes.max(initial=0.0), 1.0)
+    along = off[large] @ axes[:, free]
+    value, degrees = float(np.sum(along * along / sizes[free])), int(np.count_nonzero(free))
+    p_value = chi_square_tail(value, degrees) if degrees else 1.0
+    if statistics.impossible:
+        value, p_value = math.inf, 0.0
+    message = _message(statistics, p_value, level)
+    return Diagnostic("allocation", value, p_value, level, "fixed time", message)
+
+
+def _message(statistics: AllocationStatistics, p_value: float, level: float) -> str:
+    if statistics.impossible:
+        return (
+            f"{statistics.impossible} units are in an arm whose logged probability was 0: find out "
+            "where the log or the assignment goes wrong before you trust a comparison"
+        )
+    variances = np.diag(np.array(statistics.covariance))
+    if not np.any(variances > 0.0):
+        return "every unit is where it had to be; no assignment was left to chance"
+    if p_value > level:
+        return f"units per arm agree with the logged probabilities ({shown(p_value)})"
+    off = np.array(statistics.observed) - np.array(statistics.expected)
+    arm = int(np.argmax(np.abs(off) / np.sqrt(np.maximum(variances, 1e-300))))
+    return (
+        f"arm {arm} has {statistics.observed[arm]} units where its logged probabilities add up to "
+        f"{statistics.expected[arm]:.1f} ({shown(p_value)}): find out where units are lost or "
+        "counted twice before you trust a comparison"
+    )
+
+
+def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
+    try:
+        chances = np.array(probabilities, dtype=float)
+    except (TypeError, ValueError):
+        chances = np.empty(0)
+    if chances.ndim != 2 or chances.shape[1] < 2:
+        raise InputError("probabilities", "probabilities must give one number an arm for each unit")
+    total_off = np.abs(chances.sum(axis=1) - 1.0)
+    if not (np.all(chances >= 0.0) and np.all(total_off <= CLOSE_TO_ONE)):
+        raise InputError(
+            "probabilities",
+            "probabilities must be at least 0 and add up to 1 for each unit: log them unrounded",
+        )
+    return chances
+
+
+def _sum(
+    mine: tuple[tuple[float, ...], ...], theirs: tuple[tuple[float, ...], ...]
+) -> tuple[tuple[float, ...], ...]:
+    return tuple(
+        tuple(a + b for a, b in zip(row, other, strict=True))
+        for row, other in zip(mine, theirs, strict=True)
+    )

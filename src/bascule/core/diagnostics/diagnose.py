@@ -1,0 +1,52 @@
+"""Everything that can be checked in what a test has seen, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bascule.core.diagnostics.allocation import (
+    AllocationStatistics,
+    allocation_any_time,
+    allocation_once,
+)
+from bascule.core.diagnostics.late import late_outcomes
+from bascule.core.diagnostics.result import Diagnostic, checked_level
+from bascule.core.diagnostics.shift import shift
+from bascule.core.diagnostics.trend import trend
+from bascule.core.errors import InputError
+from bascule.core.statistics import Statistics
+
+
+def diagnose(
+    periods: Sequence[Statistics] | None = None,
+    *,
+    prompt: Sequence[Statistics] | None = None,
+    late: Sequence[Statistics] | None = None,
+    allocation: AllocationStatistics | None = None,
+    level: float = 0.01,
+) -> tuple[Diagnostic, ...]:
+    """Run the diagnostics that the given data allow; each gives false alarms at `level`.
+
+    `periods` are statistics of the units assigned in consecutive stretches of the test, a day each,
+    say; `prompt` and `late` split the same periods by when the outcome came.
+
+    >>> import bascule as bs
+    >>> day = bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))
+    >>> for seen in diagnose([day, day]):
+    ...     print(seen.name, seen.flagged)
+    trend False
+    shift False
+    """
+    level = checked_level(level)
+    if (prompt is None) != (late is None):
+        raise InputError("late", "prompt and late belong together: give both or neither")
+    found: list[Diagnostic] = []
+    if periods is not None:
+        found += [trend(periods, level), shift(periods, level)]
+    if prompt is not None and late is not None:
+        found.append(late_outcomes(prompt, late, level))
+    if allocation is not None:
+        found += [allocation_once(allocation, level), allocation_any_time(allocation, level)]
+    if not found:
+        raise InputError("periods", "there is nothing to diagnose: give periods, for example")
+    return tuple(found)

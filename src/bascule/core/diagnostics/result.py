@@ -1,0 +1,53 @@
+"""What a diagnostic says: a number, how rare it would be by chance alone, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bascule.core import checks
+
+Validity = Literal["fixed time", "any time"]
+"""Whether a p-value holds for one look at a time fixed beforehand, or for any number of looks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that was looked for, and whether it was seen.
+
+    When there is nothing to see, `p_value` is at most `level` in a share `level` of the tests. With
+    validity `"fixed time"` that holds for one look at a time fixed beforehand; with `"any time"`
+    it holds for all looks together.
+
+    >>> Diagnostic("trend", 25.0, 0.0001, 0.01, "fixed time", "outcomes drifted").flagged
+    True
+    """
+
+    name: str
+    statistic: float
+    p_value: float
+    level: float
+    validity: Validity
+    message: str
+
+    @property
+    def flagged(self) -> bool:
+        """Whether this is rarer than `level` by chance alone."""
+        return self.p_value <= self.level
+
+    def __str__(self) -> str:
+        return f"{'! ' if self.flagged else '  '}{self.name}: {self.message}"
+
+
+def checked_level(level: float) -> float:
+    """Accept the share of false alarms that a diagnostic may give."""
+    return checks.probability("level", level, "it is the share of false alarms; 0.01 is usual")
+
+
+def shown(p_value: float) -> str:
+    """A p-value as a sentence has it.
+
+    >>> shown(0.0312), shown(3e-9)
+    ('p = 0.031', 'p < 0.0001')
+    """
+    return "p < 0.0001" if p_value < 0.0001 else f"p = {p_value:.2g}"
