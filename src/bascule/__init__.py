@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bascule import theory
+from bascule.core.bucket import bucket, buckets
 from bascule.core.calibration import Calibration
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
@@ -53,6 +54,8 @@ __all__ = [
     "Statistics",
     "Step",
     "Tilt",
+    "bucket",
+    "buckets",
     "close_stage",
     "decision",
     "intervals",
