@@ -6,11 +6,11 @@ from bascule import theory
 from bascule.core.bucket import bucket, buckets
 from bascule.core.calibration import Calibration
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
 from bascule.core.progress import (
-    Decision,
     Interval,
     close_stage,
     decision,
@@ -18,7 +18,8 @@ from bascule.core.progress import (
     next_arm,
     record,
 )
-from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
+from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
+from bascule.core.static_progress import Look, look
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulate import (
     Estimate,
@@ -48,9 +49,11 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Interval",
+    "Look",
     "Recurrent",
     "Simulation",
     "Stage",
+    "Static",
     "Statistics",
     "Step",
     "Tilt",
@@ -59,6 +62,7 @@ __all__ = [
     "close_stage",
     "decision",
     "intervals",
+    "look",
     "next_arm",
     "record",
     "simulate",

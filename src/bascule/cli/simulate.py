@@ -279,7 +279,7 @@ def _show(result: Simulation) -> None:
     for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     predicted, proven = result.predicted(), result.proven()
-    for column, words in (("regret", "regret"), ("decision_time", "decision time")):
+    for column, words in (("regret", "regret"), ("decision_time", result.time_label)):
         table.add_row(
             words,
             str(summary[column]),

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
 DEFAULT_ERROR = 0.05
+TYPES = ("int", "sequence[int]")
+RULES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
@@ -49,7 +51,7 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         _check_kind("outcome", self.outcome, Outcome, "Gaussian(sigma), Bernoulli() or Recurrent()")
-        _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
+        _check_kind("rule", self.rule, AnyRule, RULES)
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
@@ -70,8 +72,7 @@ class Design:
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
             cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
             object.__setattr__(self, "max_units", cap)
-        else:
-            self.rule.check_uncapped()
+        self.rule.check_size(len(self.arms), self.max_units)
 
     @property
     def calibration(self) -> Calibration:
@@ -85,7 +86,7 @@ class Design:
             return self.rule
         raise InputError(
             "rule",
-            f"{self.rule.label} compares blocks of units, not intervals of arms: "
+            f"{self.rule.label} compares differences, not intervals of arms: "
             "use UCB(alpha), ETC() or ETCPrime() here",
         )
 
@@ -179,8 +180,9 @@ def _readable(problem: ValidationError) -> InputError:
     own = first.get("ctx", {}).get("error")
     if isinstance(own, InputError):
         return own
-    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
-    path = [str(part) for part in first["loc"]]
+    # Inside a rule the location also names the kind that was tried, which the file has elsewhere;
+    # inside a field that takes several types, the type; inside a list, the place.
+    path = [part for part in first["loc"] if isinstance(part, str) and part not in TYPES]
     field = path[-1] if path else "design"
     if first["type"] == "missing":
         return InputError(field, f"{field} is missing from the design")

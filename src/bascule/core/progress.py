@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core import unit_progress
+from bascule.core import static_progress, unit_progress
 from bascule.core.arms import (
     NOBODY,
     FloatArray,
@@ -22,13 +22,16 @@ from bascule.core.arms import (
     value_of,
     width,
 )
-from bascule.core.calibration import Guarantee
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
+from bascule.core.rules import Static
 from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import Statistics
+
+__all__ = ["Decision", "Interval", "close_stage", "decision", "intervals", "next_arm", "record"]
 
 AnyStatistics = Statistics | CohortStatistics
 """What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
@@ -55,16 +58,6 @@ class Interval:
     def high(self) -> float:
         """The upper end."""
         return self.mean + self.radius
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The arm a test declares best, and what stands behind it."""
-
-    arm: int
-    name: str
-    error: float
-    guarantee: Guarantee
 
 
 def arm_radius(design: Design, units: float) -> float:
@@ -159,6 +152,10 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
+    if isinstance(design.rule, Static):
+        checked_statistics(design, statistics)
+        assert isinstance(statistics, CohortStatistics)
+        return static_progress.look_at_cohorts(design, statistics).decision
     _, winner = _decided(design, statistics)
     if winner == NOBODY:
         return None

@@ -8,7 +8,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Bernoulli, Recurrent
-from bascule.core.rules import UCB, Tilt
+from bascule.core.rules import UCB, PaperRule, Static, Tilt
 from bascule.simulate.exponential_sum import LONGEST
 from bascule.theory.prediction import information, rounds_to_win, units_to_convince
 from bascule.theory.solve import units_until
@@ -16,6 +16,12 @@ from bascule.theory.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
+
+STAGES_LIMIT = 100_000
+"""A run of a static population that has no horizon is stopped here, undecided."""
+
+MOST_STAGES = 10_000_000
+"""Stages whose thresholds fit into memory on any machine."""
 
 HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
@@ -31,6 +37,17 @@ def units_cap(design: Design) -> int:
     return design.max_units or units_limit(design)
 
 
+def last_stage(design: Design) -> int:
+    """Where a run of a static population ends at the latest.
+
+    >>> import bascule as bs
+    >>> last_stage(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100, horizon=30)))
+    30
+    """
+    horizon = design.rule.horizon if isinstance(design.rule, Static) else None
+    return STAGES_LIMIT if horizon is None else horizon
+
+
 def check_feasible(design: Design, means: tuple[float, ...]) -> None:
     """Refuse means among which no run would decide, and say what to change.
 
@@ -43,6 +60,9 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
             f"(got {design.max_units})",
         )
     gap = min(rival_gaps(means))
+    if isinstance(design.rule, Static):
+        _check_static(design.rule, gap)
+        return
     if gap == 0:
         if design.max_units is None:
             raise InputError(
@@ -67,6 +87,21 @@ def check_feasible(design: Design, means: tuple[float, ...]) -> None:
         )
 
 
+def _check_static(rule: Static, gap: float) -> None:
+    if gap == 0 and rule.horizon is None:
+        raise InputError(
+            "means",
+            "means must have one best arm, or the test never ends: change means, or set the "
+            "horizon of Static to study a test without a difference",
+        )
+    if rule.stop != "horizon" and (rule.horizon or 0) > MOST_STAGES:
+        raise InputError(
+            "horizon",
+            f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
+            f"(got {rule.horizon})",
+        )
+
+
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
     rule = design.rule
@@ -78,5 +113,6 @@ def _even_split(design: Design, best: float, gap: float) -> float:
         return 4 * information(design, rule, gap)
     if isinstance(rule, UCB) and rule.stop == "mixture":
         return 2 * units_to_convince(design, gap)
+    assert isinstance(rule, PaperRule)
     shape = rule.shape(len(design.arms))
     return 2 * units_until(gap / 2, design.outcome.sigma, shape, design.calibration.delta)

@@ -13,7 +13,7 @@ from bascule.core.arms import NOBODY, FloatArray
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
-from bascule.core.rules import PaperRule
+from bascule.core.rules import PaperRule, Static
 from bascule.simulate.control import IntArray
 from bascule.simulate.unit_engines import EngineName
 from bascule.theory import Bounds, Prediction, bounds, predict
@@ -43,7 +43,8 @@ class Estimate:
         return cls(float(np.mean(values)), se)
 
     def __str__(self) -> str:
-        if not 0 < self.se < math.inf:
+        # Equal numbers leave an error of rounding.
+        if not 1e-12 * abs(self.mean) < self.se < math.inf:
             return f"{self.mean:,.6g}"
         places = max(0, 1 - math.floor(math.log10(self.se)))
         return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
@@ -55,6 +56,7 @@ class Simulation:
 
     Columns, one row a run: `winner` (-1 for undecided), `decision_time`, `regret`, and `units`
     with one column an arm. A run that met the cap counts with the units and regret it had there.
+    The decision time of a static population is in stages.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
@@ -100,8 +102,13 @@ class Simulation:
 
     @property
     def undecided(self) -> int:
-        """Runs that met the cap on units."""
+        """Runs that met the cap on units, or the horizon."""
         return int(np.sum(self.winner == NOBODY))
+
+    @property
+    def time_label(self) -> str:
+        """What a decision time counts: units, or stages where all units are there at once."""
+        return "stages to decide" if isinstance(self.design.rule, Static) else "decision time"
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -135,7 +142,7 @@ class Simulation:
         """What was proven of regret and decision time; None where nothing is."""
         gaps = rival_gaps(self.means)
         try:
-            proven = min(gaps) > 0 and isinstance(self.design.rule, PaperRule)
+            proven = min(gaps) > 0 and isinstance(self.design.rule, PaperRule | Static)
             return bounds(self.design, gaps) if proven else None
         except InputError:
             return None
@@ -200,7 +207,7 @@ class Simulation:
         proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
         rows = [
             ("regret", spread("regret")),
-            ("decision time", spread("decision_time")),
+            (self.time_label, spread("decision_time")),
             ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
             ("error promised", proven),
             ("undecided", f"{self.undecided} of {self.runs} runs"),

@@ -11,12 +11,13 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.outcomes import Recurrent
-from bascule.core.rules import Tilt
+from bascule.core.rules import Static, Tilt
 from bascule.simulate.block_runs import BlockRuns
 from bascule.simulate.engine import Progress, available_threads, play_all
 from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.result import Simulation
+from bascule.simulate.static_runs import StaticRuns
 from bascule.simulate.streams import checked_seed
 from bascule.simulate.unit_engines import EngineName, Fast, Plain
 from bascule.simulate.unit_runs import UnitRuns
@@ -83,9 +84,11 @@ def simulate(
 
 def _runs_of(
     design: Design, means: tuple[float, ...], seed: int, runs: int, engine: EngineName | None
-) -> IntervalRuns | BlockRuns | UnitRuns:
+) -> IntervalRuns | BlockRuns | UnitRuns | StaticRuns:
     if isinstance(design.rule, Tilt):
         return BlockRuns(design, design.rule, means, seed, runs)
+    if isinstance(design.rule, Static):
+        return StaticRuns(design, design.rule, means, seed, runs)
     if isinstance(design.outcome, Recurrent):
         weight = design.rule.unit_shape(len(means)).weight
         kind = Plain if engine == "plain" else Fast
@@ -97,6 +100,8 @@ def _check_engine(design: Design, engine: str | None) -> None:
     if engine is None:
         return
     checks.choice("engine", engine, get_args(EngineName))
+    if isinstance(design.rule, Static):
+        raise InputError("engine", "engine does not go with Static, which has one: leave it out")
     if not isinstance(design.outcome, Recurrent):
         raise InputError(
             "engine",

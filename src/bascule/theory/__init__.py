@@ -3,6 +3,7 @@
 - `bounds`: our proof: decision time and regret that hold with probability 1 - error
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
 - `predict`: what to expect on average
+- `smallest_gap`: what a static population can decide
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 
@@ -15,6 +16,7 @@ from bascule.core.calibration import level_for, peel
 from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
 from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.prediction import Prediction, predict
+from bascule.theory.static import smallest_gap
 
 __all__ = [
     "Bounds",
@@ -29,4 +31,5 @@ __all__ = [
     "predict",
     "published_bounds",
     "sharper_c_alpha",
+    "smallest_gap",
 ]

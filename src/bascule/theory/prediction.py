@@ -22,10 +22,11 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.progress import arm_radius
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import ETC, UCB, PaperRule, Tilt
+from bascule.core.rules import ETC, UCB, PaperRule, Static, Tilt
 from bascule.core.rules.mixture import log_threshold
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.solve import turning_point, units_until
+from bascule.theory.static import expected_stages
 from bascule.theory.unit_path import settled_path, twin
 from bascule.theory.unit_solve import arm_units_until
 
@@ -57,6 +58,11 @@ def predict(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
+    if isinstance(design.rule, Static):
+        # Nobody says which arm is best: on average it has as many units as any other.
+        each = sum(design.rule.sizes(len(design.arms))) / len(design.arms)
+        stages = expected_stages(design, min(others))
+        return Prediction(stages, each * sum(others), tuple(each for _ in design.arms))
     if (
         isinstance(design.outcome, Recurrent)
         and design.paper_rule.unit_shape(len(design.arms)).weight is not equal_weight
