@@ -15,7 +15,7 @@ from bascule.cli.console import note_compilation, print_json, progress_bar, scre
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Gaussian, Outcome, Recurrent
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
+from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Static, Tilt
 
 if TYPE_CHECKING:
     from bascule.simulate import Simulation
@@ -31,6 +31,7 @@ class RuleName(StrEnum):
     ETC = "etc"
     ETC_PRIME = "etc-prime"
     TILT = "tilt"
+    STATIC = "static"
 
 
 class OutcomeName(StrEnum):
@@ -55,6 +56,8 @@ class StopName(StrEnum):
 
     INTERVALS = "intervals"
     MIXTURE = "mixture"
+    HORIZON = "horizon"
+    LOOKS = "looks"
 
 
 class EngineName(StrEnum):
@@ -85,7 +88,8 @@ def command(
         show_default=False,
     ),
     stop: StopName | None = typer.Option(
-        None, help="For ucb and etc: what ends a test; intervals if not given."
+        None,
+        help="For ucb, etc and static: what ends a test; intervals if not given, or the horizon.",
     ),
     tilt: float | None = typer.Option(
         None,
@@ -94,6 +98,12 @@ def command(
     ),
     effect: float | None = typer.Option(
         None, help="For tilt: the difference worth finding.", show_default=False
+    ),
+    population: int | None = typer.Option(
+        None, help="For static: how many units there are in all.", show_default=False
+    ),
+    horizon: int | None = typer.Option(
+        None, help="For static: the last stage; without one it has no end.", show_default=False
     ),
     outcome: OutcomeName | None = typer.Option(None, help="Outcome model; gaussian if not given."),
     sigma: float | None = typer.Option(
@@ -146,6 +156,8 @@ def command(
         "stop": stop,
         "tilt": tilt,
         "effect": effect,
+        "population": population,
+        "horizon": horizon,
         "outcome": outcome,
         "sigma": sigma,
         "sigma_unit": sigma_unit,
@@ -208,9 +220,11 @@ KNOBS = {
     "alpha": (RuleName.UCB,),
     "radius": (RuleName.UCB,),
     "growth": (RuleName.UCB,),
-    "stop": (RuleName.UCB, RuleName.ETC),
+    "stop": (RuleName.UCB, RuleName.ETC, RuleName.STATIC),
     "tilt": (RuleName.TILT,),
     "effect": (RuleName.TILT,),
+    "population": (RuleName.STATIC,),
+    "horizon": (RuleName.STATIC,),
 }
 """Which rules an option belongs to."""
 
@@ -247,6 +261,7 @@ def _rule(described: dict[str, Any]) -> AnyRule:
         RuleName.ETC: ETC,
         RuleName.ETC_PRIME: ETCPrime,
         RuleName.TILT: Tilt,
+        RuleName.STATIC: Static,
     }
     return makers[name](**_given(described, "rule", name, KNOBS))
 

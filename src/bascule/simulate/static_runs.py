@@ -47,13 +47,10 @@ class StaticRuns:
         first = last if rule.stop == "horizon" else 1
         self.stages = np.arange(first, last + 1, dtype=np.int64)
         self.thresholds = np.empty(len(self.stages))
-        threshold_table(rule.threshold)(
-            self.thresholds,
-            self.stages,
-            outcome.sigma_unit,
-            outcome.sigma_noise,
-            design.calibration.delta,
-            float(rule.looks(outcome)),
+        self.threshold = rule.threshold
+        self.asks = (
+            *(outcome.sigma_unit, outcome.sigma_noise),
+            *(design.calibration.delta, float(rule.looks(outcome))),
         )
         self.loop = static_loop()
         self.ziggurat = ziggurat_table()
@@ -62,7 +59,9 @@ class StaticRuns:
         self.counts = np.tile(np.array(sizes, np.int64), runs)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
+        """Play some of the runs; with none, only compile and tabulate."""
+        if runs == 0:
+            threshold_table(self.threshold)(self.thresholds, self.stages, *self.asks)
         here = slice(first_run, first_run + runs)
         self.loop(
             *(np.empty(self.arms) for _ in range(4)),
