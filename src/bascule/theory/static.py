@@ -134,7 +134,8 @@ def _first_passage(design: Design, gap: float, stages: FloatArray) -> FloatArray
     excess[0] = steps[0] * tilted_slope(-above[0], log_tilted(-above[0]))
     ended = np.zeros(len(stages))
     for i in range(len(stages)):
-        gone = clocks[i] - clocks[:i]
+        # Where hardly any noise is left the clock stands still.
+        gone = np.maximum(clocks[i] - clocks[:i], 1e-300)
         still = (bounds[i] - bounds[:i] - excess[:i] - drift * gone) / np.sqrt(gone)
         fresh = _upper_tail(above[i : i + 1])[0] - ended[:i] @ _upper_tail(still)
         ended[i] = min(max(fresh, 0.0), 1.0 - ended.sum())

@@ -73,6 +73,11 @@ def test_what_cannot_fail_costs_nothing() -> None:
     assert delta(bs.Recurrent(1, 1)) < delta(bs.Recurrent(0, 1)) < 0.05
 
 
+def test_a_large_error_leaves_a_delta_below_one() -> None:
+    certain = bs.Design(["a", "b"], bs.Recurrent(1, 0), bs.Static(100), error=0.9)
+    assert 0.999 < certain.calibration.delta < 1
+
+
 @pytest.mark.parametrize(
     ("make", "field", "words"),
     [

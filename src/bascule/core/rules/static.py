@@ -49,7 +49,8 @@ class Static:
     `population` is how many there are in all, split evenly, or how many each arm has. `horizon` is
     the last stage. With a horizon the test looks once, there; without one it looks at every stage
     (`stop="intervals"`). `stop="looks"` and `stop="mixture"` look at every stage too, with or
-    without a horizon, and decide sooner.
+    without a horizon, and decide sooner: the former is proven for noise that is alike at every
+    stage, the latter for normal units and noise.
 
     >>> Static(10_000, horizon=30).stop, Static([5012, 4988]).stop
     ('horizon', 'intervals')
@@ -175,7 +176,7 @@ def delta_for(error: float, differ: bool, noisy: bool) -> float:
     0.0257
     """
     low, high = math.log(error) - 30.0, 0.0
-    while high - low > 1e-12 * abs(low):
+    while high - low > 1e-12 * max(1.0, abs(low)):
         middle = (low + high) / 2
         if proven_error(math.exp(middle), differ, noisy) <= error:
             low = middle
