@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from bascule import theory
 from bascule.core.block_progress import Block, fold_block, next_block
+from bascule.core.bucket import bucket, buckets
 from bascule.core.calibration import Calibration
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.effects import Effect, effects
@@ -15,7 +17,6 @@ from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
 from bascule.core.progress import (
-    Decision,
     Interval,
     close_stage,
     decision,
@@ -23,7 +24,8 @@ from bascule.core.progress import (
     next_arm,
     record,
 )
-from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
+from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
+from bascule.core.static_progress import Look, look
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
@@ -80,11 +82,13 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Interval",
+    "Look",
     "Normal",
     "PairStatistics",
     "Recurrent",
     "Simulation",
     "Stage",
+    "Static",
     "Statistics",
     "Step",
     "StudentT",
@@ -92,6 +96,8 @@ __all__ = [
     "Trend",
     "World",
     "audit",
+    "bucket",
+    "buckets",
     "close_stage",
     "decision",
     "diagnose",
@@ -100,6 +106,7 @@ __all__ = [
     "fold_block",
     "frontier",
     "intervals",
+    "look",
     "next_arm",
     "next_block",
     "record",

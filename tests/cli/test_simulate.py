@@ -61,6 +61,18 @@ def test_the_other_rules(capsys: pytest.CaptureFixture[str], name: str, label: s
     assert json.loads(out)["rule"] == label
 
 
+def test_a_static_population(capsys: pytest.CaptureFixture[str]) -> None:
+    world = "--sigma-unit 1 --sigma-noise 3 --means 0 0.3 --runs 50 --json"
+    labels = []
+    for ending in ("", "--horizon 30", "--horizon 30 --stop looks", "--stop mixture"):
+        code, out, _ = run(capsys, "simulate", *f"{STATIC} {ending} {world}".split())
+        assert code == 0
+        labels.append(json.loads(out)["rule"])
+    assert labels == ["Static", "Static horizon", "Static looks", "Static mixture"]
+    _, out, _ = run(capsys, "simulate", *f"{STATIC} --horizon 30 --means 0 0.3".split())
+    assert "stages to decide" in out
+
+
 def test_zero_or_one_has_no_prediction_for_blocks(capsys: pytest.CaptureFixture[str]) -> None:
     world = ["--outcome", "bernoulli", "--means", "0.1", "0.5", "--runs", "50"]
     code, out, _ = run(capsys, "simulate", "--rule", "tilt", *world)
@@ -86,6 +98,8 @@ def test_a_design_file_describes_the_test(
     )  # fmt: skip
     assert json.loads(out)["undecided"] > 0
 
+
+STATIC = "--rule static --outcome recurrent --population 1000"
 
 BAD = [
     ("--means 0 1 --sigma 0", "sigma must be above 0"),
@@ -136,6 +150,15 @@ BAD = [
     ('--world {"means":[0]}', "arms must be at least 2"),
     ("--world rising", "--means is missing"),
     ("--means 0 1 --world null", "set max_units"),
+    ("--rule static --population 100 --means 0 1", "use Recurrent"),
+    ("--rule static --outcome recurrent --means 0 1", "population must be at least 2"),
+    ("--population 100 --means 0 1", "--population belongs to --rule static"),
+    ("--rule etc --horizon 30 --means 0 1", "--horizon belongs to --rule static"),
+    (f"{STATIC} --means 0 1 --tilt 3", "--tilt belongs to --rule tilt"),
+    (f"{STATIC} --means 0 1 --max-units 100", "set horizon"),
+    (f"{STATIC} --means 0 1 --horizon 0", "horizon must be at least 1"),
+    (f"{STATIC} --means 0 1 --stop horizon", "give the last stage"),
+    (f"{STATIC} --means 0 0", "set the horizon of Static"),
 ]
 
 

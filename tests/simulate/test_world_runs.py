@@ -28,7 +28,7 @@ def general_loop(test: bs.Design, means: list[float], runs: int, seed: int) -> A
     played = (
         WorldBlockRuns(test, test.rule, met, seed, runs)
         if isinstance(test.rule, bs.Tilt)
-        else WorldIntervalRuns(test, test.rule, met, seed, runs)
+        else WorldIntervalRuns(test, test.paper_rule, met, seed, runs)
     )
     played.play(0, runs, new_control())
     return played

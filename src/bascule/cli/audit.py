@@ -8,7 +8,7 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName, RuleName
+from bascule.cli.designs import OutcomeName, RadiusName, RuleName, StopName
 
 if TYPE_CHECKING:
     from bascule.report.audit import Audit
@@ -18,8 +18,11 @@ def command(
     rule: RuleName = typer.Argument(..., metavar="RULE", help="ucb, etc, etc-prime or tilt."),
     means: list[float] | None = designs.MEANS,
     alpha: float | None = designs.ALPHA,
+    radius: RadiusName | None = designs.RADIUS,
+    stop: StopName | None = designs.STOP,
     tilt: float | None = designs.TILT,
     effect: float | None = designs.EFFECT,
+    batch: int | None = designs.BATCH,
     outcome: OutcomeName | None = designs.OUTCOME,
     sigma: float | None = designs.SIGMA,
     low: float | None = designs.LOW,
@@ -44,8 +47,11 @@ def command(
     described = {
         "rule": rule,
         "alpha": alpha,
+        "radius": radius,
+        "stop": stop,
         "tilt": tilt,
         "effect": effect,
+        "batch": batch,
         "outcome": outcome,
         "sigma": sigma,
         "low": low,

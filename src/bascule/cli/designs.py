@@ -14,7 +14,7 @@ from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
 from bascule.core.plain_data import parse_json, read_json
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
+from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Static, Tilt
 
 
 class RuleName(StrEnum):
@@ -24,6 +24,7 @@ class RuleName(StrEnum):
     ETC = "etc"
     ETC_PRIME = "etc-prime"
     TILT = "tilt"
+    STATIC = "static"
 
 
 class OutcomeName(StrEnum):
@@ -50,6 +51,8 @@ class StopName(StrEnum):
 
     INTERVALS = "intervals"
     MIXTURE = "mixture"
+    HORIZON = "horizon"
+    LOOKS = "looks"
 
 
 class EngineName(StrEnum):
@@ -71,7 +74,19 @@ RADIUS = typer.Option(None, help="For ucb: whose radius an arm has; paper if not
 GROWTH = typer.Option(
     None, help="For --radius looks: how many times later the next look comes.", show_default=False
 )
-STOP = typer.Option(None, help="For ucb and etc: what ends a test; intervals if not given.")
+STOP = typer.Option(
+    None,
+    help="For ucb, etc and static: what ends a test; intervals if not given, or the horizon.",
+)
+BATCH = typer.Option(
+    None, help="For tilt: units of each challenger assigned at once; 1 if not given."
+)
+POPULATION = typer.Option(
+    None, help="For static: how many units there are in all.", show_default=False
+)
+HORIZON = typer.Option(
+    None, help="For static: the last stage; without one it has no end.", show_default=False
+)
 TILT = typer.Option(
     None,
     help="Knob of tilt: 1 is an even split, more saves regret; 3 if not given.",
@@ -102,6 +117,11 @@ ERROR = typer.Option(
 DELTA = typer.Option(
     None, help="The paper's nominal parameter, instead of --error.", show_default=False
 )
+MIN_EFFECT = typer.Option(
+    None,
+    help="The smallest difference that matters; a test also ends when all are proven smaller.",
+    show_default=False,
+)
 MAX_UNITS = typer.Option(None, help="End a run here, undecided.", show_default=False)
 SEED = typer.Option(0, help="Same seed, same runs.")
 THREADS = typer.Option(None, help="Threads to use; every core if not given.", show_default=False)
@@ -112,9 +132,12 @@ KNOBS: Owners = {
     "alpha": (RuleName.UCB,),
     "radius": (RuleName.UCB,),
     "growth": (RuleName.UCB,),
-    "stop": (RuleName.UCB, RuleName.ETC),
+    "stop": (RuleName.UCB, RuleName.ETC, RuleName.STATIC),
     "tilt": (RuleName.TILT,),
     "effect": (RuleName.TILT,),
+    "batch": (RuleName.TILT,),
+    "population": (RuleName.STATIC,),
+    "horizon": (RuleName.STATIC,),
 }
 """Which rules an option belongs to."""
 
@@ -141,6 +164,7 @@ def described_design(described: dict[str, Any], arms: int, max_units: int | None
         error=described.get("error"),
         delta=described.get("delta"),
         max_units=max_units,
+        min_effect=described.get("min_effect"),
     )
 
 
@@ -183,6 +207,7 @@ def described_rule(described: dict[str, Any]) -> AnyRule:
         RuleName.ETC: ETC,
         RuleName.ETC_PRIME: ETCPrime,
         RuleName.TILT: Tilt,
+        RuleName.STATIC: Static,
     }
     return makers[name](**given)
 

@@ -31,6 +31,9 @@ def command(
     stop: StopName | None = designs.STOP,
     tilt: float | None = designs.TILT,
     effect: float | None = designs.EFFECT,
+    batch: int | None = designs.BATCH,
+    population: int | None = designs.POPULATION,
+    horizon: int | None = designs.HORIZON,
     outcome: OutcomeName | None = designs.OUTCOME,
     sigma: float | None = designs.SIGMA,
     low: float | None = designs.LOW,
@@ -39,6 +42,7 @@ def command(
     sigma_noise: float | None = designs.SIGMA_NOISE,
     error: float | None = designs.ERROR,
     delta: float | None = designs.DELTA,
+    min_effect: float | None = designs.MIN_EFFECT,
     design: Path | None = typer.Option(
         None, metavar="FILE", help="A design file, instead of all of the above but --means."
     ),
@@ -67,6 +71,9 @@ def command(
         "stop": stop,
         "tilt": tilt,
         "effect": effect,
+        "batch": batch,
+        "population": population,
+        "horizon": horizon,
         "outcome": outcome,
         "sigma": sigma,
         "low": low,
@@ -75,6 +82,7 @@ def command(
         "sigma_noise": sigma_noise,
         "error": error,
         "delta": delta,
+        "min_effect": min_effect,
     }
     if design is None:
         asked = designs.described_design(described, _arms(means, met), max_units)
@@ -125,7 +133,7 @@ def _show(result: Simulation) -> None:
     for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     predicted, proven = result.predicted(), result.proven()
-    for column, words in (("regret", "regret"), ("decision_time", "decision time")):
+    for column, words in (("regret", "regret"), ("decision_time", result.time_label)):
         table.add_row(
             words,
             str(summary[column]),

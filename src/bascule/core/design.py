@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Outcome, Recurrent
 from bascule.core.plain_data import plain, read, read_json
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import AnyRule, PaperRule
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DEFAULT_ERROR = 0.05
+RULES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
@@ -59,7 +60,7 @@ class Design:
             Outcome,
             "Gaussian(sigma), Bernoulli(), Bounded(low, high) or Recurrent()",
         )
-        _check_kind("rule", self.rule, AnyRule, "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)")
+        _check_kind("rule", self.rule, AnyRule, RULES)
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
@@ -84,8 +85,7 @@ class Design:
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
             cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
             object.__setattr__(self, "max_units", cap)
-        else:
-            self.rule.check_uncapped()
+        self.rule.check_size(len(self.arms), self.max_units)
 
     @property
     def calibration(self) -> Calibration:
@@ -99,7 +99,7 @@ class Design:
             return self.rule
         raise InputError(
             "rule",
-            f"{self.rule.label} compares blocks of units, not intervals of arms: "
+            f"{self.rule.label} compares differences, not intervals of arms: "
             "use UCB(alpha), ETC() or ETCPrime() here",
         )
 
@@ -140,6 +140,10 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
 
 
 def _checked_min_effect(design: Design) -> float:
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "min_effect", "min_effect does not go with Recurrent outcomes yet: leave it out"
+        )
     remedy = "it is the smallest difference that matters"
     accepted = checks.positive("min_effect", design.min_effect, remedy)
     width = design.outcome.high - design.outcome.low

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
+TYPES = ("int", "sequence[int]")
+"""What a location calls the types of a field that takes several."""
+
 
 def plain(value: Any) -> Any:
     """The same as JSON has it: no empty fields, lists, and infinity as a word.
@@ -74,8 +77,9 @@ def _readable(problem: ValidationError, noun: str) -> InputError:
     own = first.get("ctx", {}).get("error")
     if isinstance(own, InputError):
         return own
-    # Inside a rule the location also names the kind that was tried, which the file has elsewhere.
-    path = [str(part) for part in first["loc"]]
+    # Inside a rule the location also names the kind that was tried, which the file has elsewhere;
+    # inside a field that takes several types, the type; inside a list, the place.
+    path = [part for part in first["loc"] if isinstance(part, str) and part not in TYPES]
     field = path[-1] if path else noun
     if first["type"] == "missing":
         return InputError(field, f"{field} is missing from the {noun}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bascule.core import unit_progress
+from bascule.core import static_progress, unit_progress
 from bascule.core.arms import (
     NO_DIFFERENCE,
     NOBODY,
@@ -24,14 +24,16 @@ from bascule.core.arms import (
     width,
 )
 from bascule.core.block_progress import winner_of
-from bascule.core.calibration import Guarantee
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
-from bascule.core.rules import Tilt
+from bascule.core.rules import Static, Tilt
 from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import ArmStatistics, Statistics
+
+__all__ = ["Decision", "Interval", "close_stage", "decision", "intervals", "next_arm", "record"]
 
 AnyStatistics = Statistics | CohortStatistics
 """What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
@@ -61,16 +63,6 @@ class Interval:
     def high(self) -> float:
         """The upper end."""
         return self.mean + self.radius
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The arm a test declares best, or none if no difference matters; and what stands behind it."""
-
-    arm: int | None
-    name: str
-    error: float
-    guarantee: Guarantee
 
 
 def arm_radius(design: Design, arm: ArmStatistics) -> float:
@@ -163,6 +155,10 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
+    if isinstance(design.rule, Static):
+        checked_statistics(design, statistics)
+        assert isinstance(statistics, CohortStatistics)
+        return static_progress.look_at_cohorts(design, statistics).decision
     if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
         winner = winner_of(design, statistics)
     else:

@@ -86,6 +86,6 @@ def _of_delay(design: Design, world: World) -> str | None:
         return None
     if delay.window is not None:
         return "slow outcomes count as missing, and they differ from others"
-    if isinstance(rule, Tilt) or math.isinf(rule.alpha):
+    if isinstance(rule, Tilt) or math.isinf(design.paper_rule.alpha):
         return None
     return "the rule does not wait for late outcomes, which differ"

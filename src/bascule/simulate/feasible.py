@@ -8,7 +8,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
-from bascule.core.rules import UCB, Tilt
+from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.rules.base import known_spread
 from bascule.simulate.exponential_sum import LONGEST
 from bascule.simulate.worlds import World
@@ -18,6 +18,12 @@ from bascule.theory.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
+
+STAGES_LIMIT = 100_000
+"""A run of a static population that has no horizon is stopped here, undecided."""
+
+MOST_STAGES = 10_000_000
+"""Stages whose thresholds fit into memory on any machine."""
 
 HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
@@ -33,12 +39,26 @@ def units_cap(design: Design) -> int:
     return design.max_units or units_limit(design)
 
 
+def last_stage(design: Design) -> int:
+    """Where a run of a static population ends at the latest.
+
+    >>> import bascule as bs
+    >>> last_stage(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100, horizon=30)))
+    30
+    """
+    horizon = design.rule.horizon if isinstance(design.rule, Static) else None
+    return STAGES_LIMIT if horizon is None else horizon
+
+
 def check_feasible(design: Design, world: World) -> None:
     """Refuse means among which no run would decide, and say what to change.
 
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     Of the means before and after a change, the better ones count.
     """
+    if isinstance(design.rule, Static):
+        _check_static(design.rule, min(rival_gaps(world.start)))
+        return
     if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
         raise InputError(
             "max_units",
@@ -76,6 +96,21 @@ def check_feasible(design: Design, world: World) -> None:
         )
 
 
+def _check_static(rule: Static, gap: float) -> None:
+    if gap == 0 and rule.horizon is None:
+        raise InputError(
+            "means",
+            "means must have one best arm, or the test never ends: change means, or set the "
+            "horizon of Static to study a test without a difference",
+        )
+    if rule.stop != "horizon" and (rule.horizon or 0) > MOST_STAGES:
+        raise InputError(
+            "horizon",
+            f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
+            f"(got {rule.horizon})",
+        )
+
+
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
     rule = design.rule
@@ -89,7 +124,7 @@ def _even_split(design: Design, best: float, gap: float) -> float:
         return 4 * information(design, rule, gap)
     if isinstance(rule, UCB) and rule.stop == "mixture":
         return 2 * units_to_convince(design, gap)
-    shape = rule.shape(design.outcome, len(design.arms))
+    shape = design.paper_rule.shape(design.outcome, len(design.arms))
     # A spread that is still to be seen could be anything, even nothing.
     spread = design.outcome.sigma if shape.spread_of is known_spread else 0.0
     return 2 * units_until(gap / 2, spread, shape, design.calibration.delta)

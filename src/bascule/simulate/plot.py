@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.arms import FloatArray
+from bascule.core.rules import Static
 from bascule.simulate.files import write_whole
 from bascule.simulate.result import Estimate, Simulation
 
@@ -114,13 +115,13 @@ def plot_simulation(simulation: Simulation) -> Figure:
     """
     figure, (left, right) = new_figure(columns=2, width=9.0, height=3.6)
     _histogram(left, simulation.regret, "regret at the decision", SERIES[1])
-    _histogram(
-        right, simulation.decision_time.astype(np.float64), "decision time (units)", SERIES[3]
-    )
+    counted = "stages" if isinstance(simulation.design.rule, Static) else "units"
+    times = simulation.decision_time.astype(np.float64)
+    _histogram(right, times, f"decision time ({counted})", SERIES[3])
     left.set_ylabel("runs")
     title = f"{simulation.design.rule.label}, {simulation.runs:,} runs"
     if simulation.undecided:
-        title += f", {simulation.undecided:,} of them undecided at the cap on units"
+        title += f", {simulation.undecided:,} of them undecided at the cap on {counted}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=12)
     return figure
 

@@ -13,6 +13,7 @@ from bascule.core.arms import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
+from bascule.core.rules import Static
 from bascule.simulate.control import IntArray
 from bascule.simulate.unit_engines import EngineName
 from bascule.simulate.worlds import World
@@ -43,7 +44,8 @@ class Estimate:
         return cls(float(np.mean(values)), se)
 
     def __str__(self) -> str:
-        if not 0 < self.se < math.inf:
+        # Equal numbers leave an error of rounding.
+        if not 1e-12 * abs(self.mean) < self.se < math.inf:
             return f"{self.mean:,.6g}"
         places = max(0, 1 - math.floor(math.log10(self.se)))
         return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
@@ -116,13 +118,18 @@ class Simulation:
 
     @property
     def undecided(self) -> int:
-        """Runs that met the cap on units."""
+        """Runs that met the cap on units, or the horizon."""
         return int(np.sum(self.winner == NOBODY))
 
     @property
     def no_difference(self) -> int:
         """Runs that found no difference that matters."""
         return int(np.sum(self.winner == NO_DIFFERENCE))
+
+    @property
+    def time_label(self) -> str:
+        """What a decision time counts: units, or stages where all units are there at once."""
+        return "stages to decide" if isinstance(self.design.rule, Static) else "decision time"
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -227,7 +234,7 @@ class Simulation:
         proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
         rows = [
             ("regret", spread("regret")),
-            ("decision time", spread("decision_time")),
+            (self.time_label, spread("decision_time")),
             ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
             ("error promised", proven),
             ("undecided", f"{self.undecided} of {self.runs} runs"),

@@ -13,7 +13,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means, gaps_of
 from bascule.core.outcomes import Bounded, Recurrent
-from bascule.core.rules import Tilt
+from bascule.core.rules import Static, Tilt
 from bascule.core.rules.base import known_spread
 from bascule.simulate.block_runs import BlockRuns
 from bascule.simulate.engine import Progress, available_threads, play_all
@@ -21,6 +21,7 @@ from bascule.simulate.feasible import check_feasible
 from bascule.simulate.interval_runs import IntervalRuns
 from bascule.simulate.named_worlds import named_world
 from bascule.simulate.result import Simulation
+from bascule.simulate.static_runs import StaticRuns
 from bascule.simulate.streams import checked_seed
 from bascule.simulate.unit_engines import EngineName, Fast, Plain
 from bascule.simulate.unit_runs import UnitRuns
@@ -145,6 +146,8 @@ def _check_engine(design: Design, engine: str | None) -> None:
     if engine is None:
         return
     checks.choice("engine", engine, get_args(EngineName))
+    if isinstance(design.rule, Static):
+        raise InputError("engine", "engine does not go with Static, which has one: leave it out")
     if not isinstance(design.outcome, Recurrent):
         raise InputError(
             "engine",
@@ -154,8 +157,10 @@ def _check_engine(design: Design, engine: str | None) -> None:
 
 def _runs_of(
     design: Design, world: World, seed: int, runs: int, engine: EngineName | None
-) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns:
+) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns | StaticRuns:
     rule, outcome, arms = design.rule, design.outcome, len(design.arms)
+    if isinstance(rule, Static):
+        return StaticRuns(design, rule, world.start, seed, runs)
     if isinstance(outcome, Recurrent):
         kind = Plain if engine == "plain" else Fast
         weight = design.paper_rule.unit_shape(arms).weight

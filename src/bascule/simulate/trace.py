@@ -11,7 +11,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.outcomes import Recurrent
 from bascule.core.progress import decision, next_arm, record
-from bascule.core.rules import Tilt
+from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.simulate.block_trace import block_trace
 from bascule.simulate.draws import NORMAL, Draws, draws_of
@@ -58,6 +58,12 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     """
     means = checked_means(means, len(design.arms), design.outcome)
     seed, run = checked_seed(seed), checked_seed(run, "run")
+    if isinstance(design.rule, Static):
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has all its units at once, and trace shows them one by one: "
+            "use simulate, or look at the means of a stage",
+        )
     check_feasible(design, World(means))
     if isinstance(design.rule, Tilt):
         yield from block_trace(design, design.rule, means, seed, run)

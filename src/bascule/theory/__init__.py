@@ -4,6 +4,8 @@
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
 - `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
 - `oracle_information`: what a test that knows the gap needs
+- `predict`: what to expect on average
+- `smallest_gap`: what a static population can decide
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 
@@ -17,6 +19,7 @@ from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sha
 from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.oracle import oracle_information
 from bascule.theory.prediction import Prediction, mean_path, predict
+from bascule.theory.static import smallest_gap
 
 __all__ = [
     "Bounds",
@@ -33,4 +36,5 @@ __all__ = [
     "predict",
     "published_bounds",
     "sharper_c_alpha",
+    "smallest_gap",
 ]

@@ -15,9 +15,10 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
-from bascule.core.rules import ETC, UCB
-from bascule.theory.published import published_shape, published_unit_shape
+from bascule.core.rules import ETC, UCB, Static
+from bascule.theory.published import check_published, published_shape, published_unit_shape
 from bascule.theory.solve import units_until, units_within
+from bascule.theory.static import stages_until
 from bascule.theory.unit_solve import arm_units_until
 
 
@@ -92,6 +93,8 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1359, 126)
     """
     others = checked_gaps(design, gaps)
+    if isinstance(design.rule, Static):
+        return _static_bounds(design, design.rule, others)
     if isinstance(design.rule, ETC):
         return _etc_bounds(design, others)
     if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
@@ -129,6 +132,9 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1841, 171)
     """
     others = checked_gaps(design, gaps)
+    if isinstance(design.rule, Static):
+        check_published(design.rule)
+        return _static_bounds(design, design.rule, others)
     recurrent = isinstance(design.outcome, Recurrent)
     if recurrent:
         published_unit_shape(design)
@@ -171,6 +177,17 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
     # Two arms: the radius is half the threshold on the difference, whose own deviation it bounds.
     units = [_reach(design, gap / 4) for gap in others]
     return _summed(design, [max(units), *units], others)
+
+
+def _static_bounds(design: Design, rule: Static, others: tuple[float, ...]) -> Bounds:
+    """Decided once the smallest gap is two thresholds; the units are there in any case.
+
+    The time is in stages. Nobody knows which arm is best, so the smallest is taken to be.
+    """
+    sizes = [float(size) for size in sorted(rule.sizes(len(design.arms)))]
+    regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
+    stages = stages_until(design, min(others) / 2)
+    return Bounds(stages, regret, tuple(sizes), design.calibration.error)
 
 
 def _reach(design: Design, width: float) -> float:

@@ -21,13 +21,14 @@ from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
 from bascule.core.radius import FIRST_UNITS
-from bascule.core.rules import ETC, UCB, PaperRule, Tilt
+from bascule.core.rules import ETC, UCB, PaperRule, Static, Tilt
 from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
 from bascule.theory.betting_course import bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.course import Course
 from bascule.theory.solve import turning_point, units_until
+from bascule.theory.static import expected_stages
 from bascule.theory.two_arms import course_of
 from bascule.theory.unit_path import settled_path, twin
 from bascule.theory.unit_solve import arm_units_until
@@ -88,6 +89,8 @@ def predict(
     """
     others = checked_gaps(design, gaps)
     _refuse_seen_spread(design)
+    if isinstance(design.rule, Static):
+        return _of_static(design, design.rule, others)
     if isinstance(design.outcome, Recurrent):
         return _of_units(design, others, predict)
     if len(others) == 1 and not _never_ends(design, others[0]):
@@ -106,6 +109,8 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     """
     others = checked_gaps(design, gaps)
     _refuse_seen_spread(design)
+    if isinstance(design.rule, Static):
+        return _of_static(design, design.rule, others)
     if isinstance(design.outcome, Recurrent):
         return _of_units(design, others, mean_path)
     if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
@@ -120,6 +125,13 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
         else _intervals(design, design.rule, others)
     )
     return _summed((best, *rivals), others)
+
+
+def _of_static(design: Design, rule: Static, others: tuple[float, ...]) -> Prediction:
+    # Nobody says which arm is best: on average it has as many units as any other.
+    each = sum(rule.sizes(len(design.arms))) / len(design.arms)
+    stages = expected_stages(design, min(others))
+    return Prediction(stages, each * sum(others), tuple(each for _ in design.arms))
 
 
 def _summed(units: tuple[float, ...], others: tuple[float, ...]) -> Prediction:

@@ -7,8 +7,21 @@ from bascule.core.errors import InputError
 from bascule.core.estimators import equal_weight
 from bascule.core.outcomes import Recurrent
 from bascule.core.radius import radius
-from bascule.core.rules import UCB, Shape
+from bascule.core.rules import UCB, Shape, Static
 from bascule.core.rules.units import UnitShape
+
+
+def check_published(rule: Static) -> None:
+    """Raise if a rule for static populations is not one of the paper's.
+
+    >>> check_published(Static(100, horizon=30))
+    """
+    if rule.stop not in ("horizon", "intervals"):
+        raise InputError(
+            "rule",
+            f"{rule.label} is not in the paper, which says nothing about it: "
+            f'leave out stop="{rule.stop}", or use theory.bounds or theory.predict',
+        )
 
 
 def published_shape(design: Design) -> Shape:

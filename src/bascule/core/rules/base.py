@@ -65,8 +65,8 @@ class Rule(Protocol):
     def check_outcome(self, outcome: Outcome) -> None:
         """Raise if the rule cannot be used with such outcomes, and say what to use instead."""
 
-    def check_uncapped(self) -> None:
-        """Raise if the rule must not run without a cap on units."""
+    def check_size(self, arms: int, max_units: int | None) -> None:
+        """Raise if the rule must not run with so many arms, or with this cap on units or none."""
 
 
 class IntervalRule(Rule, Protocol):

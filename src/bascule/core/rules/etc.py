@@ -108,5 +108,5 @@ class ETC:
     def check_outcome(self, outcome: Outcome) -> None:
         """Its intervals hold for every outcome with a sigma."""
 
-    def check_uncapped(self) -> None:
+    def check_size(self, arms: int, max_units: int | None) -> None:
         """Its time is bounded."""

@@ -83,5 +83,5 @@ class ETCPrime:
         if isinstance(outcome, Recurrent):
             units.refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')
 
-    def check_uncapped(self) -> None:
+    def check_size(self, arms: int, max_units: int | None) -> None:
         """Its time is bounded."""

@@ -188,5 +188,5 @@ class Tilt:
             raise InputError("delta", "delta belongs to the paper's rules: give error instead")
         return Calibration(error / (arms - 1), error, "proven")
 
-    def check_uncapped(self) -> None:
+    def check_size(self, arms: int, max_units: int | None) -> None:
         """Every difference is found in the end."""

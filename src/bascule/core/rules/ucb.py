@@ -197,8 +197,10 @@ class UCB:
         if self.radius == "paper":
             units.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
 
-    def check_uncapped(self) -> None:
+    def check_size(self, arms: int, max_units: int | None) -> None:
         """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""
+        if max_units is not None:
+            return
         if self.stop == "mixture" and self.alpha < STALLS_BELOW:
             raise InputError(
                 "max_units",

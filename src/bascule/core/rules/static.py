@@ -1,0 +1,192 @@
+"""Static populations: everyone is there from the start, and stays in the arm that a hash gave them.
+
+Every unit gives an outcome at every stage. The test ends when the difference of the arms' means has
+reached a threshold: at one stage fixed beforehand (the horizon), or at any stage. There is no next
+unit to allocate, so nothing is traded: the only question is when to stop. The proofs are in
+docs/explanation/static-populations.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, get_args
+
+from bascule.core import checks
+from bascule.core.calibration import Calibration, peel
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.population import (
+    Threshold,
+    any_time,
+    mixture,
+    one_look,
+    open_look,
+    planned_looks,
+)
+
+StaticStop = Literal["horizon", "intervals", "looks", "mixture"]
+"""What ends a static test: one look at the horizon, the paper's bound for every stage, planned
+looks that stay open, or the evidence of a normal mixture."""
+
+THRESHOLDS: dict[str, Threshold] = {
+    "horizon": one_look,
+    "intervals": any_time,
+    "looks": open_look,
+    "mixture": mixture,
+}
+
+MOST_UNITS = 10**12
+LAST_STAGE = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A static population: `population` units, which all give an outcome at every stage.
+
+    `population` is how many there are in all, split evenly, or how many each arm has. `horizon` is
+    the last stage. With a horizon the test looks once, there; without one it looks at every stage
+    (`stop="intervals"`). `stop="looks"` and `stop="mixture"` look at every stage too, with or
+    without a horizon, and decide sooner: the former is proven for noise that is alike at every
+    stage, the latter for normal units and noise.
+
+    >>> Static(10_000, horizon=30).stop, Static([5012, 4988]).stop
+    ('horizon', 'intervals')
+    """
+
+    population: int | Sequence[int] = 0
+    horizon: int | None = None
+    stop: StaticStop | None = field(default=None, kw_only=True)
+    kind: Literal["static"] = field(default="static", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "population", _checked_population(self.population))
+        if self.horizon is not None:
+            last = checks.whole("horizon", self.horizon, 1, "it is the last stage", LAST_STAGE)
+            object.__setattr__(self, "horizon", last)
+        if self.stop is None:
+            given = "intervals" if self.horizon is None else "horizon"
+            object.__setattr__(self, "stop", given)
+        checks.choice("stop", self.stop, get_args(StaticStop))
+        if self.stop == "horizon" and self.horizon is None:
+            raise InputError(
+                "horizon",
+                'horizon is missing: stop="horizon" looks once, there; give the last stage, '
+                "as in Static(10_000, horizon=30)",
+            )
+
+    @property
+    def label(self) -> str:
+        """`Static`, with what ends the test unless it is the paper's bound for every stage."""
+        return "Static" if self.stop == "intervals" else f"Static {self.stop}"
+
+    @property
+    def threshold(self) -> Threshold:
+        """What a difference has to reach at a stage."""
+        return THRESHOLDS[str(self.stop)]
+
+    def sizes(self, arms: int) -> tuple[int, ...]:
+        """How many units each arm has.
+
+        >>> Static(10).sizes(3)
+        (4, 3, 3)
+        """
+        if isinstance(self.population, int):
+            each, over = divmod(self.population, arms)
+            return tuple(each + (arm < over) for arm in range(arms))
+        return tuple(self.population)
+
+    def looks(self, outcome: Recurrent) -> int:
+        """How many looks are planned; 0 for endlessly many."""
+        if self.stop != "looks":
+            return 1
+        last = math.inf if self.horizon is None else float(self.horizon)
+        return planned_looks(outcome.sigma_unit, outcome.sigma_noise, last)
+
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
+        """Each pair of arms has its part of the error; the paper's bound gets there by peeling."""
+        rivals = arms - 1
+        assert isinstance(outcome, Recurrent)
+        spreads = (outcome.sigma_unit > 0, outcome.sigma_noise > 0)
+        if self.stop not in ("horizon", "intervals"):
+            if delta is not None or error is None:
+                raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+            kind: Literal["gaussian", "proven"]
+            kind = "gaussian" if self.stop == "mixture" else "proven"
+            return Calibration(error / rivals, error, kind)
+        if delta is not None:
+            one_pair = delta if self.stop == "horizon" else proven_error(delta, *spreads)
+            proven = min(1.0, rivals * one_pair)
+            return Calibration(delta, proven, "proven" if proven < 1 else "as published")
+        assert error is not None
+        level = error / rivals if self.stop == "horizon" else delta_for(error / rivals, *spreads)
+        return Calibration(level, error, "proven")
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Only outcomes that keep coming make sense for units that are all there."""
+        if not isinstance(outcome, Recurrent):
+            raise InputError(
+                "outcome",
+                f"{self.label} is for units that give outcomes again and again, not for "
+                f"{outcome!r}: use Recurrent(sigma_unit, sigma_noise), or another rule",
+            )
+
+    def check_size(self, arms: int, max_units: int | None) -> None:
+        """Every arm needs a unit; the units are there, so only the stages can be capped."""
+        if max_units is not None:
+            raise InputError(
+                "max_units",
+                "max_units does not go with Static, whose units are all there from the start: "
+                "leave it out, and set horizon to end the test at a stage",
+            )
+        if not isinstance(self.population, int) and len(self.population) != arms:
+            raise InputError(
+                "population",
+                f"population must give one number an arm: {arms} arms, but {len(self.population)} "
+                "numbers; or give one number for all, to be split evenly",
+            )
+        if min(self.sizes(arms)) < 1:
+            raise InputError(
+                "population",
+                f"population must have a unit for each of {arms} arms (got {self.population})",
+            )
+
+
+def proven_error(delta: float, differ: bool, noisy: bool) -> float:
+    """The probability that the paper's bound for every stage ever fails on one side.
+
+    Where units do not differ, or there is no noise, that part of the bound cannot fail.
+
+    >>> round(proven_error(0.0257, True, True), 3)
+    0.05
+    """
+    of_units = delta / 2.0 if differ else 0.0
+    return min(1.0, of_units + (peel(delta / 3.0) if noisy else 0.0))
+
+
+@lru_cache(maxsize=1024)
+def delta_for(error: float, differ: bool, noisy: bool) -> float:
+    """The largest delta below 1 with which the bound for every stage fails that rarely.
+
+    >>> round(delta_for(0.05, True, True), 4)
+    0.0257
+    """
+    low, high = math.log(error) - 30.0, 0.0
+    while high - low > 1e-12 * max(1.0, abs(low)):
+        middle = (low + high) / 2
+        if proven_error(math.exp(middle), differ, noisy) <= error:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def _checked_population(given: object) -> int | tuple[int, ...]:
+    remedy = "give the number of all units, or one number an arm"
+    if not isinstance(given, str) and hasattr(given, "__len__") and hasattr(given, "__iter__"):
+        return tuple(checks.whole("population", size, 1, remedy, MOST_UNITS) for size in given)
+    return checks.whole("population", given, 2, remedy, MOST_UNITS)
