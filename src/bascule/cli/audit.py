@@ -9,6 +9,7 @@ import typer
 from bascule.cli import designs
 from bascule.cli.console import print_json, progress_bar, screen
 from bascule.cli.designs import OutcomeName, RadiusName, RuleName, StopName
+from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
     from bascule.report.audit import Audit
@@ -44,6 +45,8 @@ def command(
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
     from bascule.report.audit import audit
 
+    if rule is RuleName.STATIC:
+        raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
     described = {
         "rule": rule,
         "alpha": alpha,

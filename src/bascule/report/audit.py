@@ -12,7 +12,7 @@ from typing import Any
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bounded, Gaussian, Outcome
+from bascule.core.outcomes import Bounded, Gaussian, Outcome, Recurrent
 from bascule.core.rules import AnyRule
 from bascule.report.coverage import promised_error, why_not_covered
 from bascule.simulate import Estimate, Simulation, World, simulate
@@ -207,6 +207,11 @@ def audit(
     """
     runs = checks.whole("runs", runs, 2, "400 is a good start")
     outcome = Gaussian(1.0) if outcome is None else outcome
+    if isinstance(outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            "outcome must be one that a unit gives once: the worlds of an audit have no others",
+        )
     wanted = usual_means(outcome) if means is None else means
     names = [f"arm {i + 1}" for i in range(len(wanted))]
     free = Design(names, outcome, rule, error=error, delta=delta, max_units=max_units)
