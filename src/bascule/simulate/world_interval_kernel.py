@@ -80,7 +80,11 @@ def build(
     radius_of: Radius = radius,
     spread_of: SpreadOf = known_spread,
 ) -> Kernel:
-    """The loop for one rule, for any number of arms."""
+    """The loop for one rule, for any number of arms.
+
+    Radii that depend on units alone are looked up as far as the table `radii` goes; it is empty for
+    those that follow the spread.
+    """
     score, decide = steps
 
     def play(
@@ -112,6 +116,7 @@ def build(
         delta: float,
         threshold: float,
         margin: float,
+        radii: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
         winners: IntArray,
@@ -186,8 +191,11 @@ def build(
                         total = state[arms + arm] + values[slot]
                         squares[arm] += values[slot] * values[slot]
                         mean = total / seen
-                        spread = spread_of(seen, total, squares[arm], sigma, low, high)
-                        wide = radius_of(seen, spread, factor, count, delta)
+                        if seen < radii.size:
+                            wide = radii[np.uint64(seen)]
+                        else:
+                            spread = spread_of(seen, total, squares[arm], sigma, low, high)
+                            wide = radius_of(seen, spread, factor, count, delta)
                         urgency = value_of(state, scores, arms, arm)
                         if not even:
                             urgency = score(mean, wide, seen, alpha)

@@ -22,10 +22,14 @@ from bascule.simulate.block_runs import floor_table
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import IntArray, Kernel
 from bascule.simulate.feasible import units_cap
+from bascule.simulate.interval_runs import radius_table
 from bascule.simulate.noise import Discrete
 from bascule.simulate.streams import WORDS, ziggurat_table
 from bascule.simulate.world_kernel import world_numbers
 from bascule.simulate.worlds import World
+
+LARGEST_TABLE = 1 << 16
+"""Radii that are computed before the runs start; an arm that outgrows them has each computed."""
 
 
 @lru_cache(maxsize=32)
@@ -85,6 +89,12 @@ class WorldIntervalRuns(WorldRuns):
             *(rule.alpha, shape.factor, shape.count),
             *(promise.delta, log_threshold(self.arms, promise.error), design.min_effect or 0.0),
         )
+        self.radii = np.empty(0)
+        if shape.spread_of is known_spread:
+            self.radii = np.empty(min(self.cap, LARGEST_TABLE) + 2)
+            radius_table(shape.radius)(
+                self.radii, outcome.sigma, shape.factor, shape.count, promise.delta
+            )
         self.loop = interval_loop(rule.steps(), rule.within(), shape.radius, shape.spread_of)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
@@ -106,6 +116,7 @@ class WorldIntervalRuns(WorldRuns):
             self.cap,
             *self.world,
             *self.numbers,
+            self.radii,
             self.ziggurat,
             *self.columns(first_run, runs),
             control,
