@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bascule.core import checks
+from bascule.core.arms import FloatArray
 from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
 from bascule.core.diagnostics.tails import chi_square_tail
 from bascule.core.errors import InputError
@@ -175,7 +176,7 @@ def _message(statistics: AllocationStatistics, p_value: float, level: float) -> 
     )
 
 
-def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> np.ndarray:
+def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> FloatArray:
     try:
         chances = np.array(probabilities, dtype=float)
     except (TypeError, ValueError):
