@@ -11,7 +11,10 @@ from bascule.paper.sheet import Sheet
 from bascule.paper.units import GRID, MEANS, RULES
 
 CURVES = Curves(tuple(rule.label for rule in RULES), GRID)
-ARMS = f"Units that keep giving outcomes, arms with means {MEANS[0]:g} and {MEANS[1]:g}, σ = 1 twice"
+ARMS = (
+    f"Unit setting (UCB-MM, ETC-MM): means {MEANS[0]:g} and {MEANS[1]:g}, σ = 1 between units, "
+    "σ = 1 of the noise"
+)
 
 
 def figure4(measurements: Measurements, seed: int) -> Sheet:

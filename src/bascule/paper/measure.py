@@ -53,6 +53,16 @@ class Measurements:
         """The simulation of one point."""
         return self.simulations[rule, log_inverse_delta]
 
+    @property
+    def runs(self) -> int:
+        """The runs of a point that gets them all."""
+        return max(simulation.runs for simulation in self.simulations.values())
+
+    @property
+    def seed(self) -> int:
+        """The seed that all points share."""
+        return next(iter(self.simulations.values())).seed
+
     def runs_of(self, quantity: Quantity, rule: str, grid: Sequence[float]) -> FloatArray:
         """One row a point of the grid, one column a run."""
         rows = [getattr(self.at(rule, level), quantity) for level in grid]
