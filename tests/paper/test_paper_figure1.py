@@ -6,7 +6,8 @@ import itertools
 import math
 
 import bascule as bs
-from bascule.paper.figure1 import LABELS, draw, spread, table
+from bascule.paper.curves import spread
+from bascule.paper.figure1 import CURVES, figure1
 from bascule.paper.iid import GRID
 from bascule.paper.measure import Measurements
 from bascule.simulate.files import csv_text
@@ -25,7 +26,7 @@ COLUMNS = [
 
 
 def test_the_table_has_a_row_for_each_rule_and_delta(measurements: Measurements) -> None:
-    rows = list(csv.DictReader(io.StringIO(csv_text(table(measurements)))))
+    rows = list(csv.DictReader(io.StringIO(csv_text(CURVES.table(measurements)))))
     assert list(rows[0]) == COLUMNS
     assert [(row["rule"], float(row["log_inverse_delta"])) for row in rows] == [
         (rule, level)
@@ -45,7 +46,7 @@ def test_a_row_is_what_simulate_gives(measurements: Measurements) -> None:
     alone = bs.simulate(design, means=[0.0, 1.0], runs=60, seed=3).summary()
     (row,) = [
         row
-        for row in table(measurements)
+        for row in CURVES.table(measurements)
         if row["rule"] == "UCB_2" and row["log_inverse_delta"] == 12
     ]
     assert row["regret"] == alone["regret"].mean
@@ -53,13 +54,13 @@ def test_a_row_is_what_simulate_gives(measurements: Measurements) -> None:
 
 
 def test_both_panels_show_every_rule(measurements: Measurements) -> None:
-    left, right = draw(measurements).axes
+    left, right = figure1(measurements, 3).figure.axes
     assert left.get_yscale() == "linear"
     assert right.get_yscale() == "log"
     assert "log scale" in right.get_ylabel()
     for panel in (left, right):
-        assert len(panel.containers) == len(LABELS)
-        assert len(panel.texts) == len(LABELS)
+        assert len(panel.containers) == len(CURVES.labels)
+        assert len(panel.texts) == len(CURVES.labels)
         assert list(panel.get_xticks()) == list(GRID)
 
 

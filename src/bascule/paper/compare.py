@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bascule.core.arms import FloatArray
 from bascule.paper.measure import Measurements, Quantity
 from bascule.simulate import Estimate
 
@@ -53,9 +54,10 @@ def below(
     measurements: Measurements, quantity: Quantity, lower: str, higher: str, grid: Sequence[float]
 ) -> Comparison:
     """How far `lower` stays below `higher`, run against run."""
-    distance = measurements.runs_of(quantity, higher, grid) - measurements.runs_of(
-        quantity, lower, grid
+    above, under = _paired(
+        measurements.runs_of(quantity, higher, grid), measurements.runs_of(quantity, lower, grid)
     )
+    distance = above - under
     return Comparison(
         lower,
         higher,
@@ -70,10 +72,18 @@ def ratio(
     measurements: Measurements, quantity: Quantity, over: str, under: str, level: float
 ) -> Estimate:
     """The mean of `over` divided by that of `under` at one log(1/delta), by the delta method."""
-    (top,) = measurements.runs_of(quantity, over, [level])
-    (bottom,) = measurements.runs_of(quantity, under, [level])
+    (top,), (bottom,) = _paired(
+        measurements.runs_of(quantity, over, [level]),
+        measurements.runs_of(quantity, under, [level]),
+    )
     value = float(np.mean(top) / np.mean(bottom))
     return Estimate(value, Estimate.of(top - value * bottom).se / float(np.mean(bottom)))
+
+
+def _paired(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The runs that both have."""
+    runs = min(first.shape[1], second.shape[1])
+    return first[:, :runs], second[:, :runs]
 
 
 def near(estimate: Estimate, target: float, share: float) -> bool:

@@ -14,7 +14,7 @@ from bascule.core.progress import Interval, intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
-from bascule.paper.figure1 import pretty
+from bascule.paper.curves import pretty
 from bascule.paper.iid import ARMS, MEANS, design
 from bascule.paper.measure import Measurements
 from bascule.paper.sheet import Row, Sheet

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 
-from bascule.paper.claims import Claim, Measured
-from bascule.paper.compare import MARGIN, Comparison, below
+from bascule.paper.claims import Claim
+from bascule.paper.compare import below
 from bascule.paper.iid import (
     ETC_NAME,
     ETC_PRIME_NAME,
@@ -22,36 +22,13 @@ from bascule.paper.iid import (
     UCB_32_NAME,
 )
 from bascule.paper.measure import Measurements
-
-COMPARING = (
-    f"every difference above is more than {MARGIN:g} standard errors over 0 on average over its "
-    f"points, and at none of them more than {MARGIN:g} below 0"
-)
-
-
-def _compared(comparison: Comparison) -> tuple[Measured, ...]:
-    """The difference on average, and at the point that speaks least for it."""
-    what = comparison.quantity.replace("_", " ")
-    title = f"{what}, {comparison.higher} less {comparison.lower}"
-    level, weakest = min(
-        zip(comparison.grid, comparison.margins, strict=True),
-        key=lambda pair: pair[1].mean / max(pair[1].se, 1e-12),
-    )
-    return (
-        Measured.of(f"{title}: average over {len(comparison.grid)} points", comparison.average),
-        Measured.of(f"{title}: least clear point, log(1/δ) = {level:g}", weakest),
-    )
-
-
-def _comparing(name: str, section: str, statement: str, comparisons: Sequence[Comparison]) -> Claim:
-    measured = tuple(each for one in comparisons for each in _compared(one))
-    return Claim(name, section, statement, measured, COMPARING, all(c.holds for c in comparisons))
+from bascule.paper.ordering import comparing
 
 
 def etc_decides_first(m: Measurements) -> Claim:
     """ETC has the lowest decision time."""
     others = [rule.label for rule in RULES if rule.label != ETC_NAME]
-    return _comparing(
+    return comparing(
         "etc-decides-first",
         EXPERIMENTS,
         "Of all rules in Figure 1, ETC takes the fewest units to decide.",
@@ -62,7 +39,7 @@ def etc_decides_first(m: Measurements) -> Claim:
 def small_alpha_costs_least(m: Measurements) -> Claim:
     """UCB with the smallest alpha has the lowest regret."""
     others = [rule.label for rule in RULES if rule.label != UCB_15_NAME]
-    return _comparing(
+    return comparing(
         "small-alpha-costs-least",
         EXPERIMENTS,
         "Of all rules in Figure 1, UCB with the smallest α (1.5) has the lowest regret.",
@@ -71,7 +48,7 @@ def small_alpha_costs_least(m: Measurements) -> Claim:
 
 
 def _against_etc_prime(m: Measurements, name: str, rule: str) -> Claim:
-    return _comparing(
+    return comparing(
         name,
         EXPERIMENTS,
         f"From α = 4 on, UCB costs less regret than ETC' and takes more units to decide: {rule}.",
@@ -94,7 +71,7 @@ def alpha_32_against_etc_prime(m: Measurements) -> Claim:
 
 def large_alpha_against_etc(m: Measurements) -> Claim:
     """From alpha 4 on UCB is worse than ETC on both counts."""
-    return _comparing(
+    return comparing(
         "large-alpha-against-etc",
         EXPERIMENTS,
         "From α = 4 on (4 and 32 in the figure), UCB is behind ETC in regret and in decision time.",
@@ -107,7 +84,7 @@ def large_alpha_against_etc(m: Measurements) -> Claim:
 
 
 def _cheaper_and_later(m: Measurements, name: str, rule: str) -> Claim:
-    return _comparing(
+    return comparing(
         name,
         EXPERIMENTS,
         f"{rule} costs less regret than ETC and takes more units to decide.",
@@ -129,7 +106,7 @@ def alpha_trades(m: Measurements) -> Claim:
     """Along alpha, regret rises and decision time falls."""
     family = (NEAR_UCB_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
     steps = list(pairwise(family))
-    return _comparing(
+    return comparing(
         "alpha-trades-regret-for-time",
         EXPERIMENTS,
         "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): from α = 1.05 to "
@@ -141,7 +118,7 @@ def alpha_trades(m: Measurements) -> Claim:
 
 def between_ucb_and_etc(m: Measurements) -> Claim:
     """Some alpha lies between UCB and ETC on both counts."""
-    return _comparing(
+    return comparing(
         "between-ucb-and-etc",
         EXPERIMENTS,
         f"Some α trade between UCB and ETC: {UCB_15_NAME} lies between {NEAR_UCB_NAME} and ETC in "
@@ -158,7 +135,7 @@ def between_ucb_and_etc(m: Measurements) -> Claim:
 def regret_grows_with_alpha(m: Measurements) -> Claim:
     """Regret is monotone in alpha."""
     family = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME, ETC_PRIME_NAME)
-    return _comparing(
+    return comparing(
         "regret-grows-with-alpha",
         THEORY,
         "The regret of UCB_α grows with α all the way to ETC', although the constant of the "

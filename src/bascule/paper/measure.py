@@ -21,16 +21,26 @@ Quantity = Literal["regret", "decision_time"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One cell of a figure: a rule at one log(1/delta), on arms with these means."""
+    """One cell of a figure: a rule at one log(1/delta), on arms with these means.
+
+    A point whose runs are long gets one run in `part`. `other` says what sets it apart from the
+    point with the same rule.
+    """
 
     design: Design
     log_inverse_delta: float
     means: tuple[float, ...]
+    part: int = 1
+    other: str = ""
 
     @property
     def rule(self) -> str:
-        """The name of the rule."""
-        return self.design.rule.label
+        """The name of the rule, and what is other than usual."""
+        return f"{self.design.rule.label}{self.other}"
+
+    def runs(self, runs: int) -> int:
+        """How many of the runs it gets; standard errors need two."""
+        return max(2, runs // self.part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,16 @@ class Measurements:
     def at(self, rule: str, log_inverse_delta: float) -> Simulation:
         """The simulation of one point."""
         return self.simulations[rule, log_inverse_delta]
+
+    @property
+    def runs(self) -> int:
+        """The runs of a point that gets them all."""
+        return max(simulation.runs for simulation in self.simulations.values())
+
+    @property
+    def seed(self) -> int:
+        """The seed that all points share."""
+        return next(iter(self.simulations.values())).seed
 
     def runs_of(self, quantity: Quantity, rule: str, grid: Sequence[float]) -> FloatArray:
         """One row a point of the grid, one column a run."""
@@ -58,14 +78,16 @@ def measure(
 ) -> Measurements:
     """Simulate every point; `progress` is told the rule and how many runs are done in all."""
     measured: dict[tuple[str, float], Simulation] = {}
+    done = 0
     for point in points:
-        told = None
+        told, here = None, point.runs(runs)
         if progress is not None:
-            told = _counting(progress, point.rule, runs * len(measured))
+            told = _counting(progress, point.rule, done)
             told(0)
         measured[point.rule, point.log_inverse_delta] = simulate(
-            point.design, point.means, runs, seed, threads, told
+            point.design, point.means, here, seed, threads, told
         )
+        done += here
     return Measurements(measured)
 
 

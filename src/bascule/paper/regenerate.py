@@ -49,14 +49,14 @@ def regenerate(
     seed = checks.whole("seed", seed, 0, "any whole number from 0 on")
     folder = Path(out)
     _prepare(folder)
-    total = runs * sum(len(section.points) for section in SECTIONS)
+    total = sum(_runs(section, runs) for section in SECTIONS)
     told = progress or (lambda *_: None)
     paths: list[Path] = []
     claims: list[Claim] = []
     done = 0
     for section in SECTIONS:
         measurements = _measured(section, (runs, seed, threads), told, done, total)
-        done += runs * len(section.points)
+        done += _runs(section, runs)
         for name, make in section.figures.items():
             told(f"drawing {name}", done, total)
             paths += _write_sheet(folder / name, make(measurements, seed))
@@ -64,6 +64,10 @@ def regenerate(
     told("writing the claims", done, total)
     paths += _write_claims(folder, tuple(claims), runs, seed)
     return Regenerated(tuple(paths), tuple(claims))
+
+
+def _runs(section: Section, runs: int) -> int:
+    return sum(point.runs(runs) for point in section.points)
 
 
 def _measured(

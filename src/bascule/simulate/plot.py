@@ -65,9 +65,15 @@ SERIES: tuple[Series, ...] = (
 
 
 def new_figure(
-    columns: int = 1, width: float = 6.0, height: float = 4.0, share_y: bool = False
+    columns: int = 1,
+    width: float = 6.0,
+    height: float = 4.0,
+    share_y: bool = False,
+    parts: Sequence[float] | None = None,
 ) -> tuple[Figure, Sequence[Axes]]:
     """An empty figure with panels side by side, in inches; nothing global is touched.
+
+    `parts` are the widths of the panels beside each other, equal unless given.
 
     >>> figure, axes = new_figure(columns=2)
     >>> len(axes)
@@ -80,7 +86,7 @@ def new_figure(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
-        panels = figure.subplots(1, columns, sharey=share_y, squeeze=False)
+        panels = figure.subplots(1, columns, sharey=share_y, squeeze=False, width_ratios=parts)
     return figure, list(panels[0])
 
 
