@@ -50,7 +50,7 @@ class Experiment:
     def assign(self, unit: str | int) -> str:
         """The arm of a unit, which it keeps for ever; it is on disk before this returns."""
         named = checked_unit(unit)
-        answer = self._change(lambda work: work.assign([named])[0])
+        answer = self._change(lambda work: work.assign([named])[0], [named])
         if isinstance(answer, InputError):
             raise answer
         return str(self._arms[answer.arm])
@@ -91,7 +91,8 @@ class Experiment:
         events = [_event(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(lambda work, some=some: work.record(some))
+            units = [event.unit for event in some]
+            receipts += self._change(lambda work, some=some: work.record(some), units)
         return receipts
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
@@ -247,8 +248,8 @@ class Experiment:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Any) -> Any:
-        return self.store.change(self.id, self.name, do)
+    def _change(self, do: Any, units: Sequence[str] = ()) -> Any:
+        return self.store.change(self.id, self.name, do, units)
 
     def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
         def move(work: Work) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +35,7 @@ class Job:
     experiment: int
     name: str
     do: Callable[[Work], Any]
+    units: Sequence[str] = ()
     answer: Any = None
     problem: InputError | None = None
 
@@ -184,9 +185,14 @@ class Store:
                 for row in connection.execute(asked)
             ]
 
-    def change(self, experiment: int, name: str, do: Callable[[Work], Any]) -> Any:
-        """Do something to an experiment; it is on disk when this returns, or has not happened."""
-        job = Job(experiment, name, do)
+    def change(
+        self, experiment: int, name: str, do: Callable[[Work], Any], units: Sequence[str] = ()
+    ) -> Any:
+        """Do something to an experiment; it is on disk when this returns, or has not happened.
+
+        `units` are those it is about: a group looks them up together.
+        """
+        job = Job(experiment, name, do, units)
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem
@@ -257,6 +263,7 @@ class Store:
             return None
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         work = Work(connection, loaded, deals, self.clock.now(), self._shuffle, self._actor)
+        work.look_up(unit for job in mine for unit in job.units)
         for job in mine:
             try:
                 job.answer = job.do(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -57,6 +57,7 @@ class Work:
         self.actor = actor
         self._shuffle = shuffle
         self._deals = deals
+        self._known: dict[str, Assignment | None] = {}
         self._news: set[int] = set()
         self._rows: dict[str, list[dict[str, Any]]] = {}
 
@@ -64,18 +65,23 @@ class Work:
 
     def assign(self, units: Sequence[str]) -> list[Assignment | InputError]:
         """An arm for each unit: the one that it has, or one for ever."""
-        known = ledger.find_units(self.connection, self.before.id, units)
+        self.look_up(units)
         answers: list[Assignment | InputError] = []
         self.settle()
         for unit in units:
-            if unit not in known:
-                try:
-                    known[unit] = self._enrol(unit)
-                except InputError as problem:
-                    answers.append(problem)
-                    continue
-            answers.append(self._released(known[unit]))
+            try:
+                found = self._known[unit] or self._enrol(unit)
+                answers.append(self._released(found))
+            except InputError as problem:
+                answers.append(problem)
         return answers
+
+    def look_up(self, units: Iterable[str]) -> None:
+        """Read which units have an arm, once for all who ask in this transaction."""
+        unread = {unit for unit in units if unit not in self._known}
+        found = ledger.find_units(self.connection, self.before.id, unread)
+        for unit in unread:
+            self._known[unit] = found.get(unit)
 
     def _released(self, assigned: Assignment) -> Assignment:
         if not self.standing.released:
@@ -96,24 +102,28 @@ class Work:
         number = standing.units
         self.standing = after_placing(design, standing, placed, time)
         made = Assignment(unit, placed.arm, number, placed.probability, time, placed.deal)
-        self._add("assignments", **asdict(made))
+        self._known[unit] = made
+        self._add("assignments", **_row(made))
         return made
 
     # Outcomes
 
     def record(self, events: Sequence[Event]) -> list[Receipt]:
         """What becomes of each event; those that count are stored, the others set aside."""
-        known = ledger.find_units(self.connection, self.before.id, (e.unit for e in events))
+        self._write("outcomes")
+        self._write("set_aside")
+        self.look_up(event.unit for event in events)
         ids = [event.id for event in events if event.id is not None]
         taken = ledger.taken_ids(self.connection, self.before.id, ids)
         answered: set[int] = set()
         if self.design.measure is None:
-            numbers = [assigned.number for assigned in known.values()]
+            known = (self._known[event.unit] for event in events)
+            numbers = [assigned.number for assigned in known if assigned is not None]
             answered = ledger.answered(self.connection, self.before.id, numbers)
         receipts = []
         refused = []
         for event in events:
-            receipt, number, at = self._judged(event, known.get(event.unit), taken, answered)
+            receipt, number, at = self._judged(event, self._known[event.unit], taken, answered)
             receipts.append(receipt)
             if receipt.accepted:
                 if event.id is not None:
@@ -341,6 +351,17 @@ class Work:
         rows = self._rows.pop(table, None)
         if rows:
             self.connection.execute(insert(schema.metadata.tables[table]), rows)
+
+
+def _row(made: Assignment) -> dict[str, Any]:
+    return {
+        "unit": made.unit,
+        "arm": made.arm,
+        "number": made.number,
+        "probability": made.probability,
+        "time": made.time,
+        "deal": made.deal,
+    }
 
 
 def not_enrolling(name: str, state: str) -> InputError:
