@@ -46,13 +46,13 @@ def test_tilted_blocks_keep_their_error_whoever_turns_the_tilt(outcome: bs.Gauss
 
 
 def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
-    start = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, radius="mixture"), error=ERROR)
+    start = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"), error=ERROR)
     random, wrong = np.random.default_rng(6), 0
     for _ in range(RUNS):
         design, seen = start, bs.Statistics.empty(2)
         for _ in range(60):
             behind = seen.arms[1].mean < seen.arms[0].mean
-            design = with_knob(design, "alpha", 8.0 if behind else 1.1)
+            design = with_knob(design, "alpha", 8.0 if behind else 2.0)
             arm = next_arm(design, seen)
             seen = record(design, seen, arm, random.normal())
             reached = decision(design, seen)
