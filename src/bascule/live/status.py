@@ -15,7 +15,6 @@ from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.errors import InputError
-from bascule.core.plain_data import plain
 from bascule.core.progress import intervals
 from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
@@ -79,8 +78,8 @@ class Status:
     deadline: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        data: dict[str, Any] = plain(_finite(asdict(self)))
+        """Plain data; None for what is not known."""
+        data: dict[str, Any] = _finite(asdict(self))
         return data
 
     def __str__(self) -> str:
@@ -126,8 +125,8 @@ class Point:
     effects: tuple[Effect, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        data: dict[str, Any] = plain(_finite(asdict(self)))
+        """Plain data; None for what is not known."""
+        data: dict[str, Any] = _finite(asdict(self))
         return data
 
 
@@ -260,9 +259,9 @@ def _promise(design: Design, seen: Statistics, state: State) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same with what is not known yet, an endless interval, left out."""
+    """The same as JSON has it, with None for the ends of an endless interval."""
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return tuple(_finite(part) for part in value)
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
