@@ -14,7 +14,8 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, StoreError
+from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
 from bascule.core.progress import (
     Interval,
@@ -27,6 +28,12 @@ from bascule.core.progress import (
 from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
 from bascule.core.static_progress import Look, look
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.live import open  # noqa: A004
+from bascule.live.clock import ManualClock
+from bascule.live.experiment import Experiment
+from bascule.live.maturity import Receipt
+from bascule.live.status import ArmStatus, Point, Status
+from bascule.live.store import Store
 from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
     Beta,
@@ -58,6 +65,7 @@ __all__ = [
     "AllocationStatistics",
     "ArmCohorts",
     "ArmStatistics",
+    "ArmStatus",
     "Audit",
     "AuditRow",
     "Bernoulli",
@@ -78,19 +86,27 @@ __all__ = [
     "Effect",
     "Ending",
     "Estimate",
+    "Experiment",
     "Frontier",
     "Gaussian",
     "InputError",
     "Interval",
     "Look",
+    "ManualClock",
+    "Measure",
     "Normal",
     "PairStatistics",
+    "Point",
+    "Receipt",
     "Recurrent",
     "Simulation",
     "Stage",
     "Static",
     "Statistics",
+    "Status",
     "Step",
+    "Store",
+    "StoreError",
     "StudentT",
     "Tilt",
     "Trend",
@@ -109,6 +125,7 @@ __all__ = [
     "look",
     "next_arm",
     "next_block",
+    "open",
     "record",
     "remove_arm",
     "simulate",

@@ -11,8 +11,8 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import audit, demo, frontier, paper, simulate
-from bascule.core.errors import InputError
+from bascule.cli import audit, demo, experiment, frontier, paper, simulate
+from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -31,6 +31,7 @@ app.command("simulate")(simulate.command)
 app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)
 app.command("paper")(paper.command)
+app.add_typer(experiment.app, name="experiment")
 
 
 def _print_version(wanted: bool) -> None:
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
         sys.stdout.flush()
-    except InputError as problem:
+    except (InputError, StoreError) as problem:
         _leave(str(problem), USAGE_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED

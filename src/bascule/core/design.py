@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.measure import Measure
 from bascule.core.outcomes import Outcome, Recurrent
 from bascule.core.plain_data import plain, read, read_json
 from bascule.core.radius import FIRST_UNITS
@@ -34,7 +35,8 @@ class Design:
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
     parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
     `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
-    matters: a test also ends when all differences are proven smaller.
+    matters: a test also ends when all differences are proven smaller. `measure` says what a unit's
+    outcome is in a live test; without it, it is the first number recorded for the unit.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -50,6 +52,7 @@ class Design:
     max_units: int | None = None
     min_effect: float | None = None
     deadline: datetime | None = None
+    measure: Measure | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
@@ -80,6 +83,9 @@ class Design:
             object.__setattr__(self, "min_effect", _checked_min_effect(self))
         if self.deadline is not None:
             _check_deadline(self.deadline)
+        if self.measure is not None:
+            _check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
+            self.measure.check_outcome(self.outcome)
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"

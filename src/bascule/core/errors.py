@@ -1,4 +1,4 @@
-"""The one exception that bad input raises."""
+"""What goes wrong: input that cannot be used, and a database that does not do its part."""
 
 from __future__ import annotations
 
@@ -14,3 +14,12 @@ class InputError(ValueError):
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class StoreError(RuntimeError):
+    """The database did not do what was asked; nothing of the call was kept, and it can be repeated.
+
+    >>> raise StoreError("the disk is full: nothing of this call was kept")
+    Traceback (most recent call last):
+    bascule.core.errors.StoreError: the disk is full: nothing of this call was kept
+    """

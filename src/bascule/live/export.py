@@ -1,0 +1,95 @@
+"""Assignments and outcomes of an experiment as tables in files: CSV, or Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.errors import InputError
+from bascule.live.clock import moment
+from bascule.live.experiment import Experiment
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+ASSIGNMENTS = ("unit", "arm", "number", "probability", "block", "time")
+OUTCOMES = ("unit", "arm", "value", "at", "received", "id")
+ROWS_AT_ONCE = 10_000
+
+
+def export(experiment: Experiment, folder: str | Path, form: str = "csv") -> tuple[Path, Path]:
+    """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
+
+    `form` is "csv" or "parquet"; the latter needs pyarrow.
+    """
+    if form not in ("csv", "parquet"):
+        raise InputError("form", f'form must be "csv" or "parquet" (got {form!r})')
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = (
+        target / f"{experiment.name}-assignments.{form}",
+        target / f"{experiment.name}-outcomes.{form}",
+    )
+    write = _write_csv if form == "csv" else _write_parquet
+    arms = experiment.design.arms
+    with experiment.store.reading() as connection:
+        write(paths[0], ASSIGNMENTS, _assignments(connection, experiment.id, arms))
+        write(paths[1], OUTCOMES, _outcomes(connection, experiment.id, arms))
+    return paths
+
+
+def _assignments(
+    connection: Connection, experiment: int, arms: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    from sqlalchemy import select
+
+    from bascule.live.schema import assignments
+
+    table = assignments.c
+    asked = select(assignments).where(table.experiment == experiment).order_by(table.number)
+    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
+        when = moment(row.time).isoformat()
+        yield row.unit, arms[row.arm], row.number, row.probability, row.deal, when
+
+
+def _outcomes(
+    connection: Connection, experiment: int, arms: Sequence[str]
+) -> Iterator[tuple[Any, ...]]:
+    from sqlalchemy import and_, select
+
+    from bascule.live.schema import assignments, outcomes
+
+    events, units = outcomes.c, assignments.c
+    same = and_(units.experiment == events.experiment, units.number == events.number)
+    asked = (
+        select(units.unit, units.arm, events.value, events.at, events.received, events.event)
+        .join_from(outcomes, assignments, same)
+        .where(events.experiment == experiment)
+        .order_by(events.id)
+    )
+    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
+        times = moment(row.at).isoformat(), moment(row.received).isoformat()
+        yield row.unit, arms[row.arm], row.value, *times, row.event
+
+
+def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows(chain([names], rows))
+
+
+def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise InputError(
+            "form", "Parquet needs pyarrow: pip install pyarrow, or export CSV"
+        ) from None
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    parquet.write_table(
+        pyarrow.table({name: list(column) for name, column in zip(names, columns, strict=True)}),
+        path,
+    )

@@ -1,0 +1,124 @@
+"""The tables of a store, the same on SQLite and on PostgreSQL. Migrations make them.
+
+Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are the units of a test.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData()
+
+# On SQLite only a column of this very type counts up by itself.
+RowNumber = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _of_experiment() -> Column[int]:
+    return Column("experiment", Integer, primary_key=True, autoincrement=False)
+
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created", Double, nullable=False),
+    Column("design", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("standing", Text, nullable=False),
+    Column("statistics", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    # Numbers are not used again: a handle on a deleted experiment must not find another one.
+    sqlite_autoincrement=True,
+)
+
+assignments = Table(
+    "assignments",
+    metadata,
+    _of_experiment(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("unit", Text, nullable=False),
+    Column("arm", Integer, nullable=False),
+    Column("deal", BigInteger),
+    Column("probability", Double, nullable=False),
+    Column("time", Double, nullable=False),
+    UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
+)
+
+blocks = Table(
+    "blocks",
+    metadata,
+    _of_experiment(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("slots", Text, nullable=False),
+)
+
+outcomes = Table(
+    "outcomes",
+    metadata,
+    Column("id", RowNumber, primary_key=True),
+    Column("experiment", Integer, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("received", Double, nullable=False),
+    Column("event", Text),
+    Index("outcomes_of_unit", "experiment", "number"),
+    Index(
+        "one_outcome_an_event",
+        "experiment",
+        "event",
+        unique=True,
+        sqlite_where=text("event IS NOT NULL"),
+        postgresql_where=text("event IS NOT NULL"),
+    ),
+)
+
+set_aside = Table(
+    "set_aside",
+    metadata,
+    Column("id", RowNumber, primary_key=True),
+    Column("experiment", Integer, nullable=False, index=True),
+    Column("unit", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("at", Double),
+    Column("received", Double, nullable=False),
+    Column("event", Text),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", RowNumber, primary_key=True),
+    Column("experiment", Integer, nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("time", Double, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+history = Table(
+    "history",
+    metadata,
+    _of_experiment(),
+    Column("folded", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Double, nullable=False),
+    Column("statistics", Text, nullable=False),
+)
+
+OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history)
+"""What is deleted with an experiment; the audit log stays."""

@@ -1,0 +1,198 @@
+"""Where a live test stands: all that its next step and its status need, in a size of its own.
+
+Nothing here grows with the number of units. The raw log, from which all of it can be computed
+again, is in the tables of assignments and outcomes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from bascule.core.design import Design
+from bascule.core.progress import Decision
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+
+State = Literal["ready", "running", "paused", "decided", "over", "stopped"]
+"""`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
+
+OPEN: tuple[State, ...] = ("ready", "running", "paused")
+"""States in which outcomes still count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision as it was announced: after how many units, and when. It never changes."""
+
+    arm: int | None
+    name: str
+    error: float
+    guarantee: str
+    units: int
+    time: float
+
+    @classmethod
+    def of(cls, decision: Decision, units: int, time: float) -> Verdict:
+        """The decision that the data allow, with the moment at which it is announced."""
+        return cls(decision.arm, decision.name, decision.error, decision.guarantee, units, time)
+
+
+@dataclass(frozen=True)
+class Deal:
+    """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
+
+    `struck` has the arms taken out by hand while it was handed out, each with the slot from which
+    on it gets nothing.
+
+    >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
+    (0, 1, 0, 0, 0)
+    """
+
+    number: int
+    parts: tuple[tuple[int, ...], ...]
+    struck: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def kept(self) -> tuple[tuple[int, ...], ...]:
+        """The parts without what was struck."""
+        if not self.struck:
+            return self.parts
+        kept, slot = [], 0
+        for part in self.parts:
+            left = []
+            for arm in part:
+                if not any(arm == out and slot >= since for out, since in self.struck):
+                    left.append(arm)
+                slot += 1
+            kept.append(tuple(left))
+        return tuple(kept)
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """The arms of all slots that are handed out, in order."""
+        return tuple(arm for part in self.kept for arm in part)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many units each part has."""
+        return tuple(len(part) for part in self.kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Counters and sums of a live test.
+
+    `assigned` and `expected` are per arm: units, and the sum of the probabilities with which it
+    was chosen. `folded` units, the first ones, are in the statistics; of the block that is folded
+    next, `open` has the sums so far. `due` is when the next unit matures, where a measure says so,
+    and `backlog` whether more units could be folded at once.
+    """
+
+    statistics: Statistics
+    assigned: tuple[int, ...]
+    expected: tuple[float, ...]
+    open: tuple[ArmStatistics, ...]
+    latest: float = 0.0
+    folded: int = 0
+    due: float | None = None
+    deal: int = 0
+    handed: int = 0
+    folding: int = 1
+    part: int = 0
+    paused: tuple[int, ...] = ()
+    shown: int = 0
+    backlog: bool = False
+    released: bool = False
+    verdict: Verdict | None = None
+
+    @classmethod
+    def empty(cls, design: Design) -> Standing:
+        """Before the first unit."""
+        arms = len(design.arms)
+        return cls(Statistics.empty(arms), (0,) * arms, (0.0,) * arms, (ArmStatistics(),) * arms)
+
+    @property
+    def units(self) -> int:
+        """Units assigned so far."""
+        return sum(self.assigned)
+
+
+def statistics_to_json(statistics: Statistics) -> str:
+    """Statistics as text.
+
+    >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
+    True
+    """
+    data = {
+        "arms": [[arm.units, arm.total, arm.squares] for arm in statistics.arms],
+        "dropped": sorted(statistics.dropped),
+        "removed": sorted(statistics.removed),
+        "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
+    }
+    return json.dumps(data, separators=(",", ":"))
+
+
+def statistics_from_json(text: str) -> Statistics:
+    """What `statistics_to_json` wrote."""
+    data = json.loads(text)
+    return Statistics(
+        tuple(ArmStatistics(*arm) for arm in data["arms"]),
+        frozenset(data["dropped"]),
+        frozenset(data["removed"]),
+        tuple(_pair(*pair) for pair in data["pairs"]),
+    )
+
+
+def _pair(
+    total: float, clock: float, blocks: float, differences: float, squares: float, wins: list[float]
+) -> PairStatistics:
+    return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
+
+
+_SMALL = [field.name for field in fields(Standing) if field.name not in ("statistics",)]
+
+
+def standing_to_json(standing: Standing) -> str:
+    """All but the statistics, as text."""
+    data: dict[str, Any] = {name: getattr(standing, name) for name in _SMALL}
+    data["open"] = [[arm.units, arm.total, arm.squares] for arm in standing.open]
+    data["verdict"] = None if standing.verdict is None else asdict(standing.verdict)
+    return json.dumps(data, separators=(",", ":"))
+
+
+def standing_from_json(text: str, statistics: Statistics) -> Standing:
+    """What `standing_to_json` wrote, with its statistics.
+
+    >>> import bascule as bs
+    >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    >>> standing_from_json(standing_to_json(start), start.statistics) == start
+    True
+    """
+    data = json.loads(text)
+    for name in ("assigned", "expected", "paused"):
+        data[name] = tuple(data[name])
+    data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
+    if data["verdict"] is not None:
+        data["verdict"] = Verdict(**data["verdict"])
+    return Standing(statistics=statistics, **data)
+
+
+def deal_to_json(deal: Deal) -> str:
+    """The slots of a block, as text."""
+    return json.dumps([deal.parts, deal.struck], separators=(",", ":"))
+
+
+def deal_from_json(number: int, text: str) -> Deal:
+    """What `deal_to_json` wrote.
+
+    >>> deal_from_json(1, deal_to_json(Deal(1, ((0, 1),))))
+    Deal(number=1, parts=((0, 1),), struck=())
+    """
+    parts, struck = json.loads(text)
+    return Deal(
+        number,
+        tuple(tuple(part) for part in parts),
+        tuple((arm, since) for arm, since in struck),
+    )

@@ -1,0 +1,285 @@
+"""A store: experiments in one database, and the transactions that change them."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.live.clock import Clock, SystemClock
+from bascule.live.experiment import Experiment
+from bascule.live.groups import Groups
+from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bascule.live.ledger import Loaded
+    from bascule.live.work import Work
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+@dataclass(slots=True)
+class Job:
+    """Something to do to an experiment within a transaction, and what came of it."""
+
+    experiment: int
+    name: str
+    do: Callable[[Work], Any]
+    units: Sequence[str] = ()
+    answer: Any = None
+    problem: InputError | None = None
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is known of an experiment from its last transaction."""
+
+    loaded: Loaded
+    deals: dict[int, Deal] = field(default_factory=dict)
+
+
+class Store:
+    """Experiments in one database: a file, `":memory:"`, or `postgresql://user@host/database`.
+
+    Use it in a `with` block, or close it. It may be used from many threads at once.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3))
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("checkout-button", design)
+    ...     test.assign("user-42") == test.assign("user-42")
+    True
+    """
+
+    def __init__(
+        self,
+        location: str | Path,
+        actor: str = "python",
+        clock: Clock | None = None,
+        shuffle: Callable[[list[int]], None] | None = None,
+    ) -> None:
+        from bascule.live.database import Database
+
+        self._database = Database(str(location))
+        self._actor = actor
+        self.clock = clock or SystemClock()
+        self._shuffle = shuffle or random.SystemRandom().shuffle
+        self._kept: dict[int, _Kept] = {}
+        self._groups: Groups[Job] = Groups(self._work)
+
+    def create(self, name: str, design: Design | str | Path, *, start: bool = True) -> Experiment:
+        """A new experiment, running at once unless `start` is false.
+
+        `design` may also be the path of a design file, JSON or YAML.
+        """
+        from sqlalchemy import insert, select
+
+        from bascule.live.schema import audit, experiments
+
+        if not isinstance(design, Design):
+            from bascule.live.design_file import load_design
+
+            design = load_design(design)
+        _check_name(name)
+        now, standing = self.clock.now(), Standing.empty(design)
+        data = design.to_dict()
+        with self._database.writing() as connection:
+            asked = select(experiments.c.id).where(experiments.c.name == name)
+            if connection.execute(asked).scalar() is not None:
+                raise InputError("name", f"there is an experiment {name!r} already: take another")
+            made = connection.execute(
+                insert(experiments).values(
+                    name=name,
+                    created=now,
+                    design=json.dumps(data),
+                    state="running" if start else "ready",
+                    standing=standing_to_json(standing),
+                    statistics=statistics_to_json(standing.statistics),
+                    version=0,
+                )
+            ).inserted_primary_key
+            assert made is not None
+            entry = {"experiment": made[0], "name": name, "time": now, "actor": self._actor}
+            connection.execute(
+                insert(audit).values(action="create", detail=json.dumps(data), **entry)
+            )
+            if start:
+                connection.execute(insert(audit).values(action="start", detail="{}", **entry))
+        return Experiment(self, int(made[0]), name)
+
+    def get(self, name: str) -> Experiment:
+        """The experiment of that name."""
+        from sqlalchemy import select
+
+        from bascule.live.ledger import gone
+        from bascule.live.schema import experiments
+
+        with self._database.reading() as connection:
+            asked = select(experiments.c.id).where(experiments.c.name == name)
+            found = connection.execute(asked).scalar()
+        if found is None:
+            raise gone(name)
+        return Experiment(self, found, name)
+
+    def experiments(self) -> list[Experiment]:
+        """All experiments, the oldest first."""
+        from sqlalchemy import select
+
+        from bascule.live.schema import experiments
+
+        with self._database.reading() as connection:
+            asked = select(experiments.c.id, experiments.c.name).order_by(experiments.c.id)
+            return [Experiment(self, row.id, row.name) for row in connection.execute(asked)]
+
+    def delete(self, name: str) -> None:
+        """Delete a stopped experiment with all its data; the audit log keeps what happened."""
+        from sqlalchemy import delete, insert
+
+        from bascule.live import schema
+        from bascule.live.ledger import load
+
+        found = self.get(name).id
+        entry = {"experiment": found, "name": name, "actor": self._actor}
+        with self._database.writing() as connection:
+            loaded = load(connection, found, name, None, lock=True)
+            if loaded.state != "stopped":
+                raise InputError("state", f"{name} is {loaded.state}: stop it, then delete it")
+            detail = json.dumps({"units": loaded.standing.units})
+            told = insert(schema.audit).values(
+                time=self.clock.now(), action="delete", detail=detail, **entry
+            )
+            connection.execute(told)
+            for table in schema.OF_EXPERIMENT:
+                connection.execute(delete(table).where(table.c.experiment == found))
+            table = schema.experiments
+            connection.execute(delete(table).where(table.c.id == found))
+
+    def audit(self, name: str | None = None) -> list[dict[str, Any]]:
+        """Every change by hand and every decision, the oldest first; of one name or of all."""
+        from sqlalchemy import select
+
+        from bascule.live.schema import audit
+
+        asked = select(audit).order_by(audit.c.id)
+        if name is not None:
+            asked = asked.where(audit.c.name == name)
+        with self._database.reading() as connection:
+            return [
+                {
+                    "experiment": row.name,
+                    "time": row.time,
+                    "actor": row.actor,
+                    "action": row.action,
+                    "detail": json.loads(row.detail),
+                }
+                for row in connection.execute(asked)
+            ]
+
+    def change(
+        self, experiment: int, name: str, do: Callable[[Work], Any], units: Sequence[str] = ()
+    ) -> Any:
+        """Do something to an experiment; it is on disk when this returns, or has not happened.
+
+        `units` are those it is about: a group looks them up together.
+        """
+        job = Job(experiment, name, do, units)
+        self._groups.run(job)
+        if job.problem is not None:
+            raise job.problem
+        return job.answer
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One moment's view of the tables."""
+        with self._database.reading() as connection:
+            yield connection
+
+    def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
+        """An experiment as it is stored."""
+        from bascule.live.ledger import load
+
+        return load(connection, experiment, name, self.known(experiment), lock=False)
+
+    def known(self, experiment: int) -> Loaded | None:
+        """What the last transaction left of an experiment, if it is still at hand."""
+        kept = self._kept.get(experiment)
+        return None if kept is None else kept.loaded
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({self._database.name!r})"
+
+    def _work(self, jobs: list[Job]) -> None:
+        try:
+            with self._database.writing() as connection:
+                after = [
+                    self._one(connection, experiment, jobs)
+                    # Always in the same order, so that two programs never wait for each other.
+                    for experiment in sorted({job.experiment for job in jobs})
+                ]
+        except BaseException:
+            self._kept.clear()
+            raise
+        for kept in after:
+            if kept is not None:
+                self._kept[kept.loaded.id] = kept
+
+    def _one(self, connection: Connection, experiment: int, jobs: list[Job]) -> _Kept | None:
+        from bascule.live.ledger import load
+        from bascule.live.work import Work
+
+        mine = [job for job in jobs if job.experiment == experiment]
+        kept = self._kept.pop(experiment, None)
+        known = None if kept is None else kept.loaded
+        try:
+            loaded = load(connection, experiment, mine[0].name, known, lock=True)
+        except InputError as problem:
+            for job in mine:
+                job.problem = problem
+            return None
+        deals = kept.deals if kept is not None and kept.loaded is loaded else {}
+        work = Work(connection, loaded, deals, self.clock.now(), self._shuffle, self._actor)
+        work.look_up(unit for job in mine for unit in job.units)
+        for job in mine:
+            try:
+                job.answer = job.do(work)
+            except InputError as problem:
+                job.problem = problem
+        after = work.save()
+        oldest = min(after.standing.folding, after.standing.deal)
+        for number in [number for number in deals if number < oldest]:
+            del deals[number]
+        return _Kept(after, deals)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
+        raise InputError(
+            "name",
+            "name must be 1 to 100 letters, digits, dots, dashes or underscores "
+            f"(got {name!r:.60})",
+        )

@@ -1,0 +1,159 @@
+"""Everything computed again from the raw log, and compared with what is stored."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from bascule.core.design import Design
+from bascule.core.rules import Tilt
+from bascule.live import ledger, schema
+from bascule.live.folding import fold_unit, take_out
+from bascule.live.ledger import Loaded
+from bascule.live.maturity import unit_outcome
+from bascule.live.standing import Deal, Standing
+
+READ_AT_ONCE = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a recomputation found; `differences` is empty if all is as it was stored."""
+
+    name: str
+    units: int
+    outcomes: int
+    differences: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the raw log gives what is stored."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        counted = f"{self.units:,} units and {self.outcomes:,} outcomes"
+        if self.agrees:
+            return f"{self.name}: {counted} give what is stored, to the last digit"
+        return f"{self.name}: {counted} do not give what is stored: " + "; ".join(self.differences)
+
+
+def verify(connection: Connection, stored: Loaded) -> Verification:
+    """Replay the log of an experiment as far as it is folded, in the order of the units."""
+    replay = _Replay(connection, stored)
+    replay.run()
+    wanted = stored.standing
+    differences = [
+        f"{name} stored as {_short(getattr(wanted, name))}, computed as {_short(got)}"
+        for name, got in replay.found().items()
+        if got != getattr(wanted, name)
+    ]
+    differences += _slot_differences(connection, stored, replay.dealt)
+    table = schema.outcomes.c
+    asked = select(func.count()).where(table.experiment == stored.id)
+    counted = connection.execute(asked).scalar() or 0
+    return Verification(stored.name, replay.units, counted, tuple(differences))
+
+
+class _Replay:
+    """The folds and the changes by hand, one after the other."""
+
+    def __init__(self, connection: Connection, stored: Loaded) -> None:
+        self.connection, self.stored = connection, stored
+        self.design: Design = stored.design
+        self.standing = Standing.empty(stored.design)
+        self.units = 0
+        self.assigned: Counter[int] = Counter()
+        self.dealt: dict[int, Counter[int]] = {}
+        self._deals: dict[int, Deal] = {}
+        self._removals = self._read_removals()
+
+    def run(self) -> None:
+        """Read the units in their order, and fold as many as are folded."""
+        while True:
+            rows = ledger.assigned_from(self.connection, self.stored.id, self.units, READ_AT_ONCE)
+            if not rows:
+                break
+            first, last = rows[0].number, rows[-1].number
+            events = dict(ledger.events_of(self.connection, self.stored.id, first, last))
+            for row in rows:
+                self._take(row, events.get(row.number, []))
+        self._remove_now()
+
+    def found(self) -> dict[str, Any]:
+        """What must agree with what is stored."""
+        arms = range(len(self.design.arms))
+        verdict = self.standing.verdict
+        stored = self.stored.standing.verdict
+        if verdict is not None and stored is not None:
+            # The raw log knows after which unit it was, not when somebody looked.
+            verdict = replace(verdict, time=stored.time)
+        return {
+            "statistics": self.standing.statistics,
+            "open": self.standing.open,
+            "folded": self.standing.folded,
+            "assigned": tuple(self.assigned[arm] for arm in arms),
+            "verdict": verdict,
+        }
+
+    def _take(self, row: Any, values: list[float]) -> None:
+        self.units += 1
+        self.assigned[row.arm] += 1
+        if row.deal is not None:
+            self.dealt.setdefault(row.deal, Counter())[row.arm] += 1
+        if row.number >= self.stored.standing.folded:
+            return
+        self._remove_now()
+        value, _ = unit_outcome(self.design, values)
+        deal = None if row.deal is None else self._deal(row.deal)
+        self.standing = fold_unit(self.design, self.standing, deal, row.arm, value, 0.0)
+
+    def _read_removals(self) -> list[dict[str, Any]]:
+        table = schema.audit.c
+        asked = (
+            select(table.detail)
+            .where(table.experiment == self.stored.id, table.action == "drop arm")
+            .order_by(table.id)
+        )
+        return [json.loads(text) for text in self.connection.execute(asked).scalars()]
+
+    def _remove_now(self) -> None:
+        while self._removals and self._removals[0]["after"] <= self.standing.folded:
+            change = self._removals.pop(0)
+            deal = self._deal(change["deal"]) if change["deal"] else None
+            standing = replace(self.standing, handed=change["handed"])
+            self.standing, kept = take_out(self.design, standing, change["arm"], deal, 0.0)
+            if kept is not None:
+                self._deals[kept.number] = kept
+
+    def _deal(self, number: int) -> Deal:
+        if number not in self._deals:
+            found = ledger.find_deal(self.connection, self.stored.id, number)
+            assert found is not None
+            # What was struck by hand is struck again at its time.
+            self._deals[number] = replace(found, struck=())
+        return self._deals[number]
+
+
+def _slot_differences(
+    connection: Connection, stored: Loaded, dealt: dict[int, Counter[int]]
+) -> list[str]:
+    """Blocks whose slots were not handed out exactly as they were dealt."""
+    if not isinstance(stored.design.rule, Tilt):
+        return []
+    wrong = []
+    for number, counts in dealt.items():
+        deal = ledger.find_deal(connection, stored.id, number)
+        slots = () if deal is None else deal.slots
+        if number == stored.standing.deal:
+            slots = slots[: stored.standing.handed]
+        if counts != Counter(slots):
+            wrong.append(f"block {number} was dealt {_short(Counter(slots))}, got {_short(counts)}")
+    return wrong
+
+
+def _short(value: object) -> str:
+    return f"{value!r:.120}"

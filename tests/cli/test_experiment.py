@@ -1,0 +1,126 @@
+"""Live tests from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    DESIGN.save("design.json")
+    return tmp_path / "bascule.db"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        main(["experiment", *arguments])
+    printed = capsys.readouterr()
+    assert left.value.code == 0, printed.err
+    return printed.out
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as left:
+        main(["experiment", *arguments])
+    printed = capsys.readouterr()
+    assert left.value.code == 2
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created = json.loads(run(capsys, "create", "button", "--design", "design.json", "--json"))
+    assert (created["state"], created["decision"]) == ("running", None)
+    with bs.open(store) as opened:
+        test = opened.get("button")
+        for i in range(40):
+            test.record(i, float(test.assign(i) == "b"))
+        test.record("nobody", 1.0)
+    assert "button" in run(capsys, "list")
+    shown: dict[str, Any] = json.loads(run(capsys, "show", "button", "--json"))
+    assert shown["units"] == 40
+    assert shown["decision"]["name"] == "b"
+    assert "Ship b" in run(capsys, "watch", "button")
+    assert "to the last digit" in run(capsys, "verify", "button")
+    assert "unknown unit" in run(capsys, "set-aside", "button")
+    assert "decide" in run(capsys, "log", "button")
+    run(capsys, "export", "button", "--out", "files")
+    with Path("files/button-assignments.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["unit"] for row in rows] == [str(i) for i in range(40)]
+    with Path("files/button-outcomes.csv").open(encoding="utf-8") as file:
+        assert {(row["arm"], float(row["value"])) for row in csv.DictReader(file)} == {
+            ("a", 0.0),
+            ("b", 1.0),
+        }
+    run(capsys, "release", "button")
+    run(capsys, "stop", "button")
+    run(capsys, "delete", "button")
+    assert json.loads(run(capsys, "list", "--json")) == {"experiments": []}
+
+
+def test_the_knob_turns_and_the_log_says_who_turned_it(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    assert "Tilt_5" in run(capsys, "knob", "button", "--tilt", "5")
+    (*_, entry) = json.loads(run(capsys, "log", "button", "--json"))["audit"]
+    assert entry["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0}
+    assert entry["actor"]
+    assert "alpha is no knob" in refused(capsys, "knob", "button", "--alpha", "2")
+
+
+def test_what_is_wrong_is_said_in_one_line(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no store" in refused(capsys, "show", "button")
+    assert "cannot read" in refused(capsys, "create", "button", "--design", "nothing.yaml")
+    run(capsys, "create", "button", "--design", "design.json", "--wait")
+    assert "no experiment 'other'" in refused(capsys, "show", "other")
+    assert "no decision yet" in refused(capsys, "release", "button")
+    assert "stop it" in refused(capsys, "delete", "button")
+    Path("text.db").write_text("this is not a database at all\n")
+    assert "not touched" in refused(capsys, "list", "--store", "text.db")
+
+
+def test_verify_fails_where_something_was_changed(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sqlite3
+
+    run(capsys, "create", "button", "--design", "design.json")
+    with bs.open(store) as opened:
+        test = opened.get("button")
+        for i in range(10):
+            test.assign(i)
+            test.record(i, 0.0)
+    connection = sqlite3.connect(store)
+    connection.execute("UPDATE outcomes SET value = 1.0 WHERE number = 3")
+    connection.commit()
+    connection.close()
+    with pytest.raises(SystemExit) as left:
+        main(["experiment", "verify", "button"])
+    assert left.value.code == 1
+    assert "statistics stored as" in capsys.readouterr().out
+
+
+def test_parquet_needs_pyarrow_or_is_written(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError:
+        assert "pip install pyarrow" in refused(capsys, "export", "button", "--form", "parquet")
+    else:
+        assert ".parquet" in run(capsys, "export", "button", "--form", "parquet")

@@ -1,0 +1,84 @@
+"""Programs that work on a store beside the tests."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+
+WORKER = Path(__file__).parent / "worker.py"
+
+
+class Programs:
+    """Starts workers, kills them, and understands what they say."""
+
+    endless = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6)
+    """A design that comes to no decision."""
+
+    def __init__(self) -> None:
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, location: object, first: int, last: int, step: int = 1) -> None:
+        """Start a worker on some units."""
+        command = [sys.executable, str(WORKER), str(location), str(first), str(last), str(step)]
+        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        self.started.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        )
+
+    def finish(self) -> list[dict[int, str]]:
+        """Wait for all workers; the arms that each of them was told."""
+        told = [answers(worker.communicate(timeout=100)[0])[0] for worker in self.started]
+        assert {worker.returncode for worker in self.started} == {0}
+        return told
+
+    def kill(self, location: object, kills: int, seed: int) -> tuple[dict[int, str], set[int]]:
+        """Start workers and kill each in the middle; all that they were told, arms and outcomes."""
+        chance = random.Random(seed)
+        arms: dict[int, str] = {}
+        recorded: set[int] = set()
+        for i in range(kills):
+            self.start(location, 50 * i, 50 * i + 10_000)
+            worker = self.started[-1]
+            assert worker.stdout is not None
+            first = worker.stdout.readline()
+            time.sleep(chance.uniform(0.0, 0.3))
+            worker.send_signal(signal.SIGKILL)
+            more_arms, more_recorded = answers(first + worker.communicate(timeout=60)[0])
+            assert all(arms.get(unit, arm) == arm for unit, arm in more_arms.items())
+            arms |= more_arms
+            recorded |= more_recorded
+        return arms, recorded
+
+
+@pytest.fixture
+def programs() -> Iterator[Programs]:
+    made = Programs()
+    yield made
+    for worker in made.started:
+        if worker.poll() is None:
+            worker.kill()
+            worker.communicate()
+
+
+def answers(output: str) -> tuple[dict[int, str], set[int]]:
+    """What a worker was answered: arms of units, and units whose outcome was taken."""
+    arms, recorded = {}, set()
+    # The last line may have been cut off.
+    for line in output.splitlines(keepends=True):
+        word, *rest = line.split()
+        if line.endswith("\n") and word == "assigned":
+            arms[int(rest[0])] = rest[1]
+        elif line.endswith("\n"):
+            recorded.add(int(rest[0]))
+    return arms, recorded

