@@ -23,7 +23,8 @@ from bascule.simulate.named_worlds import named_world
 from bascule.simulate.result import Simulation
 from bascule.simulate.static_runs import StaticRuns
 from bascule.simulate.streams import checked_seed
-from bascule.simulate.unit_engines import EngineName, Fast, Plain
+from bascule.simulate.unit_draws import ShapeName
+from bascule.simulate.unit_engines import Engine, EngineName, Fast, Plain
 from bascule.simulate.unit_runs import UnitRuns
 from bascule.simulate.world_runs import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulate.worlds import World
@@ -44,13 +45,15 @@ def simulate(
     world: World | Mapping[str, Any] | str | None = None,
     *,
     engine: EngineName | None = None,
+    shape: ShapeName = "normal",
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
     A `world` is a `World`, the same as plain data, or the name of one together with means. Run k of
     a seed draws the same numbers whatever the number of threads. An interruption raises and gives
     no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
-    number of units, or "plain", which draws every outcome.
+    number of units, or "plain", which draws every outcome. Units and noise are normal unless their
+    `shape` is "signs" or "uniform", which takes the plain engine.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -72,9 +75,9 @@ def simulate(
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
     check_feasible(design, met)
-    _check_engine(design, engine)
+    way = _engine(design, engine, shape)
     started = time.perf_counter()
-    played = _runs_of(design, met, seed, runs, engine)
+    played = _runs_of(design, met, seed, runs, way)
     effort = play_all(played, runs, threads, progress)
     units = played.counts.reshape(runs, arms)
     return Simulation(
@@ -142,29 +145,41 @@ def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
     return means
 
 
-def _check_engine(design: Design, engine: str | None) -> None:
-    if engine is None:
-        return
-    checks.choice("engine", engine, get_args(EngineName))
+def _engine(design: Design, engine: EngineName | None, shape: ShapeName) -> Engine | None:
+    """How to play units whose outcomes keep coming; None if they come once."""
+    checks.choice("shape", shape, get_args(ShapeName))
+    if engine is not None:
+        checks.choice("engine", engine, get_args(EngineName))
     if isinstance(design.rule, Static):
-        raise InputError("engine", "engine does not go with Static, which has one: leave it out")
+        if engine is not None or shape != "normal":
+            raise InputError("engine", "engine and shape do not go with Static: leave them out")
+        return None
     if not isinstance(design.outcome, Recurrent):
+        if engine is not None or shape != "normal":
+            raise InputError(
+                "engine",
+                f"engine and shape belong to Recurrent outcomes, not to {design.outcome!r}: "
+                "leave them out",
+            )
+        return None
+    weight = design.paper_rule.unit_shape(len(design.arms)).weight
+    if engine == "plain" or (engine is None and shape != "normal"):
+        return Plain(design.outcome, weight, shape)
+    if shape != "normal":
         raise InputError(
-            "engine",
-            f"engine belongs to Recurrent outcomes, not to {design.outcome!r}: leave it out",
+            "engine", f'the fast engine is for normal units, not for "{shape}": use engine="plain"'
         )
+    return Fast(design.outcome, weight)
 
 
 def _runs_of(
-    design: Design, world: World, seed: int, runs: int, engine: EngineName | None
+    design: Design, world: World, seed: int, runs: int, engine: Engine | None
 ) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns | StaticRuns:
     rule, outcome, arms = design.rule, design.outcome, len(design.arms)
     if isinstance(rule, Static):
         return StaticRuns(design, rule, world.start, seed, runs)
-    if isinstance(outcome, Recurrent):
-        kind = Plain if engine == "plain" else Fast
-        weight = design.paper_rule.unit_shape(arms).weight
-        return UnitRuns(design, kind(outcome, weight), world.start, seed, runs)
+    if engine is not None:
+        return UnitRuns(design, engine, world.start, seed, runs)
     met = world.for_outcome(outcome, arms)
     # The quick loops know normal and 0/1 outcomes, and decisions by intervals that depend on
     # units alone.

@@ -17,8 +17,10 @@ from bascule.core.rules.units import UnitRadius
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import Kernel
 from bascule.simulate.exponential_sum import fit
+from bascule.simulate.streams import fill_normals
 from bascule.simulate.unit_crowds import MEANS, PRECISE, means_width, precise_width
-from bascule.simulate.unit_kernel import CALLED, EVERY_OUTCOME, MEMBER, Crowd, build_tables
+from bascule.simulate.unit_draws import FILLS, ShapeName, crowd_of
+from bascule.simulate.unit_kernel import CALLED, MEMBER, Crowd, Fill, build_tables
 from bascule.simulate.unit_radii import (
     FIRST_CLOCK,
     PER_LOG,
@@ -58,6 +60,10 @@ class Engine(Protocol):
     @property
     def crowd(self) -> Crowd:
         """The functions that the loop calls."""
+
+    @property
+    def fill_effect(self) -> Fill:
+        """How the units differ."""
 
     def room(self, expected: float) -> float:
         """For how many units to make room when so many are expected; nan if nobody knows."""
@@ -102,8 +108,18 @@ class Plain:
 
     outcome: Recurrent
     weight: Weight
-    crowd: Crowd = EVERY_OUTCOME
+    shape: ShapeName = "normal"
     name: EngineName = "plain"
+
+    @property
+    def crowd(self) -> Crowd:
+        """Every outcome on its own."""
+        return crowd_of(self.shape)
+
+    @property
+    def fill_effect(self) -> Fill:
+        """Units are of the same shape as the noise."""
+        return FILLS[self.shape]
 
     def room(self, expected: float) -> float:
         """Little, since a run that needs more costs little up to there."""
@@ -140,6 +156,7 @@ class Fast:
     outcome: Recurrent
     weight: Weight
     name: EngineName = "fast"
+    fill_effect: Fill = fill_normals
 
     def room(self, expected: float) -> float:
         """Ample, since four times the room takes two more terms."""

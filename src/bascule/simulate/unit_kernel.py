@@ -1,6 +1,6 @@
 """The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
 
-What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
+What the units of an arm add up to comes from a *crowd*. `every_outcome`, here, draws each outcome
 of each unit, so that a stage costs as much as there are units; those of `unit_crowds` do not.
 Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
 """
@@ -36,14 +36,14 @@ from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_de
 from bascule.core.looks import following_look, look_part
 from bascule.core.radius import FIRST_UNITS
 from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
-from bascule.simulate.streams import WordArray, fill_normals, outside_layer, seed_stream
+from bascule.simulate.streams import WordArray, outside_layer, seed_stream
 from bascule.simulate.unit_radii import Find
 
 BURST = 64
 """Outcomes drawn at a time."""
 
 MEMBER = 4
-"""Numbers that `EVERY_OUTCOME` keeps of a unit: its arm, when it came, its own mean, its sum."""
+"""Numbers that `every_outcome` keeps of a unit: its arm, when it came, its own mean, its sum."""
 
 Fill = Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
 """(streams, at, values, first, count, ziggurat): writes numbers of mean 0 and variance 1."""
@@ -125,10 +125,6 @@ def every_outcome(fill: Fill) -> Crowd:
             done += burst
 
     return Crowd(clear_members, join_members, advance)
-
-
-EVERY_OUTCOME = every_outcome(fill_normals)
-"""Normal noise, outcome by outcome."""
 
 
 def build(

@@ -16,7 +16,7 @@ from bascule.core.rules.mixture import log_threshold
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.feasible import units_cap
-from bascule.simulate.streams import WORDS, fill_normals, ziggurat_table
+from bascule.simulate.streams import WORDS, ziggurat_table
 from bascule.simulate.unit_engines import Engine
 from bascule.simulate.unit_kernel import BURST, CALLED, Crowd, Fill, build
 from bascule.simulate.unit_radii import Find
@@ -57,7 +57,6 @@ class UnitRuns:
         means: tuple[float, ...],
         seed: int,
         runs: int,
-        fill_effect: Fill = fill_normals,
     ) -> None:
         arms, outcome, rule = len(means), recurrent(design), design.paper_rule
         self.arms = arms
@@ -81,7 +80,7 @@ class UnitRuns:
             shape.together,
             shape.growth > 0,
             engine.crowd,
-            fill_effect,
+            engine.fill_effect,
             arms if arms <= FEW_ARMS else 0,
         )
         self.ziggurat = ziggurat_table()
