@@ -1,82 +1,128 @@
 """What to expect of tilted blocks that bet: the walk is the sum of the blocks' differences.
 
-Given the law of one block's difference, the wealth of each bet is nearly a straight line in that
-sum; so the bets together have a boundary too, and the walk has a first passage.
-docs/explanation/prediction.md.
+Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
+a first passage. docs/explanation/prediction.md.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bascule.core.arms import FloatArray
 from bascule.core.evidence.betting import BETS, LOG_PARTS
 from bascule.core.rules import Tilt
-from bascule.theory.course import Course, blocks_along, course_in_blocks, shares_of
-from bascule.theory.passage import first_passage
+from bascule.theory.course import Course, course_in_blocks, pace_of_blocks, shares_of
+from bascule.theory.passage import Boundary, first_passage
 
-ROUNDS = 3
+ROUNDS = 2
 """Times that the typical block is corrected; it settles at once."""
 
-NEWTON_STEPS, CLOSE = 60, 1e-9
+BLOCKS = np.geomspace(1.0, 1e10, 300)
+LOG_BLOCKS = np.log(BLOCKS)
+"""Numbers of blocks at which the boundary is tabulated."""
+
+SLOPES = np.geomspace(1e-6, 60.0, 300)
+"""How far the law of a block is bent away from a fair game."""
+
+STEEPEST, HALVINGS = 60.0, 40
+"""Where the fair game is looked for."""
+
+LEAST = 1e-6
+"""Taken for the deviation of a block when all blocks are alike."""
+
+IntArray = NDArray[np.int64]
 
 Law = tuple[FloatArray, FloatArray]
 """The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.
 """
 
 
-def coins(better: float, worse: float, units: int) -> Law:
-    """The law of a block of 0/1 outcomes with `units` of the better arm and one of the other.
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What blocks look like, by the units that the leader has for each one of the other arm.
 
-    >>> values, chances = coins(0.5, 0.5, 1)
+    `law` is given whole units, `spread`, the standard deviation of all outcomes together, any.
+    """
+
+    law: Callable[[int], Law]
+    spread: Callable[[float], float]
+
+
+def coins(better: float, worse: float) -> Outcomes:
+    """0/1 outcomes with these means.
+
+    >>> values, chances = coins(0.5, 0.5).law(1)
     >>> values.tolist(), chances.tolist()
     ([0.0, -1.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25])
     """
-    hits = np.arange(units + 1)
-    ways = np.array([math.comb(units, int(hit)) for hit in hits])
-    chances = ways * better**hits * (1 - better) ** (units - hits)
-    values = np.array([[hit / units - other for other in (0, 1)] for hit in hits])
-    return values.ravel(), np.outer(chances, [1 - worse, worse]).ravel()
+
+    def law(units: int) -> Law:
+        hits = np.arange(units + 1)
+        ways = np.array([float(math.comb(units, int(hit))) for hit in hits])
+        chances = ways * better**hits * (1 - better) ** (units - hits)
+        values = np.array([[hit / units - other for other in (0, 1)] for hit in hits])
+        return values.ravel(), np.outer(chances, [1 - worse, worse]).ravel()
+
+    def spread(units: float) -> float:
+        mean = (units * better + worse) / (units + 1)
+        return math.sqrt(mean * (1 - mean))
+
+    return Outcomes(law, spread)
 
 
-def bell(gap: float, spread: float, units: int) -> Law:
-    """The law of a block of outcomes with this gap and spread, both as parts of the limits' width.
+def bell(gap: float, noise: float) -> Outcomes:
+    """Outcomes with this gap and spread, both as parts of the limits' width.
 
-    >>> values, chances = bell(0.1, 0.2, 1)
+    >>> values, chances = bell(0.1, 0.2).law(1)
     >>> round(float(values @ chances), 6)
     0.1
     """
-    deviation = spread * math.sqrt(3.0 * (1 + 1 / units))
-    values = np.clip(np.array([gap - deviation, gap, gap + deviation]), -1.0, 1.0)
-    return values, np.array([1 / 6, 2 / 3, 1 / 6])
+
+    def law(units: int) -> Law:
+        deviation = noise * math.sqrt(3.0 * (1 + 1 / units))
+        values = np.clip(np.array([gap - deviation, gap, gap + deviation]), -1.0, 1.0)
+        return values, np.array([1 / 6, 2 / 3, 1 / 6])
+
+    def spread(units: float) -> float:
+        return math.hypot(noise, gap * math.sqrt(units) / (units + 1))
+
+    return Outcomes(law, spread)
 
 
-def course_of_bets(rule: Tilt, threshold: float, law_of: Callable[[int], Law]) -> Course:
-    """The course of a test in which a block with r units of the leader has the law `law_of(r)`.
+def course_of_bets(rule: Tilt, threshold: float, outcomes: Outcomes) -> Course | None:
+    """The course of a test on such outcomes; None if it never ends.
 
-    >>> course = course_of_bets(Tilt(3), math.log(20), lambda r: coins(0.06, 0.05, r))
+    >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
     >>> round(0.01 * course.worse), round(course.better + course.worse, -3)
-    (56, 18000.0)
+    (61, 19000.0)
     """
     shares = shares_of(rule.tilt)
-    typical = float(shares[-1])
+    typical = most = float(shares[-1])
+    block = rule.batch * most / (1 + most)
     for _ in range(ROUNDS):
-        values, chances = _between(law_of, typical)
-        mean = float(values @ chances)
-        deviation = math.sqrt(float((values - mean) ** 2 @ chances))
-        drift, boundary = mean / deviation, _boundary(values, chances, threshold)
-        passage = first_passage(drift, boundary, float(rule.batch), 1.0)
-        blocks = blocks_along(passage, drift, float(rule.batch), shares)
-        # The noise of a block goes with the inverse of its size.
-        weights = blocks.present * blocks.steps
-        inverse = (blocks.law / blocks.leader).sum(axis=1)
-        typical = max(1.0, float(weights.sum() / (weights @ inverse)))
-    one = np.ones_like(blocks.leader)
-    better, worse = blocks.mean(blocks.leader, one), blocks.mean(one, blocks.leader)
-    return course_in_blocks(passage, blocks, better, worse, float(shares[-1]), rule.batch)
+        values, chances = _between(outcomes.law, typical)
+        if not (chances @ np.log1p(np.outer(values, BETS)) > 0).any():
+            return None
+        # A block adds its difference, times its information, to the total.
+        each, mean = typical / (1 + typical), float(values @ chances)
+        deviation = max(LEAST, math.sqrt(each * float((values - mean) ** 2 @ chances)))
+        boundary = _boundary(needed_mean(values, chances, threshold), each, deviation)
+        scale = deviation / outcomes.spread(typical)
+        pace = pace_of_blocks(mean / deviation, block, shares, _sizes, scale)
+        passage = first_passage(mean / deviation, boundary, rule.batch / 2, block, pace)
+        each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
+        typical = min(most, max(1.0, each / (1 - each)))
+    return course_in_blocks(passage, most, rule.batch)
+
+
+def _sizes(leader: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Units of both arms, and blocks, that add 1 to the information."""
+    return 1 + leader, 1 + 1 / leader, 1 + 1 / leader
 
 
 def _between(law_of: Callable[[int], Law], units: float) -> Law:
@@ -90,28 +136,65 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
     )
 
 
-def _boundary(
-    values: FloatArray, chances: FloatArray, threshold: float
-) -> Callable[[float], float]:
-    """Where the bets have won enough, after so many blocks: a sum of differences, standardised."""
-    bets, parts = np.array(BETS), np.array(LOG_PARTS)
-    gains = np.log1p(np.outer(bets, values))
-    mean, gain = float(values @ chances), gains @ chances
-    spread = float((values - mean) ** 2 @ chances)
-    slopes = ((gains - gain[:, None]) * (values - mean)) @ chances / spread
+def _boundary(needed: FloatArray, each: float, deviation: float) -> Boundary:
+    """Where the bets have won enough, in standard deviations; a block adds `each` to the clock."""
+    known = needed < math.inf
+    log_clocks, means = LOG_BLOCKS[known] + math.log(each), needed[known] / deviation
 
-    def boundary(blocks: float) -> float:
-        fixed = parts + blocks * (gain - slopes * mean)
-        total = max(1.0, float(((threshold - fixed) / slopes).min()))
-        for _ in range(NEWTON_STEPS):
-            logs = fixed + slopes * total
-            top = logs.max()
-            wealth = np.exp(logs - top)
-            missing = threshold - top - math.log(wealth.sum())
-            step = missing * wealth.sum() / float(wealth @ slopes)
-            total += step
-            if abs(step) <= CLOSE * abs(total):
-                break
-        return float(total) / math.sqrt(spread)
+    def boundary(clock: float) -> float:
+        return clock * float(np.interp(math.log(clock), log_clocks, means, left=math.inf))
 
     return boundary
+
+
+def needed_mean(values: FloatArray, chances: FloatArray, threshold: float) -> FloatArray:
+    """The mean difference of so many `BLOCKS` at which the bets have won enough; inf if none is.
+
+    Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
+    mean by an exponential factor.
+
+    >>> needed = needed_mean(*coins(0.06, 0.05).law(1), math.log(20))
+    >>> round(float(np.interp(math.log(10_000), LOG_BLOCKS, needed)), 4), float(needed[0])
+    (0.0106, inf)
+    """
+    gains = np.log1p(np.outer(values, BETS))
+    bent = chances * np.exp(np.outer(_fair(values, chances) + SLOPES, values - values.max()))
+    bent /= bent.sum(axis=1)[:, None]
+    means, rates = bent @ values, bent @ gains
+
+    def wealth(places: IntArray) -> FloatArray:
+        return np.asarray(np.exp(LOG_PARTS + np.minimum(BLOCKS[:, None] * rates[places], 500.0)))
+
+    low, high = np.zeros(len(BLOCKS), np.int64), np.full(len(BLOCKS), len(SLOPES) - 1)
+    enough = math.exp(threshold)
+    ever = wealth(high).sum(axis=1) >= enough
+    while (high - low).max() > 1:
+        middle = (low + high) // 2
+        won = wealth(middle).sum(axis=1) >= enough
+        low, high = np.where(won, low, middle), np.where(won, middle, high)
+    before, after = (np.log(wealth(places).sum(axis=1)) for places in (low, high))
+    part = np.clip((threshold - before) / np.maximum(after - before, 1e-300), 0.0, 1.0)
+    needed = means[low] + part * (means[high] - means[low])
+    # What the sum leaves open of the wealth is noise too: it brings the boundary nearer.
+    shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
+    known = np.sqrt(shares @ _explained(values, chances, gains))
+    mean = float(values @ chances)
+    return np.where(ever, mean + known * (needed - mean), math.inf)
+
+
+def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> FloatArray:
+    """Which part of the variance of each bet's gains the difference explains."""
+    apart, own = values - values @ chances, gains - chances @ gains
+    return (chances * apart @ own) ** 2 / ((chances @ apart**2) * (chances @ own**2) + 1e-300)
+
+
+def _fair(values: FloatArray, chances: FloatArray) -> float:
+    """The exponential factor that makes the mean difference 0."""
+    low, high = -STEEPEST, 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if values @ (chances * np.exp(middle * values)) > 0.0:
+            high = middle
+        else:
+            low = middle
+    return high

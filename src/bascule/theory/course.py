@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from bascule.core.arms import FloatArray
 from bascule.core.blocks import FULL_TILT_AT, units_of_leader
-from bascule.theory.passage import GRID, Passage
+from bascule.theory.passage import GRID, Pace, Passage
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)
 """Leads at which the leader's share is asked for; beyond the last it stays as it is."""
+
+POINTS = 200
+"""Times that a course is made of, at most."""
+
+Sizes = Callable[[FloatArray], tuple[FloatArray, ...]]
+"""(leader's units for each one of the other arm) -> units of leader and other arm for each unit of
+the clock, and whatever else is to be added up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +38,7 @@ class Course:
     decided: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """The sizes of blocks along a passage, averaged over its noise; one row a step.
-
-    `leader` is what the leader gets for each unit of the other arm, as it depends on the noise.
-    """
-
-    steps: FloatArray
-    present: FloatArray
-    law: FloatArray
-    leads: FloatArray
-    leader: FloatArray
-
-    def mean(self, better_ahead: FloatArray, worse_ahead: FloatArray) -> FloatArray:
-        """The average of what holds while the better arm leads and of what holds else."""
-        return np.asarray((self.law * np.where(self.leads > 0, better_ahead, worse_ahead)).sum(1))
-
-
+@lru_cache(maxsize=64)
 def shares_of(tilt: float) -> FloatArray:
     """What the leader gets for each unit of the other arm, at each of `LEADS`.
 
@@ -56,40 +48,57 @@ def shares_of(tilt: float) -> FloatArray:
     return np.array([float(units_of_leader(lead, tilt)) for lead in LEADS])
 
 
-def blocks_along(passage: Passage, drift: float, block: float, shares: FloatArray) -> Blocks:
-    """The blocks of a test whose lead follows a passage; each goes by the lead before it."""
-    inside = passage.inside.sum(axis=1)
-    known = np.maximum(passage.clocks[:-1] - block / 2, 0.0)
-    leads = GRID + drift * np.sqrt(known)[:, None]
-    last = len(LEADS) - 1
-    places = np.minimum(np.abs(leads) * last / FULL_TILT_AT, last).astype(np.int64)
-    return Blocks(
-        np.diff(passage.clocks),
-        # Who leaves during a step is counted with half of it.
-        (inside[:-1] + inside[1:]) / 2,
-        passage.inside[:-1] / np.maximum(inside[:-1], 1e-300)[:, None],
-        leads,
-        shares[places],
-    )
+def pace_of_blocks(
+    drift: float, block: float, shares: FloatArray, sizes: Sizes, scale: float = 1.0
+) -> Pace:
+    """Units of the better and of the worse arm along the clock, by the lead before each block.
 
+    The rule sees a lead that is `scale` times the standardised one.
 
-def course_in_blocks(
-    passage: Passage, blocks: Blocks, better: FloatArray, worse: FloatArray, most: float, batch: int
-) -> Course:
-    """The course when a step of the clock takes `better` and `worse` units of the arms.
-
-    It begins with one even block, and half of the last one lies beyond the boundary.
+    >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0), lambda r: (1 + r, 1 + 1 / r))
+    >>> even(10.0)[0].tolist()
+    [2.0, 2.0]
     """
-    whole = np.cumsum(blocks.steps * (better + worse))
+    last = len(LEADS) - 1
+
+    def pace(clock: float) -> FloatArray:
+        leads = scale * (GRID + drift * np.sqrt(max(clock - block / 2, 0.0)))
+        places = np.minimum(np.abs(leads) * (last / FULL_TILT_AT), last).astype(np.int64)
+        leader, other, *more = sizes(shares[places])
+        ahead = leads > 0
+        better, worse = np.where(ahead, leader, other), np.where(ahead, other, leader)
+        return np.column_stack([better, worse, *more])
+
+    return pace
+
+
+def course_in_blocks(passage: Passage, most: float, batch: int) -> Course:
+    """The course when a passage has spent units of the better and of the worse arm.
+
+    It begins with one even block. Unless that is all, half of the last block, in which the leader
+    gets `most` units for each one of the other arm, lies beyond the boundary.
+    """
+    leaving = passage.leaving
+    spent = passage.spent[:, :2] + batch * leaving[:, None]
+    spent[1:] += np.outer(leaving[1:], [batch * most / 2, batch / 2])
+    better, worse = spent.sum(axis=0) / leaving.sum()
+    reached = leaving > 0
+    times = spent.sum(axis=1)[reached] / leaving[reached]
     return Course(
-        batch + float(blocks.present @ (blocks.steps * better)) + batch * most / 2,
-        batch + float(blocks.present @ (blocks.steps * worse)) + batch / 2,
+        float(better),
+        float(worse),
         float(passage.below.sum()),
-        2 * batch + np.concatenate([[0.0], whole]),
-        decided_along(passage),
+        *decided_along(times, leaving[reached]),
     )
 
 
-def decided_along(passage: Passage) -> FloatArray:
-    """The probability of a decision by each clock."""
-    return np.cumsum(passage.above + passage.below)
+def decided_along(times: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The probability of a decision by each time, when one falls around it with these chances.
+
+    >>> decided_along(np.array([30.0, 10.0]), np.array([0.5, 0.5]))
+    (array([10., 30.]), array([0.25, 0.75]))
+    """
+    order = np.argsort(times, kind="stable")
+    decided = np.cumsum(chances[order]) - chances[order] / 2
+    kept = np.unique(np.linspace(0, len(order) - 1, min(POINTS, len(order))).astype(np.int64))
+    return times[order][kept], decided[kept]

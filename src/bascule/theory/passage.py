@@ -20,19 +20,26 @@ from bascule.core.arms import FloatArray
 RATIO = 1.06
 """Of each clock to the one before it."""
 
-EDGE, CELLS = 7.0, 281
+EDGE, CELLS = 6.0, 121
 """The noise is followed within this many standard deviations, in this many cells."""
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
-CELL = GRID[1] - GRID[0]
+CELL = float(GRID[1] - GRID[0])
 
 OVERSHOOT = 0.5826
-"""By how many standard deviations of a step a walk is beyond a line when first seen there."""
+"""By how many standard deviations of a step a walk without drift is beyond a line when first seen
+there. A drift of m standard deviations a step adds m / 4 to it."""
 
 ALMOST_SURE = 1e-5
 """The walk is left alone when this little of it is still inside."""
 
 LAST_CLOCK = 1e18
+
+Boundary = Callable[[float], float]
+"""(clock) -> how far from 0 the corridor ends on either side; inf while nothing can leave it."""
+
+Pace = Callable[[float], FloatArray]
+"""(clock) -> what is spent for each unit of the clock from there on: a row for each of `GRID`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,64 +47,96 @@ class Passage:
     """The law of the first passage, step by step.
 
     `above` and `below` have the probability of leaving through each side by a clock but not by the
-    one before it; `inside` the distribution of the noise, over `GRID`, of what stays.
+    one before it; `spent` what such walks have spent, times their probability.
     """
 
     clocks: FloatArray
     above: FloatArray
     below: FloatArray
-    inside: FloatArray
+    spent: FloatArray
+
+    @property
+    def leaving(self) -> FloatArray:
+        """The probability of leaving, through either side, between two clocks."""
+        return self.above + self.below
+
+    @property
+    def middles(self) -> FloatArray:
+        """When those who leave between two clocks do so, on average."""
+        return np.append(self.clocks[0], (self.clocks[1:] + self.clocks[:-1]) / 2)
 
 
 def first_passage(
-    drift: float, boundary: Callable[[float], float], start: float, look: float
+    drift: float, boundary: Boundary, start: float, look: float, pace: Pace | None = None
 ) -> Passage:
-    """The first passage of `boundary`, on either side, by a walk that is seen every `look` clocks.
+    """The first passage of a walk that is first seen at `start`, then every `look` clocks.
 
-    >>> found = first_passage(1.0, lambda clock: 5.0, start=0.5, look=0.5)
-    >>> round(float(found.above.sum()), 4), round(float(found.clocks @ found.above), 1)
-    (1.0, 5.4)
+    With a look of 0 it is seen all the time.
+
+    >>> found = first_passage(1.0, lambda clock: 5.0, start=0.1, look=0.0)
+    >>> round(float(found.above.sum()), 4), round(float(found.middles @ found.above), 2)
+    (1.0, 5.01)
     """
-    step = _step()
-    law = np.exp(-0.5 * GRID * GRID)
-    law /= law.sum()
-    clocks, sides, inside = [start], [], []
-    before = start
+    kinds = 0 if pace is None else pace(start).shape[1]
+    until, since = slice(1, 1 + kinds), slice(1 + kinds, None)
+    # A column of probability, then what was spent until the clock before, then what since.
+    law = np.zeros((CELLS, 1 + 2 * kinds))
+    law[:, 0] = np.exp(-0.5 * GRID * GRID)
+    law[:, 0] /= law[:, 0].sum()
+    clock, before, last = start, start, math.inf
+    rows = []
     while True:
-        clock = clocks[-1]
-        # Seen more often than at our clocks, the walk is found outside sooner: as if the
-        # corridor were narrower by the difference of the overshoots.
-        seldom = max(0.0, math.sqrt(clock - before) - math.sqrt(look))
-        reach = (boundary(clock) - OVERSHOOT * seldom) / math.sqrt(clock)
-        ahead = drift * math.sqrt(clock)
-        stays = law * _share_within(-reach - ahead, reach - ahead)
-        leaves = law - stays
-        downwards = GRID + ahead < 0.0
-        sides.append((leaves[~downwards].sum(), leaves[downwards].sum()))
-        inside.append(stays)
-        if stays.sum() < ALMOST_SURE or clock > LAST_CLOCK:
+        line = boundary(clock)
+        stays = _stays(drift, look, clock, clock - before, line, last)
+        leaves = law * (1.0 - stays)[:, None]
+        law *= stays[:, None]
+        above = leaves[drift * math.sqrt(clock) + GRID >= 0.0, 0].sum()
+        total = leaves.sum(axis=0)
+        # Who leaves between two clocks has spent half of what there is to spend between them.
+        rows.append((clock, above, total[0] - above, *(total[until] + 0.5 * total[since])))
+        if law[:, 0].sum() < ALMOST_SURE or clock > LAST_CLOCK:
             break
-        law = step @ stays
-        before = clock
-        clocks.append(RATIO * clock)
-    above, below = np.array(sides).T
-    return Passage(np.array(clocks), above, below, np.array(inside))
+        if pace is not None:
+            law[:, until] += law[:, since]
+            law[:, since] = law[:, :1] * pace(clock) * ((RATIO - 1.0) * clock)
+        law = _step() @ law
+        clock, before, last = RATIO * clock, clock, line
+    clocks, above, below, *spent = np.array(rows).T
+    return Passage(clocks, above, below, np.array(spent).T)
+
+
+def _stays(
+    drift: float, look: float, clock: float, gone: float, line: float, last: float
+) -> FloatArray:
+    """Which part of each cell is inside at a clock, and was at every look since the clock before.
+
+    Between our clocks the walk is seen more often than at them, or not even at each, and so found
+    outside sooner or later: as if the corridor were narrower or wider by the difference between
+    what it oversteps a line by in steps of either length.
+    """
+    narrower = wider = 0.0
+    if gone > 0.0:
+        narrower = OVERSHOOT * (math.sqrt(gone) - math.sqrt(look))
+    if gone > 0.0 and last < math.inf:
+        # A survivor's step is half outside on average, which takes back half of its drift.
+        wider = max(0.0, drift - (line - last) / gone) * (gone - look) / 4
+    root = math.sqrt(clock)
+    low = (narrower - line) / root - drift * root
+    high = (line - narrower + wider) / root - drift * root
+    # The part of a cell that lies below the one side, and the part above the other.
+    below = np.minimum((high - GRID) / CELL + 0.5, 1.0)
+    above = np.minimum((GRID - low) / CELL + 0.5, 1.0)
+    return np.asarray(np.maximum(np.minimum(below, above), 0.0))
 
 
 @lru_cache(maxsize=1)
 def _step() -> FloatArray:
     """How the standardised noise gets from each cell to each other one between two clocks."""
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
-    spread = math.sqrt(2.0 * (1.0 - 1.0 / RATIO))
+    # A cell adds the variance of its own width.
+    spread = math.sqrt(2.0 * (1.0 - 1.0 / RATIO - CELL * CELL / 12.0))
     reached = np.array(
         [[math.erf((edge - here / math.sqrt(RATIO)) / spread) for here in GRID] for edge in edges]
     )
     step: FloatArray = np.diff(0.5 * reached, axis=0)
     return step
-
-
-def _share_within(low: float, high: float) -> FloatArray:
-    """Which part of each cell lies between two ends."""
-    below = np.clip((high - GRID) / CELL + 0.5, 0.0, 1.0)
-    above = np.clip((GRID - low) / CELL + 0.5, 0.0, 1.0)
-    return np.asarray(np.clip(below + above - 1.0, 0.0, 1.0))

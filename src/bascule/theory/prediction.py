@@ -24,9 +24,8 @@ from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import ETC, UCB, PaperRule, Static, Tilt
 from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
-from bascule.theory.betting_course import bell, coins, course_of_bets
+from bascule.theory.betting_course import Outcomes, bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
-from bascule.theory.course import Course
 from bascule.theory.solve import turning_point, units_until
 from bascule.theory.static import expected_stages
 from bascule.theory.two_arms import course_of
@@ -93,7 +92,7 @@ def predict(
         return _of_static(design, design.rule, others)
     if isinstance(design.outcome, Recurrent):
         return _of_units(design, others, predict)
-    if len(others) == 1 and not _never_ends(design, others[0]):
+    if len(others) == 1:
         return _two_arms(design, others[0], best, noise)
     return mean_path(design, others)
 
@@ -165,14 +164,6 @@ def _refuse_seen_spread(design: Design) -> None:
         )
 
 
-def _never_ends(design: Design, gap: float) -> bool:
-    """Whether even the mean path leads nowhere, or the first look ends it."""
-    if isinstance(design.rule, Tilt):
-        return False
-    units = mean_path(design, gap).units
-    return math.isinf(max(units)) or max(units) <= FIRST_UNITS
-
-
 def _two_arms(design: Design, gap: float, best: float | None, noise: float | None) -> Prediction:
     outcome, rule = design.outcome, design.rule
     if isinstance(outcome, Bernoulli) and best is not None:
@@ -180,28 +171,29 @@ def _two_arms(design: Design, gap: float, best: float | None, noise: float | Non
         outcome.check_mean(best - gap)
         noise = math.sqrt((best * (1 - best) + (best - gap) * (1 - best + gap)) / 2)
     if isinstance(rule, Tilt) and not isinstance(outcome, Gaussian):
-        course = _bets(design, rule, gap, best, noise)
+        outcomes = _outcomes_of(design, gap, best, noise)
+        course = course_of_bets(rule, -math.log(design.calibration.delta), outcomes)
     else:
         course = course_of(design, gap, noise or None)
+    if course is None:
+        return Prediction(math.inf, math.inf, (math.inf, math.inf))
     seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
     units = (course.better, course.worse)
-    return Prediction(float(sum(units)), gap * course.worse, units, seen)
+    return Prediction(sum(units), gap * course.worse, units, seen)
 
 
-def _bets(
-    design: Design, rule: Tilt, gap: float, best: float | None, noise: float | None
-) -> Course:
-    outcome, threshold = design.outcome, -math.log(design.calibration.delta)
+def _outcomes_of(design: Design, gap: float, best: float | None, noise: float | None) -> Outcomes:
+    outcome = design.outcome
     if isinstance(outcome, Bernoulli) and best is not None:
-        return course_of_bets(rule, threshold, lambda units: coins(best, best - gap, units))
+        return coins(best, best - gap)
     if noise is None:
         missing = "best, the mean of the best arm" if isinstance(outcome, Bernoulli) else "noise"
         raise InputError(
             "best" if isinstance(outcome, Bernoulli) else "noise",
-            f"{rule.label} is predicted for {outcome!r} with {missing}: give it, or simulate",
+            f"{design.rule.label} is predicted for {outcome!r} with {missing}: give it, "
+            "or simulate",
         )
-    scaled = (gap / outcome.scale, noise / outcome.scale)
-    return course_of_bets(rule, threshold, lambda units: bell(*scaled, units))
+    return bell(gap / outcome.scale, noise / outcome.scale)
 
 
 def _intervals(
