@@ -22,7 +22,7 @@ demo: install
 	@$(BIN)/bascule demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadfile
 	@$(MAKE) --no-print-directory docs
 
 lint: install
