@@ -4,16 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from bascule.paper import Regenerated, regenerate
-from bascule.paper.iid import points
+from bascule.paper import Regenerated, iid, regenerate, units
 from bascule.paper.measure import Measurements, measure
 
 RUNS = 60
+UNIT_RUNS = 160
 
 
 @pytest.fixture(scope="session")
 def measurements() -> Measurements:
-    return measure(points(), RUNS, seed=3)
+    return measure(iid.points(), RUNS, seed=3)
+
+
+@pytest.fixture(scope="session")
+def unit_measurements() -> Measurements:
+    return measure(units.points(), UNIT_RUNS, seed=3)
 
 
 @pytest.fixture(scope="session")

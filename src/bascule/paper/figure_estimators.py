@@ -152,7 +152,8 @@ def _under_ucb(axes: Axes, seen: tuple[Errors, ...]) -> None:
             color="#333333",
             annotation_clip=False,
         )
-    axes.set_ylim(0.9, 1.6)
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.9), max(high, 1.6))
     axes.set_title(f"Along runs of {pretty(RULE.label)}", loc="left")
     axes.set_xlabel("stage")
     axes.set_ylabel("mean squared error, total mean\nover mean of means")
