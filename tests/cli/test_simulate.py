@@ -99,9 +99,39 @@ def test_a_design_file_describes_the_test(
     assert json.loads(out)["undecided"] > 0
 
 
+def test_units_whose_outcomes_keep_coming(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(
+        capsys, "simulate", "--outcome", "recurrent", "--sigma-unit", "0.5", "--sigma-noise", "2",
+        "--radius", "mixture", "--means", "0", "1", "--runs", "20", "--json",
+    )  # fmt: skip
+    assert code == 0
+    data = json.loads(out)
+    design = bs.Design(["A", "B"], bs.Recurrent(0.5, 2), bs.UCB(2, radius="mixture"))
+    expected = bs.simulate(design, [0, 1], runs=20).to_dict()
+    assert {**data, "seconds": 0} == {**expected, "seconds": 0}
+    assert (data["guarantee"], data["engine"]) == ("gaussian", "fast")
+
+
+def test_radius_and_stop_are_options(capsys: pytest.CaptureFixture[str]) -> None:
+    world = ["--means", "0", "3", "--runs", "5", "--json"]
+    _, out, _ = run(capsys, "simulate", "--radius", "mixture", "--stop", "mixture", *world)
+    assert json.loads(out)["rule"] == "UCB_2 mixture radius and stop"
+    _, out, _ = run(capsys, "simulate", "--rule", "etc", "--stop", "mixture", *world)
+    assert json.loads(out)["rule"] == "ETC mixture"
+
+
 STATIC = "--rule static --outcome recurrent --population 1000"
 
 BAD = [
+    ("--outcome recurrent --sigma-noise 0 --means 0 1", 'radius="alternative"'),
+    ("--outcome recurrent --rule tilt --means 0 1", 'radius="mixture"'),
+    ("--outcome recurrent --sigma 2 --means 0 1", "--sigma belongs to --outcome gaussian"),
+    ("--sigma-unit 2 --means 0 1", "--sigma-unit belongs to --outcome recurrent"),
+    ("--radius looks --means 0 1", "belongs to Recurrent outcomes"),
+    ("--rule etc --radius mixture --means 0 1", "--radius belongs to --rule ucb"),
+    ("--rule tilt --stop mixture --means 0 1", "--stop belongs to --rule ucb or etc or static"),
+    ("--engine plain --means 0 1", "belong to Recurrent outcomes"),
+    ("--outcome recurrent --world rising --means 0 1", "steady world"),
     ("--means 0 1 --sigma 0", "sigma must be above 0"),
     ("--means 0 1 --sigma -2", "sigma must be above 0"),
     ("--means 0 1 --alpha 0.5", "alpha must be at least 1"),

@@ -130,3 +130,41 @@ def test_statistics_of_the_other_kind_are_refused() -> None:
         bs.record(design(bs.UCB(2)), bs.Statistics.empty(2), 0, 1.0)
     with pytest.raises(bs.InputError, match="2 arms"):
         bs.decision(design(bs.UCB(2)), bs.CohortStatistics.empty(3))
+
+
+@pytest.mark.parametrize("rule", [RULES[0], RULES[2], RULES[4], bs.ETC()])
+def test_effects_part_from_0_when_the_test_decides(rule: Any) -> None:
+    test = design(rule)
+    for gap in (0.1, 9.0):
+        stats = seen(0.0, gap, units=48, stage=48)
+        (effect,) = bs.effects(test, stats)
+        assert effect.difference == pytest.approx(-gap)
+        assert (effect.high < 0) == (bs.decision(test, stats) is not None)
+        assert effect.guarantee == test.calibration.guarantee
+
+
+def test_an_end_of_an_effect_has_its_part_of_the_error() -> None:
+    stats = seen(0.0, 0.1, 0.2, units=48, stage=48)
+    pairs, arms = design(bs.ETC(), 3), design(bs.UCB(2, radius="mixture"), 3)
+    assert bs.effects(pairs, stats)[0].error == pytest.approx(0.05 / 2)
+    assert bs.effects(arms, stats)[0].error == pytest.approx(2 * 0.05 / 3)
+
+
+def test_a_test_ends_at_its_cap() -> None:
+    names = ["a", "b"]
+    for rule, last in ((bs.ETC(), 9), (bs.UCB(2, radius="mixture"), 10)):
+        test = bs.Design(names, bs.Recurrent(1, 1), rule, max_units=10)
+        over = bs.ending(test, seen(0.0, 0.1, units=(last + 1) // 2, stage=last))
+        assert over is not None
+        assert over.kind == "undecided"
+        assert bs.ending(test, seen(0.0, 0.1, units=4, stage=8)) is None
+
+
+def test_an_arm_can_be_taken_out_by_hand() -> None:
+    test = design(bs.UCB(2, radius="mixture"), 3)
+    stats = bs.remove_arm(test, seen(0.0, 9.0, 8.9, units=48, stage=48), "arm 1")
+    assert isinstance(stats, bs.CohortStatistics)
+    assert stats.removed == {1}
+    reached = bs.decision(test, stats)
+    assert reached is not None
+    assert reached.name == "arm 2"
