@@ -27,13 +27,13 @@ LOG_BLOCKS = np.log(BLOCKS)
 """Numbers of blocks at which the boundary is tabulated."""
 
 SLOPES = np.geomspace(1e-6, 60.0, 300)
-"""How far the law of a block is bent away from a fair game."""
+"""How far the law of a block is bent away from a fair game, by the inverse of its deviation."""
 
 STEEPEST, HALVINGS = 60.0, 40
 """Where the fair game is looked for."""
 
-LEAST = 1e-6
-"""Taken for the deviation of a block when all blocks are alike."""
+LEAST = 1e-9
+"""The least that outcomes vary."""
 
 IntArray = NDArray[np.int64]
 
@@ -60,6 +60,7 @@ def coins(better: float, worse: float) -> Outcomes:
     >>> values.tolist(), chances.tolist()
     ([0.0, -1.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25])
     """
+    better, worse = min(better, 1 - LEAST), max(worse, LEAST)
 
     def law(units: int) -> Law:
         hits = np.arange(units + 1)
@@ -82,6 +83,7 @@ def bell(gap: float, noise: float) -> Outcomes:
     >>> round(float(values @ chances), 6)
     0.1
     """
+    noise = max(noise, LEAST)
 
     def law(units: int) -> Law:
         deviation = noise * math.sqrt(3.0 * (1 + 1 / units))
@@ -110,7 +112,7 @@ def course_of_bets(rule: Tilt, threshold: float, outcomes: Outcomes) -> Course |
             return None
         # A block adds its difference, times its information, to the total.
         each, mean = typical / (1 + typical), float(values @ chances)
-        deviation = max(LEAST, math.sqrt(each * float((values - mean) ** 2 @ chances)))
+        deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
         boundary = _boundary(needed_mean(values, chances, threshold), each, deviation)
         scale = deviation / outcomes.spread(typical)
         pace = pace_of_blocks(mean / deviation, block, shares, _sizes, scale)
@@ -130,10 +132,9 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
     low = math.floor(units)
     smaller, larger = law_of(low), law_of(low + 1)
     part = units - low
-    return (
-        np.concatenate([smaller[0], larger[0]]),
-        np.concatenate([(1 - part) * smaller[1], part * larger[1]]),
-    )
+    values = np.concatenate([smaller[0], larger[0]])
+    chances = np.concatenate([(1 - part) * smaller[1], part * larger[1]])
+    return values[chances > 0], chances[chances > 0]
 
 
 def _boundary(needed: FloatArray, each: float, deviation: float) -> Boundary:
@@ -155,11 +156,12 @@ def needed_mean(values: FloatArray, chances: FloatArray, threshold: float) -> Fl
 
     >>> needed = needed_mean(*coins(0.06, 0.05).law(1), math.log(20))
     >>> round(float(np.interp(math.log(10_000), LOG_BLOCKS, needed)), 4), float(needed[0])
-    (0.0106, inf)
+    (0.0096, inf)
     """
     gains = np.log1p(np.outer(values, BETS))
-    bent = chances * np.exp(np.outer(_fair(values, chances) + SLOPES, values - values.max()))
-    bent /= bent.sum(axis=1)[:, None]
+    mean = float(values @ chances)
+    deviation = math.sqrt(float((values - mean) ** 2 @ chances))
+    bent = _bent(values, chances, _fair(values, chances, deviation) + SLOPES / deviation)
     means, rates = bent @ values, bent @ gains
 
     def wealth(places: IntArray) -> FloatArray:
@@ -178,7 +180,6 @@ def needed_mean(values: FloatArray, chances: FloatArray, threshold: float) -> Fl
     # What the sum leaves open of the wealth is noise too: it brings the boundary nearer.
     shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
     known = np.sqrt(shares @ _explained(values, chances, gains))
-    mean = float(values @ chances)
     return np.where(ever, mean + known * (needed - mean), math.inf)
 
 
@@ -188,12 +189,19 @@ def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> Fl
     return (chances * apart @ own) ** 2 / ((chances @ apart**2) * (chances @ own**2) + 1e-300)
 
 
-def _fair(values: FloatArray, chances: FloatArray) -> float:
-    """The exponential factor that makes the mean difference 0."""
-    low, high = -STEEPEST, 0.0
+def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatArray:
+    """The chances of the values, each times an exponential factor; a row for each slope."""
+    logs = np.outer(slopes, values) + np.log(chances)
+    bent = np.exp(logs - logs.max(axis=1)[:, None])
+    return np.asarray(bent / bent.sum(axis=1)[:, None])
+
+
+def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
+    """The slope of the factor that makes the mean difference 0."""
+    low, high = -STEEPEST / deviation, 0.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        if values @ (chances * np.exp(middle * values)) > 0.0:
+        if float(_bent(values, chances, np.array([middle]))[0] @ values) > 0.0:
             high = middle
         else:
             low = middle

@@ -72,12 +72,14 @@ def pace_of_blocks(
     return pace
 
 
-def course_in_blocks(passage: Passage, most: float, batch: int) -> Course:
+def course_in_blocks(passage: Passage, most: float, batch: int) -> Course | None:
     """The course when a passage has spent units of the better and of the worse arm.
 
     It begins with one even block. Unless that is all, half of the last block, in which the leader
     gets `most` units for each one of the other arm, lies beyond the boundary.
     """
+    if not passage.ends:
+        return None
     leaving = passage.leaving
     spent = passage.spent[:, :2] + batch * leaving[:, None]
     spent[1:] += np.outer(leaving[1:], [batch * most / 2, batch / 2])

@@ -18,7 +18,7 @@ from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import UCB
 from bascule.core.rules.mixture import log_threshold
 
-POINTS, MOST_UNITS = 240, 1e13
+POINTS, MOST_UNITS = 240, 1e18
 """Radii are tabulated at this many numbers of units, up to the last."""
 
 EARLY = 8
@@ -97,7 +97,7 @@ def ends_of(design: Design, radii: Radii, gap: float, wide: float = 1.0) -> Ends
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> ends = ends_of(design, radii_of(design), 1.0)
     >>> [round(float(n)) for n in (ends.worse[ends.typical], ends.better[ends.typical])]
-    [28, 286]
+    [26, 271]
     """
     alpha = design.paper_rule.alpha
     if alpha == 1:

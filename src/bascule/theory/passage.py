@@ -33,7 +33,8 @@ there. A drift of m standard deviations a step adds m / 4 to it."""
 ALMOST_SURE = 1e-5
 """The walk is left alone when this little of it is still inside."""
 
-LAST_CLOCK = 1e18
+LAST_CLOCK, MOST_LEFT = 1e18, 0.01
+"""Whatever is inside at this clock stays there; more than this share is not left out silently."""
 
 Boundary = Callable[[float], float]
 """(clock) -> how far from 0 the corridor ends on either side; inf while nothing can leave it."""
@@ -56,6 +57,11 @@ class Passage:
     spent: FloatArray
 
     @property
+    def ends(self) -> bool:
+        """Whether all but a few walks leave at all."""
+        return float(self.leaving.sum()) > 1.0 - MOST_LEFT
+
+    @property
     def leaving(self) -> FloatArray:
         """The probability of leaving, through either side, between two clocks."""
         return self.above + self.below
@@ -74,7 +80,7 @@ def first_passage(
     With a look of 0 it is seen all the time.
 
     >>> found = first_passage(1.0, lambda clock: 5.0, start=0.1, look=0.0)
-    >>> round(float(found.above.sum()), 4), round(float(found.middles @ found.above), 2)
+    >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
     (1.0, 5.01)
     """
     kinds = 0 if pace is None else pace(start).shape[1]

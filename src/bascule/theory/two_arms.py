@@ -33,7 +33,7 @@ def course_of(design: Design, gap: float, noise: float | None = None) -> Course 
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
     >>> course = course_of(design, 0.1)
     >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
-    (127, 4100.0)
+    (129, 4100.0)
     """
     if isinstance(design.rule, Tilt):
         return _course_of_blocks(design, design.rule, gap / design.outcome.sigma)
@@ -41,7 +41,7 @@ def course_of(design: Design, gap: float, noise: float | None = None) -> Course 
     return _course_of_intervals(design, gap / noise, design.outcome.sigma / noise)
 
 
-def _course_of_blocks(design: Design, rule: Tilt, gap: float) -> Course:
+def _course_of_blocks(design: Design, rule: Tilt, gap: float) -> Course | None:
     """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of the
     other, with r from the lead before the block.
     """
@@ -77,6 +77,8 @@ def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | No
     part = min(1.0, math.sqrt(ends.fall))
     of_better = float(ends.better[ends.typical] / (ends.better + ends.worse)[ends.typical])
     passage = first_passage(gap, boundary, float(ends.clocks[0]), part * of_better)
+    if not passage.ends:
+        return None
     log_middles = np.log(passage.middles)
     worse, better, level = (
         np.interp(log_middles, log_clocks, column)
