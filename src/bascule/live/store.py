@@ -74,7 +74,7 @@ class Store:
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
-        self._shuffle = shuffle or random.SystemRandom().shuffle
+        self._shuffle = shuffle or random.Random().shuffle
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work)
 
