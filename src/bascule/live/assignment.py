@@ -125,9 +125,8 @@ def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
 
 def after_placing(design: Design, standing: Standing, placed: Place, now: float) -> Standing:
     """Where the test stands with one unit more."""
-    assigned, expected = list(standing.assigned), list(standing.expected)
+    assigned = list(standing.assigned)
     assigned[placed.arm] += 1
-    expected[placed.arm] += placed.probability
     first_pending = standing.folded == standing.units and standing.verdict is None
     handed = standing.handed
     if placed.deal is not None:
@@ -135,7 +134,6 @@ def after_placing(design: Design, standing: Standing, placed: Place, now: float)
     return replace(
         standing,
         assigned=tuple(assigned),
-        expected=tuple(expected),
         latest=now,
         due=design.measure.matures(now) if first_pending and design.measure else standing.due,
         deal=standing.deal if placed.deal is None else placed.deal,

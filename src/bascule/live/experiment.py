@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
+from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.plain_data import plain
 from bascule.core.rules import UCB, Tilt
@@ -154,6 +155,18 @@ class Experiment:
                 point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
                 for row in connection.execute(asked)
             ]
+
+    def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
+        """Drift of the outcomes, and units per arm against the logged probabilities.
+
+        Each gives false alarms in a share `level` of the tests; none is part of the decision.
+        """
+        from bascule.live.diagnostics import diagnostics_of
+
+        self.settle()
+        with self.store.reading() as connection:
+            loaded = self.store.load(connection, self.id, self.name)
+            return diagnostics_of(connection, loaded, level)
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and compare."""

@@ -41,15 +41,6 @@ class ArmStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Units that have not counted yet; the first of them has waited for `oldest` seconds."""
-
-    units: int
-    first: int | None
-    oldest: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
     """Where a live test stands.
 
