@@ -86,8 +86,8 @@ class Standing:
     """Counters and sums of a live test.
 
     `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
-    block that is folded next, `open` has the sums so far. `due` is when the next unit matures, where a measure says so,
-    and `backlog` whether more units could be folded at once.
+    block that is folded next, `open` has the sums so far. `due` is when the next unit matures,
+    where a measure says so, and `backlog` whether more units could be folded at once.
     """
 
     statistics: Statistics
