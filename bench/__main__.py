@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import simulator, startup, units
+from bench import live, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -34,7 +34,12 @@ def _table(figures: list[Figure]) -> Table:
 
 def main() -> None:
     """Take every figure; a target that is missed is printed as such, and nothing is hidden."""
-    figures = [*simulator.figures(), *units.figures(), *startup.figures()]
+    figures = [
+        *simulator.figures(),
+        *units.figures(),
+        *live.figures(),
+        *startup.figures(),
+    ]
     Console(width=150).print(_table(figures))
     data = {row.name: row.to_dict() for row in figures}
     Path("bench.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")

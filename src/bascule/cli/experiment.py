@@ -169,6 +169,19 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
         screen().print(f"{row['unit']:<30}{row['reason']:<18}{row['detail']}", soft_wrap=True)
 
 
+@app.command("diagnose")
+def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
+    """Look for drift and for arms that got other units than they should; ! is an alarm."""
+    with _opened(store, there=True) as opened:
+        found = opened.get(name).diagnostics()
+    if as_json:
+        keys = ("name", "statistic", "p_value", "level", "validity", "message", "flagged")
+        print_json({"diagnostics": [{key: getattr(one, key) for key in keys} for one in found]})
+        return
+    for one in found:
+        screen().print(str(one), soft_wrap=True)
+
+
 @app.command("export")
 def export(
     name: str = NAME,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from bascule.core.block_progress import Block, next_block
 from bascule.core.design import Design
@@ -90,8 +91,10 @@ def _slot(
     slots = () if deal is None else deal.slots
     if deal is None or handed >= len(slots):
         seen = standing.statistics
-        allowed = replace(seen, removed=seen.removed | frozenset(standing.paused))
-        block = next_block(design, allowed)
+        allowed = seen
+        if standing.paused:
+            allowed = replace(seen, removed=seen.removed | frozenset(standing.paused))
+        block = _coming(design, allowed)
         if design.max_units is not None and standing.units + block.size > design.max_units:
             raise _full(design)
         deal = Deal(standing.deal + 1, _dealt(block, shuffle))
@@ -105,6 +108,12 @@ def _slot(
     return Place(arm, left.count(arm) / len(left), deal.number), deal
 
 
+@lru_cache(maxsize=256)
+def _coming(design: Design, allowed: Statistics) -> Block:
+    # In a burst many blocks come after the same outcomes.
+    return next_block(design, allowed)
+
+
 def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
     parts = []
     for _ in range(block.repeat):
@@ -116,9 +125,8 @@ def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
 
 def after_placing(design: Design, standing: Standing, placed: Place, now: float) -> Standing:
     """Where the test stands with one unit more."""
-    assigned, expected = list(standing.assigned), list(standing.expected)
+    assigned = list(standing.assigned)
     assigned[placed.arm] += 1
-    expected[placed.arm] += placed.probability
     first_pending = standing.folded == standing.units and standing.verdict is None
     handed = standing.handed
     if placed.deal is not None:
@@ -126,7 +134,6 @@ def after_placing(design: Design, standing: Standing, placed: Place, now: float)
     return replace(
         standing,
         assigned=tuple(assigned),
-        expected=tuple(expected),
         latest=now,
         due=design.measure.matures(now) if first_pending and design.measure else standing.due,
         deal=standing.deal if placed.deal is None else placed.deal,

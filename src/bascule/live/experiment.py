@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
+from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.plain_data import plain
 from bascule.core.rules import UCB, Tilt
@@ -154,6 +155,18 @@ class Experiment:
                 point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
                 for row in connection.execute(asked)
             ]
+
+    def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
+        """Drift of the outcomes, and units per arm against the logged probabilities.
+
+        Each gives false alarms in a share `level` of the tests; none is part of the decision.
+        """
+        from bascule.live.diagnostics import diagnostics_of
+
+        self.settle()
+        with self.store.reading() as connection:
+            loaded = self.store.load(connection, self.id, self.name)
+            return diagnostics_of(connection, loaded, level)
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and compare."""
@@ -306,7 +319,7 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
     return replace(design, rule=turned)
 
 
-def checked_unit(unit: object) -> str:
+def checked_unit(unit: object, field: str = "unit") -> str:
     """A unit's name as it is stored; a whole number is the same as its digits.
 
     >>> checked_unit(42)
@@ -316,32 +329,30 @@ def checked_unit(unit: object) -> str:
         unit = str(int(unit))
     if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
         raise InputError(
-            "unit",
-            f"unit must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
+            field,
+            f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
             f"(got {unit!r:.60})",
         )
     if "\0" in unit or not unit.isascii():
         try:
             unit.encode()
         except UnicodeEncodeError:
-            raise InputError("unit", f"unit must be valid text (got {unit!r:.60})") from None
+            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
         if "\0" in unit:
-            raise InputError("unit", f"unit must not have a zero character (got {unit!r:.60})")
+            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
     return unit
 
 
 def _event(given: tuple[Any, ...] | Event) -> Event:
     if isinstance(given, Event):
         return given
-    unit, value, at, name = (*given, None, None)[:4]
-    if isinstance(at, datetime):
+    unit, value, at, name = given if len(given) == 4 else (*given, None, None)[:4]
+    if at is not None and isinstance(at, datetime):
         if at.tzinfo is None:
             raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
         at = at.timestamp()
     elif at is not None:
         raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
     if name is not None:
-        name = checked_unit(name) if not isinstance(name, str) else name
-        if not name or len(name) > LONGEST_UNIT or "\0" in name:
-            raise InputError("id", f"id must be text of 1 to {LONGEST_UNIT} characters")
+        name = checked_unit(name, "id")
     return Event(checked_unit(unit), value, at, name)

@@ -63,15 +63,17 @@ def judge_value(design: Design, value: object) -> Receipt:
     >>> judge_value(design, 0.5).reason, judge_value(design, math.nan).reason
     ('out of range', 'not a number')
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(float(value)):
+    # The first question is quick, and its answer nearly always yes.
+    is_number = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+    if not is_number or not math.isfinite(number := float(value)):  # type: ignore[arg-type]
         return Receipt(False, "not a number", f"value must be a finite number (got {value!r:.60})")
-    measure = design.measure
-    try:
-        number = checks.finite("value", value, "an outcome is a number")
-        if measure is None or measure.aggregate in ("mean", "last"):
+    if abs(number) > checks.LARGEST:
+        return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
+    if design.measure is None or design.measure.aggregate in ("mean", "last"):
+        try:
             design.outcome.check_value(number)
-    except InputError as problem:
-        return Receipt(False, "out of range", str(problem))
+        except InputError as problem:
+            return Receipt(False, "out of range", str(problem))
     return ACCEPTED
 
 
@@ -85,10 +87,12 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
         return Receipt(False, "future", f"its time lies {at - now:g} s ahead of the clock")
     if at < arrived:
         return Receipt(False, "early", f"it happened {arrived - at:g} s before its unit came")
-    if measure is not None and at >= measure.closes(arrived):
-        late = at - measure.closes(arrived)
+    if measure is None or now < (closed := measure.closes(arrived)):
+        return ACCEPTED
+    if at >= closed:
+        late = at - closed
         return Receipt(False, "late", f"it happened {late:g} s after its unit's window had closed")
-    if measure is not None and now >= measure.matures(arrived):
+    if now >= measure.matures(arrived):
         late = now - measure.matures(arrived)
         return Receipt(False, "late", f"it came {late:g} s after its unit had counted")
     return ACCEPTED

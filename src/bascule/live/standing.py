@@ -1,5 +1,6 @@
 """Where a live test stands: all that its next step and its status need, in a size of its own.
 
+It is stored as JSON, so a field that comes or goes needs a migration.
 Nothing here grows with the number of units. The raw log, from which all of it can be computed
 again, is in the tables of assignments and outcomes.
 """
@@ -84,15 +85,13 @@ class Deal:
 class Standing:
     """Counters and sums of a live test.
 
-    `assigned` and `expected` are per arm: units, and the sum of the probabilities with which it
-    was chosen. `folded` units, the first ones, are in the statistics; of the block that is folded
-    next, `open` has the sums so far. `due` is when the next unit matures, where a measure says so,
-    and `backlog` whether more units could be folded at once.
+    `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
+    block that is folded next, `open` has the sums so far. `due` is when the next unit matures,
+    where a measure says so, and `backlog` whether more units could be folded at once.
     """
 
     statistics: Statistics
     assigned: tuple[int, ...]
-    expected: tuple[float, ...]
     open: tuple[ArmStatistics, ...]
     latest: float = 0.0
     folded: int = 0
@@ -111,7 +110,7 @@ class Standing:
     def empty(cls, design: Design) -> Standing:
         """Before the first unit."""
         arms = len(design.arms)
-        return cls(Statistics.empty(arms), (0,) * arms, (0.0,) * arms, (ArmStatistics(),) * arms)
+        return cls(Statistics.empty(arms), (0,) * arms, (ArmStatistics(),) * arms)
 
     @property
     def units(self) -> int:
@@ -171,7 +170,7 @@ def standing_from_json(text: str, statistics: Statistics) -> Standing:
     True
     """
     data = json.loads(text)
-    for name in ("assigned", "expected", "paused"):
+    for name in ("assigned", "paused"):
         data[name] = tuple(data[name])
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
     if data["verdict"] is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
 from bascule.core.design import Design
@@ -16,11 +17,11 @@ from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.errors import InputError
 from bascule.core.progress import intervals
-from bascule.core.rules import Tilt
+from bascule.core.rules import UCB, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
 from bascule.live.standing import OPEN, Standing, State, Verdict
-from bascule.theory import predict
+from bascule.theory import mean_path, predict
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,6 @@ class ArmStatus:
     low: float | None
     high: float | None
     part: str
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Units that have not counted yet; the first of them has waited for `oldest` seconds."""
-
-    units: int
-    first: int | None
-    oldest: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +229,28 @@ def _left(design: Design, seen: Statistics) -> float | None:
     if len(arms) != len(seen.arms) or any(arm.units == 0 for arm in arms):
         return None
     means = sorted((arm.mean for arm in arms), reverse=True)
-    gaps = [means[0] - mean for mean in means[1:]]
+    gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
     spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / seen.units))
+    expected = _expected(design, gaps, _rounded(means[0]), _rounded(spread))
+    return None if expected is None else max(0.0, expected - seen.units)
+
+
+@lru_cache(maxsize=256)
+def _expected(design: Design, gaps: tuple[float, ...], best: float, spread: float) -> float | None:
+    # Dear enough to be kept; the noise of two arms under the stop of a mixture is dearer still.
     try:
-        expected = predict(design, gaps, best=means[0], noise=spread or None).decision_time
+        if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+            expected = mean_path(design, gaps).decision_time
+        else:
+            expected = predict(design, gaps, best=best, noise=spread or None).decision_time
     except (InputError, ArithmeticError):
         return None
-    return max(0.0, expected - seen.units) if math.isfinite(expected) else None
+    return expected if math.isfinite(expected) else None
+
+
+def _rounded(value: float) -> float:
+    """Two digits are more than anyone knows, and spare computing the same again at every look."""
+    return float(f"{value:.2g}")
 
 
 def _promise(design: Design, seen: Statistics, state: State) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
 from bascule.live.groups import Groups
@@ -73,7 +74,7 @@ class Store:
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
-        self._shuffle = shuffle or random.SystemRandom().shuffle
+        self._shuffle = shuffle or random.Random().shuffle
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work)
 
@@ -91,6 +92,7 @@ class Store:
 
             design = load_design(design)
         _check_name(name)
+        _check_design(design)
         now, standing = self.clock.now(), Standing.empty(design)
         data = design.to_dict()
         with self._database.writing() as connection:
@@ -274,6 +276,15 @@ class Store:
         for number in [number for number in deals if number < oldest]:
             del deals[number]
         return _Kept(after, deals)
+
+
+def _check_design(design: Design) -> None:
+    if isinstance(design.outcome, Recurrent):
+        raise InputError(
+            "outcome",
+            f"{design.outcome!r} cannot run live yet: use one outcome a unit, with a Measure of "
+            "its first days",
+        )
 
 
 def _check_name(name: object) -> None:

@@ -103,7 +103,15 @@ class Work:
         self.standing = after_placing(design, standing, placed, time)
         made = Assignment(unit, placed.arm, number, placed.probability, time, placed.deal)
         self._known[unit] = made
-        self._add("assignments", **_row(made))
+        self._add(
+            "assignments",
+            number=number,
+            unit=unit,
+            arm=placed.arm,
+            deal=placed.deal,
+            probability=placed.probability,
+            time=time,
+        )
         return made
 
     # Outcomes
@@ -345,23 +353,21 @@ class Work:
         return self._deals[number]
 
     def _add(self, table: str, **values: Any) -> None:
-        self._rows.setdefault(table, []).append({"experiment": self.before.id, **values})
+        values["experiment"] = self.before.id
+        self._rows.setdefault(table, []).append(values)
 
     def _write(self, table: str) -> None:
         rows = self._rows.pop(table, None)
-        if rows:
+        if not rows:
+            return
+        if self.connection.dialect.name != "sqlite":
             self.connection.execute(insert(schema.metadata.tables[table]), rows)
-
-
-def _row(made: Assignment) -> dict[str, Any]:
-    return {
-        "unit": made.unit,
-        "arm": made.arm,
-        "number": made.number,
-        "probability": made.probability,
-        "time": made.time,
-        "deal": made.deal,
-    }
+            return
+        # Straight to the driver: to translate each row would take longer than to write it.
+        names = ", ".join(f'"{name}"' for name in rows[0])
+        marks = ", ".join("?" * len(rows[0]))
+        statement = f'INSERT INTO "{table}" ({names}) VALUES ({marks})'
+        self.connection.exec_driver_sql(statement, [tuple(row.values()) for row in rows])
 
 
 def not_enrolling(name: str, state: str) -> InputError:

@@ -1,0 +1,118 @@
+"""How fast a live test is that loses nothing, against the database on its own."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import bascule as bs
+from bench.measure import Figure, compare, seconds
+
+CALLERS, ASKED, EVENTS = 64, 20, 20_000
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
+
+
+def _in_a_folder(work: Callable[[Path], float]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        return work(Path(folder) / "bench.db")
+
+
+def _assigned(path: Path) -> float:
+    """Durable assignments a second: callers at once, each with a new unit at a time."""
+    with bs.open(path) as store:
+        test = store.create("bench", DESIGN)
+        test.assign("first")
+
+        def call(caller: int) -> None:
+            for i in range(ASKED):
+                test.assign(f"unit {caller} {i}")
+
+        with ThreadPoolExecutor(CALLERS) as callers:
+            taken = seconds(lambda: list(callers.map(call, range(CALLERS))))
+    return CALLERS * ASKED / taken
+
+
+def _plain(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(
+        "CREATE TABLE rows (experiment INT, number INT, unit TEXT, arm INT, deal INT, "
+        "probability REAL, time REAL, PRIMARY KEY (experiment, number), UNIQUE (experiment, unit))"
+    )
+    return connection
+
+
+def _inserted(path: Path) -> float:
+    """One-row inserts a second, committed in groups as large as there are callers."""
+    connection = _plain(path)
+
+    def insert() -> None:
+        for group in range(ASKED):
+            connection.execute("BEGIN IMMEDIATE")
+            for caller in range(CALLERS):
+                number = group * CALLERS + caller
+                row = (1, number, f"unit {caller} {group}", 0, 1, 0.5, 0.0)
+                connection.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute("COMMIT")
+
+    taken = seconds(insert)
+    connection.close()
+    return CALLERS * ASKED / taken
+
+
+def _recorded(path: Path) -> float:
+    """Outcomes a second, in one call, each with an id of its own."""
+    with bs.open(path) as store:
+        test = store.create("bench", DESIGN)
+        units = [f"unit {i}" for i in range(EVENTS // 10)]
+        test.assign_many(units)
+        events = [(units[i // 10], 1.0, None, f"event {i}") for i in range(EVENTS)]
+        return EVENTS / seconds(lambda: test.record_many(events))
+
+
+def _executed(path: Path) -> float:
+    """Rows a second of one executemany into a table with the same columns and indexes."""
+    connection = _plain(path)
+    connection.execute(
+        "CREATE TABLE events (id INTEGER PRIMARY KEY, experiment INT, number INT, value REAL, "
+        "at REAL, received REAL, event TEXT)"
+    )
+    connection.execute("CREATE INDEX of_unit ON events (experiment, number)")
+    connection.execute("CREATE UNIQUE INDEX of_event ON events (experiment, event)")
+    rows = [(1, i // 10, 1.0, 0.0, 0.0, f"event {i}") for i in range(EVENTS)]
+    insert = "INSERT INTO events (experiment, number, value, at, received, event) VALUES "
+
+    def execute() -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.executemany(f"{insert} (?, ?, ?, ?, ?, ?)", rows)
+        connection.execute("COMMIT")
+
+    taken = seconds(execute)
+    connection.close()
+    return EVENTS / taken
+
+
+def figures() -> list[Figure]:
+    """Every figure of live tests."""
+    return [
+        compare(
+            "durable assignments, 64 callers",
+            lambda: _in_a_folder(_assigned),
+            lambda: _in_a_folder(_inserted),
+            target=">= 0.5",
+            unit="1/s",
+            against="plain inserts in groups of 64",
+        ),
+        compare(
+            "outcomes ingested",
+            lambda: _in_a_folder(_recorded),
+            lambda: _in_a_folder(_executed),
+            target=">= 0.3",
+            unit="1/s",
+            against="one executemany",
+        ),
+    ]

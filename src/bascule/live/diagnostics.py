@@ -1,0 +1,105 @@
+"""What a live test cannot see in its own decision: drift, and arms that got what they should not.
+
+It is read from the history and from the log, and takes as long as that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+from sqlalchemy import Connection, select
+
+from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
+from bascule.core.diagnostics.allocation import block_probabilities
+from bascule.core.rules import Tilt
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.ledger import Loaded
+from bascule.live.schema import assignments, blocks, history
+from bascule.live.standing import Deal, deal_from_json, statistics_from_json
+
+READ_AT_ONCE = 10_000
+
+
+def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tuple[Diagnostic, ...]:
+    """Every diagnostic that the data of an experiment allow."""
+    periods = list(_periods(connection, stored))
+    allocation = _allocation(connection, stored)
+    if not periods and allocation is None:
+        return ()
+    return diagnose(periods or None, allocation=allocation, level=level)
+
+
+def between(before: Statistics, after: Statistics) -> Statistics:
+    """What the units showed that came between two points of the history.
+
+    >>> seen = Statistics.empty(2).record(0, 1.0)
+    >>> between(seen, seen.record(0, 0.5)).arms[0]
+    ArmStatistics(units=1, total=0.5, squares=0.25)
+    """
+    return Statistics(
+        tuple(
+            ArmStatistics(
+                now.units - then.units, now.total - then.total, now.squares - then.squares
+            )
+            for then, now in zip(before.arms, after.arms, strict=True)
+        )
+    )
+
+
+def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
+    asked = (
+        select(history.c.statistics)
+        .where(history.c.experiment == stored.id)
+        .order_by(history.c.folded)
+    )
+    points = [statistics_from_json(text) for text in connection.execute(asked).scalars()]
+    start = Statistics.empty(len(stored.design.arms))
+    for before, after in pairwise([start, *points]):
+        if after.units > before.units:
+            yield between(before, after)
+
+
+def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
+    """The arms of all units against the probabilities that the blocks gave them."""
+    if not isinstance(stored.design.rule, Tilt) or not stored.standing.deal:
+        return None
+    arms = len(stored.design.arms)
+    dealt = (
+        select(blocks.c.number, blocks.c.slots)
+        .where(blocks.c.experiment == stored.id)
+        .order_by(blocks.c.number)
+    )
+    wanted = (
+        chances
+        for row in connection.execute(dealt)
+        for chances in slot_probabilities(deal_from_json(row.number, row.slots), arms)
+    )
+    placed = (
+        select(assignments.c.arm)
+        .where(assignments.c.experiment == stored.id, assignments.c.deal.is_not(None))
+        .order_by(assignments.c.number)
+    )
+    joined = iter(connection.execute(placed).scalars())
+    found = AllocationStatistics.empty(arms)
+    while some := list(islice(joined, READ_AT_ONCE)):
+        found += AllocationStatistics.of(some, list(islice(wanted, len(some))))
+    return found
+
+
+def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
+    """The probability of each arm in each slot of a block, given the slots before it.
+
+    >>> list(slot_probabilities(Deal(1, ((0, 1),)), 2))
+    [(0.5, 0.5), (0.0, 1.0)]
+    """
+    slot = 0
+    for part in deal.parts:
+        left = [part.count(arm) for arm in range(arms)]
+        for arm in part:
+            if not any(arm == out and slot >= since for out, since in deal.struck):
+                # Of an arm that was taken out nothing is left from that slot on.
+                gone = {out for out, since in deal.struck if slot >= since}
+                yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
+            left[arm] -= 1
+            slot += 1
