@@ -1,0 +1,68 @@
+"""Which rules a plan looks at: tilted blocks and UCB_alpha along their knobs, and an even split."""
+
+from __future__ import annotations
+
+from bascule.core.outcomes import Gaussian
+from bascule.core.rules import UCB, AnyRule, Tilt
+from bascule.plan.wishes import Wishes
+
+TILTS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+PLAIN_TILTS = (3.0, 8.0)
+"""Tilts that are also looked at without the effect that is worth finding."""
+
+ALPHAS = (1.5, 2.0, 4.0, 16.0)
+
+BETWEEN = 3
+"""New tilts between two neighbours when the search looks closer."""
+
+
+def even_split(wishes: Wishes) -> Tilt:
+    """Tilted blocks without a tilt: every arm gets as many units, at the same proven error.
+
+    >>> even_split(Wishes())
+    Tilt(tilt=1.0, effect=None, batch=1)
+    """
+    return tilted(wishes, 1.0)
+
+
+def tilted(wishes: Wishes, tilt: float) -> Tilt:
+    """Tilted blocks as they serve these wishes best: informed of the lift where that can be.
+
+    >>> tilted(Wishes(Gaussian(1.0), 0, 0.5), 3.0).effect
+    0.5
+    """
+    return Tilt(tilt, wishes.gap if isinstance(wishes.outcome, Gaussian) else None)
+
+
+def candidates(wishes: Wishes) -> tuple[AnyRule, ...]:
+    """The rules of the first look; those that theory says nothing about are left out.
+
+    >>> [rule.label for rule in candidates(Wishes(arms=3))][:2]
+    ['Tilt_1', 'Tilt_2']
+    """
+    rules: list[AnyRule] = [tilted(wishes, tilt) for tilt in TILTS]
+    if len(wishes.names) == 2:
+        if isinstance(wishes.outcome, Gaussian):
+            rules += [Tilt(tilt) for tilt in PLAIN_TILTS]
+        rules += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+    return tuple(rules)
+
+
+def closer(wishes: Wishes, tilt: float, tried: tuple[float, ...]) -> tuple[Tilt, ...]:
+    """Whole tilts on either side of one, up to those that were tried already.
+
+    >>> [rule.tilt for rule in closer(Wishes(), 8.0, TILTS)]
+    [6.0, 7.0, 9.0, 10.0, 11.0]
+    """
+    below = max((other for other in tried if other < tilt), default=tilt)
+    above = min((other for other in tried if other > tilt), default=tilt)
+    return tuple(
+        tilted(wishes, new) for new in (*_between(below, tilt), *_between(tilt, above))
+    )
+
+
+def _between(low: float, high: float) -> list[float]:
+    """A few whole numbers between two, spread evenly."""
+    step = (high - low) / (BETWEEN + 1)
+    found = {float(round(low + step * part)) for part in range(1, BETWEEN + 1)}
+    return sorted(found - {low, high})
