@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bascule.plan.answer import Plan, WhatIf
+from bascule.plan.answer import Plan
 from bascule.plan.run import plan
 from bascule.plan.sample import Sample
 from bascule.plan.wishes import Wishes
 
-__all__ = ["Plan", "Sample", "WhatIf", "Wishes", "plan"]
+__all__ = ["Plan", "Sample", "Wishes", "plan"]

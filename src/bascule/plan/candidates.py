@@ -56,9 +56,7 @@ def closer(wishes: Wishes, tilt: float, tried: tuple[float, ...]) -> tuple[Tilt,
     """
     below = max((other for other in tried if other < tilt), default=tilt)
     above = min((other for other in tried if other > tilt), default=tilt)
-    return tuple(
-        tilted(wishes, new) for new in (*_between(below, tilt), *_between(tilt, above))
-    )
+    return tuple(tilted(wishes, new) for new in (*_between(below, tilt), *_between(tilt, above)))
 
 
 def _between(low: float, high: float) -> list[float]:

@@ -95,11 +95,6 @@ def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point |
     return min(cheapest, key=lambda point: point.expected.days.mean)
 
 
-def soonest(points: Sequence[Point]) -> Point:
-    """The point that is expected to decide soonest."""
-    return max(points, key=lambda p: (round(p.expected.decided.mean, 3), -p.expected.days.mean))
-
-
 def best_tilt(wishes: Wishes) -> float | None:
     """The tilt that balances cost and waiting when the tilt holds from the first unit on.
 

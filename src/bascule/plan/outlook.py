@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy as np
 from bascule.core.arms import NOBODY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.gaps import gaps_of
 from bascule.core.rules import AnyRule
+from bascule.plan.amounts import tidy
 from bascule.plan.wishes import Wishes
 from bascule.simulate import Estimate, Simulation, simulate
 from bascule.simulate.engine import Progress
@@ -81,6 +84,7 @@ def design_of(wishes: Wishes, rule: AnyRule) -> Design:
     )
 
 
+@lru_cache(maxsize=256)
 def prediction(wishes: Wishes, rule: AnyRule) -> Prediction | None:
     """What theory says of a rule, the deadline apart; None where it says too little.
 
@@ -159,6 +163,22 @@ def outlook_of(result: Simulation, units_per_day: float) -> Outlook:
         decided=share_estimate(int(decided.sum()), result.runs),
         wrong=share_estimate(int(result.wrong.sum()), result.runs),
         runs=result.runs,
+    )
+
+
+def hopeless(wishes: Wishes, means: tuple[float, ...]) -> Outlook:
+    """The outlook of a test that will still be open at the deadline, with its units shared evenly.
+
+    >>> hopeless(Wishes(), (0.05, 0.06)).cost.mean
+    700.0
+    """
+    return Outlook(
+        days=_exact(wishes.deadline_days),
+        p50_days=math.inf,
+        p90_days=math.inf,
+        cost=_exact(tidy(wishes.max_units * sum(gaps_of(means)) / len(means))),
+        decided=_exact(0.0),
+        wrong=_exact(0.0),
     )
 
 

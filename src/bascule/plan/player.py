@@ -7,7 +7,7 @@ import time
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bounded
-from bascule.plan.outlook import Outlook, outlook_of
+from bascule.plan.outlook import Outlook, hopeless, outlook_of
 from bascule.plan.wishes import Wishes
 from bascule.simulate import World, simulate
 from bascule.simulate.engine import Stages
@@ -53,44 +53,38 @@ class Player:
         """The time since the start, without compilation."""
         return time.perf_counter() - self.started - self.compile_seconds
 
-    def recommended(self, design: Design, expected: Outlook) -> Outlook | None:
-        """What runs of the recommended design show; None where they would take too long."""
-        runs = self._runs(expected, STEPS, FEWEST, MOST) if self.runs is None else self.runs
-        return self._play("the design", design, self.wishes.world, runs, expected)
+    def recommended(self, design: Design, days: float) -> Outlook | None:
+        """What runs of the recommended design show; None where they would take too long.
 
-    def aside(
-        self, what: str, design: Design, world: World, expected: Outlook | None
-    ) -> Outlook | None:
+        `days` is how long a run is expected to take, here and below.
+        """
+        runs = self._runs(days, STEPS, FEWEST, MOST) if self.runs is None else self.runs
+        return self._play("the design", design, self.wishes.world, runs, days)
+
+    def aside(self, what: str, design: Design, world: World, days: float) -> Outlook | None:
         """The same for a design that is only compared, or a world that is only considered."""
-        runs = self._runs(expected, SIDE_STEPS, SIDE_FEWEST, SIDE_MOST)
-        return self._play(what, design, world, runs, expected)
+        runs = self._runs(days, SIDE_STEPS, SIDE_FEWEST, SIDE_MOST)
+        return self._play(what, design, world, runs, days)
 
-    def _runs(self, expected: Outlook | None, steps: int, fewest: int, most: int) -> int:
-        return max(fewest, min(most, int(steps / self._units(expected))))
+    def _runs(self, days: float, steps: int, fewest: int, most: int) -> int:
+        return max(fewest, min(most, int(steps / self._units(days))))
 
-    def _units(self, expected: Outlook | None) -> float:
+    def _units(self, days: float) -> float:
         """How long a run is expected to take, in units of the quickest kind."""
-        wishes = self.wishes
-        units = (
-            float(wishes.max_units)
-            if expected is None
-            else max(1.0, expected.days.mean * wishes.units_per_day)
-        )
-        return units * (LIMITS_WEIGHT if isinstance(wishes.outcome, Bounded) else 1)
+        units = max(1.0, min(days, self.wishes.deadline_days) * self.wishes.units_per_day)
+        return units * (LIMITS_WEIGHT if isinstance(self.wishes.outcome, Bounded) else 1)
 
     def _play(
-        self, what: str, design: Design, world: World, runs: int, expected: Outlook | None
+        self, what: str, design: Design, world: World, runs: int, days: float
     ) -> Outlook | None:
         self.part = min(self.part + 1, self.parts)
         self.tell(f"simulating {what}", self.part, self.parts)
-        if runs * self._units(expected) > TOO_MANY and self.runs is None:
+        if runs * self._units(days) > TOO_MANY and self.runs is None:
             return None
         try:
             result = simulate(design, None, runs, self.seed, self.threads, world=world)
         except InputError:
             # The deadline is so near that every run would end undecided.
-            return None
+            return hopeless(self.wishes, world.start)
         self.compile_seconds += result.compile_seconds
         return outlook_of(result, self.wishes.units_per_day)
-
-

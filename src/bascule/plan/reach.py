@@ -21,7 +21,7 @@ from bascule.plan.wishes import Wishes
 ROUNDS = 5
 """Steps of a search; each gains two digits or so."""
 
-CLOSE = 0.01
+CLOSE = 0.03
 """A search ends when the time it finds is this near to the deadline."""
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4

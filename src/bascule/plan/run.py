@@ -11,9 +11,10 @@ from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import AnyRule, Tilt
+from bascule.plan.amounts import tidy
 from bascule.plan.answer import Plan, WhatIf
 from bascule.plan.candidates import even_split
-from bascule.plan.choose import Point, best_in_time, soonest
+from bascule.plan.choose import Point, best_in_time
 from bascule.plan.fixed_horizon import fixed_horizon
 from bascule.plan.outlook import predicted
 from bascule.plan.player import Player
@@ -100,26 +101,30 @@ def _growing(player: Player) -> Iterator[Plan]:
     yield answer
     # What was expected to be in time may turn out not to be; then the next best is played.
     while answer.chosen.simulated is None:
-        seen = player.recommended(answer.design, answer.chosen.expected)
+        seen = player.recommended(answer.design, answer.chosen.expected.days.mean)
         if seen is None:
             break
         answer = answer.with_point(answer.chosen.seen(seen))
         rule = _choice(answer.points, wishes).rule
         if rule != answer.rule:
-            answer = replace(answer, rule=rule, what_if=_cases(wishes, rule))
+            answer = replace(answer, rule=rule)
         yield answer
     for rule in _neighbours(answer):
         point = answer.point_of(rule)
-        seen = player.aside(rule.label, point.design, wishes.world, point.expected)
+        days = point.expected.days.mean
+        seen = player.aside(rule.label, point.design, wishes.world, days)
         if seen is not None:
             answer = answer.with_point(point.seen(seen))
             yield answer
-    for case in answer.what_if:
+    for case, factor in zip(answer.what_if, CASES.values(), strict=True):
         if case.means is not None:
             world = wishes.world_at(case.means)
-            seen = player.aside(f"{case.name} lift", answer.design, world, case.outlook)
-            outlook = case.outlook if seen is None else seen
-            answer = answer.with_case(replace(case, outlook=outlook))
+            # The time goes with the inverse square of the lift, nearly.
+            days = answer.expected_days.mean / factor**2 if factor else wishes.deadline_days
+            seen = player.aside(f"{case.name} lift", answer.design, world, days)
+            if seen is None and factor:
+                seen = predicted(wishes.scaled(factor), answer.rule)
+            answer = answer.with_case(replace(case, outlook=seen))
             yield answer
     yield replace(answer, complete=True)
 
@@ -133,7 +138,7 @@ def _expected(player: Player) -> Plan:
         wishes=wishes,
         rule=rule,
         points=tuple(points),
-        what_if=_cases(wishes, rule),
+        what_if=tuple(_case(wishes, name, factor) for name, factor in CASES.items()),
         reach=reach(wishes, 1.0 if by_theory(points) else _lateness(points, wishes)),
         fixed_horizon=fixed_horizon(wishes),
         seed=player.seed,
@@ -141,8 +146,9 @@ def _expected(player: Player) -> Plan:
 
 
 def _choice(points: Sequence[Point], wishes: Wishes) -> Point:
-    """The rule of the choice; where no design is in time, the one that decides soonest."""
-    return best_in_time(points, wishes.waiting_cost) or soonest(points)
+    """The rule of the choice; where no design is in time, the even split, which is the soonest."""
+    even = next(point for point in points if point.rule == even_split(wishes))
+    return best_in_time(points, wishes.waiting_cost) or even
 
 
 def _neighbours(answer: Plan) -> list[AnyRule]:
@@ -161,21 +167,16 @@ def _same_family(one: AnyRule, other: AnyRule) -> bool:
     return type(one) is type(other)
 
 
-def _cases(wishes: Wishes, rule: AnyRule) -> tuple[WhatIf, ...]:
-    """The recommended design at other lifts, predicted where that can be."""
-    return tuple(_case(wishes, rule, name, factor) for name, factor in CASES.items())
-
-
-def _case(wishes: Wishes, rule: AnyRule, name: str, factor: float) -> WhatIf:
-    lift = factor * wishes.gap
+def _case(wishes: Wishes, name: str, factor: float) -> WhatIf:
+    """The means at another lift, of which nothing is known yet."""
+    lift = tidy(factor * wishes.main_lift)
     if factor == 0:
         return WhatIf(name, lift, tuple(wishes.baseline for _ in wishes.names))
     try:
-        changed = wishes.scaled(factor)
+        return WhatIf(name, lift, wishes.scaled(factor).means)
     except InputError:
         # So large a lift has no room beside the baseline.
         return WhatIf(name, lift)
-    return WhatIf(name, lift, changed.means, predicted(changed, rule))
 
 
 def _lateness(points: Sequence[Point], wishes: Wishes) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from bascule.core.design import Design
@@ -10,9 +9,8 @@ from bascule.core.errors import InputError
 from bascule.core.rules import AnyRule, Tilt
 from bascule.plan.candidates import TILTS, candidates, closer
 from bascule.plan.choose import Point, best_in_time
-from bascule.plan.outlook import Outlook, design_of, played, predicted
+from bascule.plan.outlook import Outlook, design_of, hopeless, played, predicted
 from bascule.plan.wishes import Wishes
-from bascule.simulate import Estimate
 from bascule.simulate.engine import Stages
 
 FIRST_RUNS, MOST_RUNS = 16, 300
@@ -27,11 +25,21 @@ def search(wishes: Wishes, seed: int, threads: int | None, tell: Stages) -> list
     rules = candidates(wishes)
     points = _points(wishes, rules, seed, threads, tell)
     best = best_in_time(points, wishes.waiting_cost)
-    if best is not None and isinstance(best.rule, Tilt) and by_theory(points):
-        # Among arms that theory says too little of, a closer look would be one at noise.
+    if best is not None and isinstance(best.rule, Tilt) and _worth_a_closer_look(wishes, points):
         finer = closer(wishes, best.rule.tilt, TILTS)
         points += _points(wishes, finer, seed, threads, tell)
     return sorted(points, key=_place)
+
+
+def _worth_a_closer_look(wishes: Wishes, points: Iterable[Point]) -> bool:
+    """Whether the deadline or the waiting decides; else costs hardly differ around the best tilt.
+
+    Where theory says too little, a closer look would be one at noise.
+    """
+    decides = wishes.waiting_cost is not None or any(
+        not point.in_time for point in points if isinstance(point.rule, Tilt)
+    )
+    return decides and by_theory(points)
 
 
 def by_theory(points: Iterable[Point]) -> bool:
@@ -60,23 +68,10 @@ def _pilot(wishes: Wishes, design: Design, seed: int, threads: int | None) -> Ou
     try:
         first, _ = played(wishes, design, FIRST_RUNS, seed, threads)
     except InputError:
-        return hopeless(wishes)
+        return hopeless(wishes, wishes.means)
     units = max(1.0, first.days.mean * wishes.units_per_day)
     runs = max(FIRST_RUNS, min(MOST_RUNS, int(PILOT_STEPS / units)))
     return played(wishes, design, runs, seed, threads)[0]
-
-
-def hopeless(wishes: Wishes) -> Outlook:
-    """The outlook of a test that will still be open at the deadline."""
-    unknown = Estimate(math.nan, math.nan)
-    return Outlook(
-        days=Estimate(wishes.deadline_days, math.nan),
-        p50_days=math.inf,
-        p90_days=math.inf,
-        cost=unknown,
-        decided=Estimate(0.0, math.nan),
-        wrong=unknown,
-    )
 
 
 def _place(point: Point) -> tuple[bool, bool, float]:

@@ -6,15 +6,19 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.core.rules import Tilt
+from bascule.plan.plot import affordable
 
 if TYPE_CHECKING:
     from bascule.plan.answer import Plan
 
-WIDTH, HEIGHT = 60, 10
+WIDTH, HEIGHT = 62, 9
 """Columns and rows of the drawing."""
 
-ROOM = 1.15
-"""Points that cost more than this many times the tilted ones and the fixed horizon are left out."""
+MARGIN = 8
+"""Columns for the numbers beside it."""
+
+FAR = 4.0
+"""A deadline so many times later than everything else is not drawn."""
 
 
 class Mark(NamedTuple):
@@ -26,55 +30,58 @@ class Mark(NamedTuple):
 
 
 def text_plot(plan: Plan) -> list[str]:
-    """Lines with a sign for each design: * is the recommended one."""
+    """Lines with a sign for each design, the recommended one above all others."""
     marks = marks_of(plan)
     if len(marks) < 2:
         return []
-    most = max(mark.cost for mark in marks)
-    first, last = min(mark.days for mark in marks), max(mark.days for mark in marks)
+    costs, days = [mark.cost for mark in marks], [mark.days for mark in marks]
+    low, high = 0.9 * min(costs), max(costs)
     deadline = plan.wishes.deadline_days
-    shown_deadline = first < deadline <= 4 * last
-    last = max(last, deadline) if shown_deadline else last
+    drawn = min(days) < deadline <= FAR * max(days)
+    first, last = min(days), max(*days, deadline) if drawn else max(days)
     rows = [[" "] * WIDTH for _ in range(HEIGHT)]
 
-    def column(days: float) -> int:
-        part = math.log(days / first) / math.log(last / first) if last > first else 0.0
-        return round(part * (WIDTH - 1))
+    def column(day: float) -> int:
+        return round(math.log(day / first) / math.log(last / first) * (WIDTH - 1))
 
-    if shown_deadline:
+    if drawn:
         for row in rows:
-            row[column(deadline)] = "|"
+            row[column(deadline)] = ":"
     for mark in marks:
-        row = round((1 - mark.cost / most) * (HEIGHT - 1))
-        rows[row][column(mark.days)] = mark.sign
-    margin = max(len(f"{most:,.3g}"), 4)
-    labels = [f"{most:,.3g}", *[""] * (HEIGHT - 2), "0"]
+        height = (mark.cost - low) / (high - low)
+        rows[round((1 - height) * (HEIGHT - 1))][column(mark.days)] = mark.sign
+    beside = [f"{high:,.3g}", *[""] * (HEIGHT - 2), f"{low:,.3g}"]
     lines = [
-        f"{label:>{margin}} |{''.join(row)}".rstrip()
-        for label, row in zip(labels, rows, strict=True)
+        f"{label:>{MARGIN}} |{''.join(row)}".rstrip()
+        for label, row in zip(beside, rows, strict=True)
     ]
-    ends = f"{first:.2g}", f"{last:.2g} days"
-    axis = f"{'':>{margin}} +{'-' * WIDTH}"
-    below = f"{'':>{margin}}  {ends[0]}{ends[1]:>{WIDTH - len(ends[0])}}"
-    legend = "cost against days: * recommended, o tilted blocks, = even split, F fixed horizon"
-    if any(mark.sign == "u" for mark in marks):
-        legend += ", u UCB"
-    return [f"  {legend}", *lines, axis, below]
+    indent = " " * MARGIN
+    scale = f"{first:.2g}", f"{last:.2g} days"
+    legend = "* to run   o other tilts   = even split   F fixed horizon"
+    legend += "   u UCB" if any(mark.sign == "u" for mark in marks) else ""
+    legend += "   : deadline" if drawn else ""
+    return [
+        f"{'cost':>{MARGIN}}   {legend}",
+        *lines,
+        f"{indent} +{'-' * WIDTH}",
+        f"{indent}  {scale[0]}{scale[1]:>{WIDTH - len(scale[0])}}",
+    ]
 
 
 def marks_of(plan: Plan) -> list[Mark]:
-    """The signs to draw, the recommended one last so that it covers others."""
-    fixed = Mark(plan.fixed_horizon.days, plan.fixed_horizon.cost, "F")
-    tilted, others, chosen = [], [], []
-    for point in plan.points:
-        mark = Mark(point.outlook.days.mean, point.outlook.cost.mean, "o")
-        if math.isnan(mark.cost):
-            continue
-        if point.rule == plan.rule:
-            chosen.append(mark._replace(sign="*"))
-        elif isinstance(point.rule, Tilt):
-            tilted.append(mark._replace(sign="=" if point.rule.tilt == 1 else "o"))
-        else:
-            others.append(mark._replace(sign="u"))
-    most = ROOM * max(mark.cost for mark in (fixed, *tilted, *chosen))
-    return [mark for mark in (*others, fixed, *tilted, *chosen) if mark.cost <= most]
+    """The signs to draw, the recommended one last.
+
+    Others stand where they are expected: a curve of simulated points would bend with their noise.
+    """
+    marks = [Mark(plan.fixed_horizon.days, plan.fixed_horizon.cost, "F")]
+    for point in affordable(plan, list(plan.points)):
+        rule, seen = point.rule, point.expected
+        sign = "u"
+        if isinstance(rule, Tilt):
+            sign = "=" if rule.tilt == 1 else "o"
+        if rule != plan.rule:
+            marks.append(Mark(seen.days.mean, seen.cost.mean, sign))
+    chosen = plan.chosen.outlook
+    marks.append(Mark(chosen.days.mean, chosen.cost.mean, "*"))
+    latest = FAR * max(chosen.days.mean, plan.wishes.deadline_days)
+    return [mark for mark in marks if mark.days <= latest and not math.isnan(mark.cost)]

@@ -90,6 +90,11 @@ class Wishes:
         return self.lift
 
     @property
+    def main_lift(self) -> float:
+        """The lift that a plan speaks of: the first that is not 0."""
+        return next(lift for lift in self.lifts if lift)
+
+    @property
     def means(self) -> tuple[float, ...]:
         """The mean of each arm, if the wish is right."""
         return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
@@ -136,14 +141,22 @@ class Wishes:
         """The question in words: both means, and the lift in both ways of counting."""
         first, *others = (self.outcome_words(mean) for mean in self.means)
         told = f"{first} against {', '.join(others)}"
-        lift = next(lift for lift in self.lifts if lift)
-        points = isinstance(self.outcome, Bernoulli)
-        size = f"{tidy(100 * lift):g} points" if points else f"{lift:g}"
-        size = size.removesuffix("s") if size == "1 points" else size
+        size = self.lift_words(self.main_lift)
         if self.baseline == 0:
             return f"{told}: a lift of {size}"
-        part = 100 * lift / abs(self.baseline)
+        part = 100 * self.main_lift / abs(self.baseline)
         return f"{told}: a lift of {size}, {part:+.3g} % of the baseline"
+
+    def lift_words(self, lift: float) -> str:
+        """A lift as people say it: that of 0/1 outcomes in points.
+
+        >>> Wishes().lift_words(0.005)
+        '0.5 points'
+        """
+        if not isinstance(self.outcome, Bernoulli):
+            return f"{lift:.4g}"
+        points = f"{tidy(100 * lift):.3g}"
+        return f"{points} point" if points in ("1", "-1") else f"{points} points"
 
     def outcome_words(self, mean: float) -> str:
         """A mean as people say it: 0/1 outcomes in percent."""

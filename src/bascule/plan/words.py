@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from bascule.plan.answer import Plan, WhatIf
 
 Cells = tuple[str, ...]
+
+COLUMNS = 80
+"""Longer lines of text are broken."""
 
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero"}
 
@@ -79,6 +83,11 @@ def recommendation(plan: Plan) -> str:
     return f"Run {rule.label}:"
 
 
+def headline(plan: Plan) -> str:
+    """The recommendation as a heading."""
+    return recommendation(plan).removesuffix(":")
+
+
 def comparison(plan: Plan) -> list[Cells]:
     """The recommended design beside an even split and a fixed-horizon test, with headings."""
     wishes = plan.wishes
@@ -106,10 +115,29 @@ def outlook_cells(outlook: Outlook) -> Cells:
     """Days, their percentiles, cost, and the probability of a decision in time."""
     return (
         estimate_words(outlook.days),
-        f"{_day(outlook.p50_days)}, {_day(outlook.p90_days)}",
+        f"{day(outlook.p50_days)}, {day(outlook.p90_days)}",
         estimate_words(outlook.cost),
         decided_words(outlook),
     )
+
+
+def within(estimate: Estimate) -> str:
+    """The standard error of an estimate, to be put behind other words."""
+    return f", ± {estimate.se:.2g}" if 0 < estimate.se < math.inf else ""
+
+
+def decided_range(outlook: Outlook) -> str:
+    """Where the probability of a decision in time lies."""
+    if not outlook.simulated:
+        return "predicted"
+    low, high = outlook.decided_interval
+    return f"between {_bare(low)} and {_bare(high)} % with 95 % confidence"
+
+
+def short_cost(plan: Plan) -> str:
+    """The expected cost in few digits."""
+    cost = plan.expected_cost.mean
+    return "-" if math.isnan(cost) else amount_words(cost)
 
 
 def decided_words(outlook: Outlook) -> str:
@@ -118,6 +146,19 @@ def decided_words(outlook: Outlook) -> str:
         return percent(outlook.decided.mean)
     low, high = outlook.decided_interval
     return f"{percent(outlook.decided.mean)} ({_bare(low)}-{_bare(high)})"
+
+
+def frontier(plan: Plan) -> list[Cells]:
+    """Every design that was looked at, with headings."""
+    rows = [("design", "days", "50 %, 90 %", "cost", "decided in time", "runs")]
+    return rows + [
+        (
+            point.rule.label,
+            *outlook_cells(point.outlook),
+            f"{point.outlook.runs:,}" if point.outlook.simulated else "predicted",
+        )
+        for point in plan.points
+    ]
 
 
 def what_if(plan: Plan) -> list[Cells]:
@@ -131,7 +172,7 @@ def what_if(plan: Plan) -> list[Cells]:
 def case_words(case: WhatIf, wishes: Wishes) -> str:
     """The other lift in words."""
     name = CASE_NAMES[case.name]
-    return name if case.lift == 0 else f"{name} ({lift_words(case.lift, wishes)})"
+    return name if case.lift == 0 else f"{name} ({wishes.lift_words(case.lift)})"
 
 
 def _case_cells(outlook: Outlook | None) -> Cells:
@@ -145,19 +186,10 @@ def _case_cells(outlook: Outlook | None) -> Cells:
     )
 
 
-def lift_words(lift: float, wishes: Wishes) -> str:
-    """A lift as people say it: that of 0/1 outcomes in points.
-
-    >>> lift_words(0.005, Wishes())
-    '0.5 points'
-    """
-    if isinstance(wishes.outcome, Bernoulli):
-        return f"{100 * lift:.3g} points"
-    return f"{lift:.3g}"
-
-
 def savings(plan: Plan) -> str:
     """What the recommended design costs against the two others."""
+    if not plan.possible:
+        return ""
     cost = plan.expected_cost.mean
     against = [("a fixed-horizon test", plan.fixed_horizon.cost)]
     if plan.chosen.outlook is not plan.even_split:
@@ -171,7 +203,7 @@ def savings(plan: Plan) -> str:
 def limits(plan: Plan) -> list[str]:
     """How far the wishes could be stretched, or what would make them possible."""
     wishes, reach = plan.wishes, plan.reach
-    lift = None if reach.lift is None else lift_words(reach.lift, wishes)
+    lift = None if reach.lift is None else wishes.lift_words(reach.lift)
     if plan.possible:
         lines = []
         if lift is not None:
@@ -200,14 +232,16 @@ def design_in_words(design: Design, units_per_day: float) -> str:
     others = "the other arm" if len(design.arms) == 2 else "each other arm still in"
     if isinstance(rule, Tilt):
         if rule.tilt == 1:
-            who = f"Units come in blocks with one unit of every arm{_still(design)}, in random order"
+            left = "" if len(design.arms) == 2 else " still in"
+            who = f"Units come in blocks with one unit of every arm{left}, in random order"
         else:
             who = (
                 "Units come in blocks, in random order: as the evidence grows, the arm that is "
                 f"ahead gets up to {rule.tilt:g} units for each one of {others}"
             )
-        about = "" if rule.effect is None else f", weighed for differences around {rule.effect:g}"
-        ends = f"an arm is dropped when the evidence that another one is better is strong enough{about}"
+        ends = "an arm is dropped when the evidence that another one is better is strong enough"
+        if rule.effect is not None:
+            ends += f", weighed for differences around {rule.effect:g}"
     else:
         who = (
             "Each unit goes to the arm whose average, with an allowance for how little is known "
@@ -246,6 +280,8 @@ def notes(plan: Plan) -> list[str]:
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
     lines.append(origin(plan))
+    if not plan.complete:
+        lines.append("This plan is not complete: figures without ± are predictions.")
     lines.append(guarantee(plan.design))
     return lines
 
@@ -268,13 +304,13 @@ def origin(plan: Plan) -> str:
 
 def answer(plan: Plan) -> list[str]:
     """The whole answer as lines of text."""
-    lines = [question(plan.wishes), conditions(plan.wishes), "", recommendation(plan), ""]
+    lines = [question(plan.wishes), *wrap(conditions(plan.wishes), COLUMNS), ""]
+    lines += [*wrap(recommendation(plan), COLUMNS), ""]
     lines += _table(comparison(plan))
     lines += ["", *_table(what_if(plan)), ""]
     lines += [*text_plot(plan), ""]
-    lines += notes(plan)
-    if not plan.complete:
-        lines.append("Not complete: figures without ± are predictions.")
+    for note in notes(plan):
+        lines += wrap(note, COLUMNS)
     return lines
 
 
@@ -332,14 +368,17 @@ def _bare(share: float) -> str:
     return f"{part:.2g}" if part < 1 else f"{min(part, 99.9):.1f}".removesuffix(".0")
 
 
-def _day(days: float) -> str:
-    return "later" if math.isinf(days) else f"{days:.3g}"
+def day(days: float) -> str:
+    """A day in the test, to a tenth.
+
+    >>> day(6.587), day(math.inf)
+    ('6.6', 'later')
+    """
+    if math.isinf(days):
+        return "later"
+    return f"{days:.1f}" if days >= 1 else f"{days:.2g}"
 
 
 def _less(cost: float, other: float) -> str:
     part = 100 * (1 - cost / other)
     return f"{part:.0f} % less" if part >= 0 else f"{-part:.0f} % more"
-
-
-def _still(design: Design) -> str:
-    return "" if len(design.arms) == 2 else " still in"
