@@ -12,7 +12,7 @@ from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import OutcomeName
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Bounded, Outcome
 
 if TYPE_CHECKING:
     from bascule.plan import Plan
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 FIGURES = ("png", "svg")
+
+SEEN = (OutcomeName.GAUSSIAN, OutcomeName.RECURRENT)
+"""Outcome models whose spreads a sample can tell."""
 
 
 def command(
@@ -45,6 +48,11 @@ def command(
     ),
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
+    sigma_unit: float | None = designs.SIGMA_UNIT,
+    sigma_noise: float | None = designs.SIGMA_NOISE,
+    outcomes_per_day: float | None = typer.Option(
+        None, help="For recurrent: outcomes of each unit; 1 if not given.", show_default=False
+    ),
     sample: Path | None = typer.Option(
         None,
         metavar="FILE",
@@ -86,7 +94,17 @@ def command(
             prepare_file(field, path)
     if figure is not None and figure.suffix.removeprefix(".") not in FIGURES:
         raise InputError("figure", f"figure must end in .png or .svg (got {figure})")
-    model = _outcome(outcome, sigma, low, high)
+    model = _outcome(
+        outcome,
+        {
+            "sigma": sigma,
+            "low": low,
+            "high": high,
+            "sigma_unit": sigma_unit,
+            "sigma_noise": sigma_noise,
+        },
+        sample is not None,
+    )
     wishes = wished(
         model,
         baseline,
@@ -96,7 +114,8 @@ def command(
         units_per_day=units_per_day,
         deadline_days=deadline_days,
         waiting_cost=waiting_cost,
-        spread=sigma if model is not None and model.kind == "bounded" else None,
+        spread=sigma if isinstance(model, Bounded) else None,
+        outcomes_per_day=outcomes_per_day,
         sample=sample,
     )
     answer = _answered(wishes, runs, seed, threads)
@@ -113,20 +132,29 @@ def command(
         sys.exit(INTERRUPTED)
 
 
+IMPLIED = {
+    "sigma_unit": OutcomeName.RECURRENT,
+    "sigma_noise": OutcomeName.RECURRENT,
+    "low": OutcomeName.BOUNDED,
+    "high": OutcomeName.BOUNDED,
+    "sigma": OutcomeName.GAUSSIAN,
+}
+"""The outcome model that an option stands for when none is named; the first that is there."""
+
+
 def _outcome(
-    name: OutcomeName | None, sigma: float | None, low: float | None, high: float | None
+    name: OutcomeName | None, sizes: dict[str, float | None], sampled: bool
 ) -> Outcome | None:
     """The outcome model that the options name or imply; None leaves it to the sample."""
-    if name is None and (low is not None or high is not None):
-        name = OutcomeName.BOUNDED
-    if name is None and sigma is not None:
-        name = OutcomeName.GAUSSIAN
+    given = [size for size, value in sizes.items() if value is not None]
     if name is None:
+        name = next((IMPLIED[size] for size in IMPLIED if size in given), None)
+    if name is None or (sampled and name in SEEN and not given):
         return None
-    own = None if name is OutcomeName.BOUNDED else sigma
-    if name is OutcomeName.GAUSSIAN and sigma is None:
-        return None
-    return designs.described_outcome({"outcome": name, "sigma": own, "low": low, "high": high})
+    if name is OutcomeName.BOUNDED:
+        # There it is the spread that outcomes really have, which no rule needs to know.
+        sizes = {**sizes, "sigma": None}
+    return designs.described_outcome({"outcome": name, **sizes})
 
 
 def _answered(wishes: Wishes, runs: int | None, seed: int, threads: int | None) -> Plan:

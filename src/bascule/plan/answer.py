@@ -236,5 +236,6 @@ def _wished(wishes: Wishes) -> dict[str, Any]:
         "deadline_days": wishes.deadline_days,
         "waiting_cost": wishes.waiting_cost,
         "spread": wishes.spread,
+        "outcomes_per_day": wishes.outcomes_per_day,
         "max_units": wishes.max_units,
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bascule.core.outcomes import Gaussian
-from bascule.core.rules import UCB, AnyRule, Tilt
+from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.rules import ETC, UCB, AnyRule, Tilt
 from bascule.plan.wishes import Wishes
 
 TILTS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -16,12 +16,14 @@ BETWEEN = 3
 """New tilts between two neighbours when the search looks closer."""
 
 
-def even_split(wishes: Wishes) -> Tilt:
-    """Tilted blocks without a tilt: every arm gets as many units, at the same proven error.
+def even_split(wishes: Wishes) -> AnyRule:
+    """The rule that gives every arm as many units, at the same proven error.
 
     >>> even_split(Wishes())
     Tilt(tilt=1.0, effect=None, batch=1)
     """
+    if isinstance(wishes.outcome, Recurrent):
+        return ETC(stop="mixture")
     return tilted(wishes, 1.0)
 
 
@@ -35,11 +37,17 @@ def tilted(wishes: Wishes, tilt: float) -> Tilt:
 
 
 def candidates(wishes: Wishes) -> tuple[AnyRule, ...]:
-    """The rules of the first look; those that theory says nothing about are left out.
+    """The rules of the first look.
+
+    Units whose outcomes recur are not compared in blocks, and UCB_alpha takes the place of the
+    tilts. Elsewhere it is shown beside them for two arms, where theory can say what it does.
 
     >>> [rule.label for rule in candidates(Wishes(arms=3))][:2]
     ['Tilt_1', 'Tilt_2']
     """
+    if isinstance(wishes.outcome, Recurrent):
+        recurring = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ALPHAS]
+        return (*recurring, even_split(wishes))
     rules: list[AnyRule] = [tilted(wishes, tilt) for tilt in TILTS]
     if len(wishes.names) == 2:
         if isinstance(wishes.outcome, Gaussian):
@@ -64,3 +72,12 @@ def _between(low: float, high: float) -> list[float]:
     step = (high - low) / (BETWEEN + 1)
     found = {float(round(low + step * part)) for part in range(1, BETWEEN + 1)}
     return sorted(found - {low, high})
+
+
+def is_even(rule: AnyRule) -> bool:
+    """Whether a rule gives every arm as many units.
+
+    >>> is_even(Tilt(1)), is_even(Tilt(2))
+    (True, False)
+    """
+    return isinstance(rule, ETC) or (isinstance(rule, Tilt) and rule.tilt == 1)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from bascule.core.rules import Tilt
 from bascule.plan import words
+from bascule.plan.candidates import is_even
 from bascule.plan.choose import Point
-from bascule.plan.plot import affordable, tilted_points
+from bascule.plan.plot import affordable, knob_words, main_curve
 
 if TYPE_CHECKING:
     from bascule.plan.answer import Plan
@@ -94,10 +95,10 @@ class Chart:
 
 def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
     """The chart of a plan: days to the right, on a log scale, and cost upwards, from 0."""
-    tilted = [point for point in tilted_points(plan) if _known(point)]
-    rest = [point for point in plan.points if point not in tilted and _known(point)]
+    curve = main_curve(plan)
+    rest = [point for point in plan.points if point not in curve]
     others = affordable(plan, rest)
-    shown = [*others, *tilted]
+    shown = [*others, *curve]
     days = [plan.fixed_horizon.days, *(point.outlook.days.mean for point in shown)]
     costs = [plan.fixed_horizon.cost, *(_top(point) for point in shown)]
     deadline = plan.wishes.deadline_days
@@ -120,7 +121,7 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
             kind + ("" if seen.simulated else " expected"),
             x(seen.days.mean),
             y(seen.cost.mean),
-            _label(point),
+            knob_words(point),
             point.rule.label,
             spoken(plan, point),
             *(bar if seen.simulated else (math.nan, math.nan)),
@@ -128,9 +129,9 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
 
     spots = [spot("ucb" if _is_ucb(point) else "plain", point) for point in others]
     spots.append(_fixed(plan, x, y))
-    spots += [spot(_kind(point), point) for point in tilted if point.rule != plan.rule]
+    spots += [spot(_kind(point), point) for point in curve if point.rule != plan.rule]
     spots.append(spot("chosen", plan.chosen))
-    lines = (("curve", tilted), ("ucb", [point for point in others if _is_ucb(point)]))
+    lines = (("curve", curve), ("ucb", [point for point in others if _is_ucb(point)]))
     return Chart(
         name,
         width,
@@ -189,10 +190,6 @@ def nice_steps(most: float) -> list[float]:
     return [float(f"{step * i:.6g}") for i in range(int(most / step) + 1)]
 
 
-def _known(point: Point) -> bool:
-    return not math.isnan(point.outlook.cost.mean)
-
-
 def _top(point: Point) -> float:
     cost = point.outlook.cost
     return cost.mean + (cost.se if point.outlook.simulated else 0.0)
@@ -203,12 +200,7 @@ def _is_ucb(point: Point) -> bool:
 
 
 def _kind(point: Point) -> str:
-    return "even" if isinstance(point.rule, Tilt) and point.rule.tilt == 1 else "tilt"
-
-
-def _label(point: Point) -> str:
-    name, value = point.knob
-    return f"{value:g}" if name == "tilt" else f"α {value:g}"
+    return "even" if is_even(point.rule) else "tilt"
 
 
 def _fixed(plan: Plan, x: object, y: object) -> Spot:

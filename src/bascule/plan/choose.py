@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.core.rules import AnyRule, Tilt
+from bascule.core.rules import UCB, AnyRule, Tilt
 from bascule.plan.outlook import Outlook, plain_estimate
 from bascule.plan.wishes import Wishes
 
@@ -50,7 +50,7 @@ class Point:
         """The name of the rule's knob and where it stands."""
         if isinstance(self.rule, Tilt):
             return "tilt", self.rule.tilt
-        return "alpha", self.rule.alpha
+        return "alpha", self.rule.alpha if isinstance(self.rule, UCB) else math.inf
 
     def seen(self, outlook: Outlook) -> Point:
         """The same with what a simulation showed."""
@@ -100,7 +100,7 @@ def best_tilt(wishes: Wishes) -> float | None:
 
     It is `sqrt(1 + D / c)` where one unit of time costs c: a check on what the search finds.
 
-    >>> best_tilt(Wishes(waiting_cost=50.0 / 8))
+    >>> round(best_tilt(Wishes(waiting_cost=50.0 / 8)), 6)
     3.0
     """
     if wishes.waiting_cost is None:

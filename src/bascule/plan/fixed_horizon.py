@@ -5,6 +5,7 @@ With z quantiles of the normal distribution, each arm gets
 spreads of the best arm and of its nearest rival; then the better average wins if it is ahead by
 z(1 - error / (K - 1)) standard errors. It declares a worse arm with a probability of at most
 `error`, as the designs of a plan do, but by the normal approximation and at that one look only.
+Where outcomes recur, n counts what all of a unit's outcomes tell, and units follow from that.
 """
 
 from __future__ import annotations
@@ -14,10 +15,14 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from bascule.core.outcomes import Bernoulli
+from bascule.core.outcomes import Bernoulli, Recurrent
 from bascule.plan.wishes import Wishes
+from bascule.theory.unit_path import units_at
 
 POWER = 0.9
+
+ROUNDS = 50
+"""More than it takes to find units that agree with the length of their own test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +55,27 @@ def fixed_horizon(wishes: Wishes) -> FixedHorizon:
     level = quantile(1 - wishes.error / (arms - 1)) + quantile(POWER)
     best = max(wishes.means)
     spread = _variance(wishes, best) + _variance(wishes, best - wishes.gap)
-    units = max(1, math.ceil(max(0.0, level) ** 2 * spread / wishes.gap**2))
+    wanted = max(0.0, level) ** 2 * spread / wishes.gap**2
+    units = max(1, math.ceil(_units_for(wishes, wanted)))
     return FixedHorizon(units, arms * units / wishes.units_per_day, units * sum(wishes.gaps))
 
 
 def _variance(wishes: Wishes, mean: float) -> float:
     if isinstance(wishes.outcome, Bernoulli):
         return mean * (1.0 - mean)
-    return (wishes.spread or wishes.outcome.sigma) ** 2
+    return float(wishes.spread or wishes.played_outcome.sigma) ** 2
+
+
+def _units_for(wishes: Wishes, wanted: float) -> float:
+    """Units in each arm that tell as much as so many that each give one outcome.
+
+    Where outcomes recur, those who came first have given more of them: how much a unit tells
+    depends on how long the test takes, and that on how much units tell.
+    """
+    outcome = wishes.played_outcome
+    if not isinstance(outcome, Recurrent):
+        return wanted
+    arms, units = len(wishes.names), wanted
+    for _ in range(ROUNDS):
+        units = units_at(wanted, arms * units, outcome)
+    return units

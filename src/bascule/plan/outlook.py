@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -84,9 +84,14 @@ def design_of(wishes: Wishes, rule: AnyRule) -> Design:
     )
 
 
+def played_design(wishes: Wishes, design: Design) -> Design:
+    """The design that stands for this one in a simulation: another where outcomes recur."""
+    return replace(design, outcome=wishes.played_outcome)
+
+
 @lru_cache(maxsize=256)
 def prediction(wishes: Wishes, rule: AnyRule) -> Prediction | None:
-    """What theory says of a rule, the deadline apart; None where it says too little.
+    """What theory says of a rule for two arms, the deadline apart; None where it says nothing.
 
     >>> import bascule as bs
     >>> prediction(Wishes(arms=3), bs.Tilt(3)) is None
@@ -94,24 +99,22 @@ def prediction(wishes: Wishes, rule: AnyRule) -> Prediction | None:
     """
     if len(wishes.names) > 2:
         return None
+    design = played_design(wishes, design_of(wishes, rule))
     try:
-        found = predict(
-            design_of(wishes, rule), wishes.gaps, best=max(wishes.means), noise=wishes.spread
-        )
+        return predict(design, wishes.gaps, best=max(wishes.means), noise=wishes.spread)
     except InputError:
         return None
-    return found if found.course else None
 
 
 def predicted(wishes: Wishes, rule: AnyRule) -> Outlook | None:
-    """The outlook by theory, or None.
+    """The outlook by theory, or None where it does not say when a test is decided.
 
     >>> import bascule as bs
     >>> round(predicted(Wishes(), bs.Tilt(3)).decided.mean, 2)
     1.0
     """
     found = prediction(wishes, rule)
-    if found is None:
+    if found is None or not found.course:
         return None
     cap = wishes.max_units
     decided = found.decided_by(cap)
@@ -146,7 +149,9 @@ def played(
     >>> outlook.runs, outlook.decided.mean > 0.8
     (100, True)
     """
-    result = simulate(design, None, runs, seed, threads, progress, wishes.world)
+    result = simulate(
+        played_design(wishes, design), None, runs, seed, threads, progress, wishes.world
+    )
     return outlook_of(result, wishes.units_per_day), result
 
 

@@ -6,8 +6,8 @@ import time
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bounded
-from bascule.plan.outlook import Outlook, hopeless, outlook_of
+from bascule.core.outcomes import Bounded, Outcome, Recurrent
+from bascule.plan.outlook import Outlook, hopeless, outlook_of, played_design
 from bascule.plan.wishes import Wishes
 from bascule.simulate import World, simulate
 from bascule.simulate.engine import Stages
@@ -22,8 +22,8 @@ SIDE_FEWEST, SIDE_MOST = 40, 400
 TOO_MANY = 400_000_000
 """Where even the fewest runs would take more units than this, the prediction has to do."""
 
-LIMITS_WEIGHT = 5
-"""How much longer a unit takes whose outcome lies within limits."""
+LIMITS_WEIGHT, RECURRENT_WEIGHT = 5, 40
+"""How much longer a unit takes whose outcome lies within limits, or recurs."""
 
 
 class Player:
@@ -72,7 +72,7 @@ class Player:
     def _units(self, days: float) -> float:
         """How long a run is expected to take, in units of the quickest kind."""
         units = max(1.0, min(days, self.wishes.deadline_days) * self.wishes.units_per_day)
-        return units * (LIMITS_WEIGHT if isinstance(self.wishes.outcome, Bounded) else 1)
+        return units * weight_of(self.wishes.outcome)
 
     def _play(
         self, what: str, design: Design, world: World, runs: int, days: float
@@ -82,9 +82,21 @@ class Player:
         if runs * self._units(days) > TOO_MANY and self.runs is None:
             return None
         try:
-            result = simulate(design, None, runs, self.seed, self.threads, world=world)
+            played = played_design(self.wishes, design)
+            result = simulate(played, None, runs, self.seed, self.threads, world=world)
         except InputError:
             # The deadline is so near that every run would end undecided.
             return hopeless(self.wishes, world.start)
         self.compile_seconds += result.compile_seconds
         return outlook_of(result, self.wishes.units_per_day)
+
+
+def weight_of(outcome: Outcome) -> int:
+    """How many units of the quickest kind take as long to simulate as one of this kind.
+
+    >>> weight_of(Bounded(0, 1))
+    5
+    """
+    if isinstance(outcome, Recurrent):
+        return RECURRENT_WEIGHT
+    return LIMITS_WEIGHT if isinstance(outcome, Bounded) else 1

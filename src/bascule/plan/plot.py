@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from bascule.core.rules import UCB, Tilt
+from bascule.plan.candidates import is_even
 from bascule.plan.choose import Point
 from bascule.simulate.plot import SERIES, new_figure
 
@@ -29,7 +29,7 @@ def plot_plan(plan: Plan) -> Figure:
     """
     figure, (axis,) = new_figure(width=7.4, height=4.8)
     curve, fixed, family, chosen = SERIES[1], SERIES[3], SERIES[0], SERIES[5]
-    tilted = [point for point in tilted_points(plan) if not math.isnan(point.expected.cost.mean)]
+    tilted = main_curve(plan)
     axis.plot(
         [point.expected.days.mean for point in tilted],
         [point.expected.cost.mean for point in tilted],
@@ -38,12 +38,13 @@ def plot_plan(plan: Plan) -> Figure:
         marker="o",
         markersize=4,
         markerfacecolor="white",
-        label="tilted blocks, expected",
+        label="tilted blocks, expected" if isinstance(tilted[0].rule, Tilt) else "expected",
     )
     for point in tilted:
         if point.rule != plan.rule and point.design.rule in _labelled(tilted):
-            _write(axis, f"{point.knob[1]:g}", point, curve.colour)
-    others = affordable(plan, [point for point in plan.points if isinstance(point.rule, UCB)])
+            _write(axis, knob_words(point), point, curve.colour)
+    rest = [point for point in plan.points if point not in tilted and isinstance(point.rule, UCB)]
+    others = affordable(plan, rest)
     if others:
         axis.plot(
             [point.expected.days.mean for point in others],
@@ -56,7 +57,7 @@ def plot_plan(plan: Plan) -> Figure:
             label="UCB$_α$, expected",
         )
         for point in others:
-            _write(axis, f"α {point.knob[1]:g}", point, family.colour)
+            _write(axis, knob_words(point), point, family.colour)
     _draw_seen(axis, [point for point in plan.points if point.simulated], curve.colour)
     seen = plan.chosen.outlook
     axis.plot(
@@ -102,17 +103,36 @@ def plot_plan(plan: Plan) -> Figure:
     return figure
 
 
-def tilted_points(plan: Plan) -> list[Point]:
-    """The curve of tilted blocks that the recommended design belongs to, or the best there is."""
-    tilts = [point for point in plan.points if isinstance(point.rule, Tilt)]
-    assert isinstance(tilts[0].rule, Tilt)
-    effect = tilts[0].rule.effect
-    return [p for p in tilts if isinstance(p.rule, Tilt) and p.rule.effect == effect]
+def main_curve(plan: Plan) -> list[Point]:
+    """The designs among which a knob moves: tilted blocks, or where there are none, all others."""
+    first = plan.points[0].rule
+    if not isinstance(first, Tilt):
+        return list(plan.points)
+    return [
+        point
+        for point in plan.points
+        if isinstance(point.rule, Tilt) and point.rule.effect == first.effect
+    ]
+
+
+def knob_words(point: Point) -> str:
+    """Where the knob of a point stands, in a word.
+
+    >>> import bascule as bs
+    >>> wishes = bs.Wishes()
+    >>> from bascule.plan.outlook import design_of, hopeless
+    >>> knob_words(Point(design_of(wishes, bs.Tilt(3)), hopeless(wishes, wishes.means)))
+    '3'
+    """
+    name, value = point.knob
+    if is_even(point.rule):
+        return "1" if name == "tilt" else "even"
+    return f"{value:g}" if name == "tilt" else f"α {value:g}"
 
 
 def affordable(plan: Plan, points: list[Point]) -> list[Point]:
     """Those points that do not cost so much that they would squeeze all others."""
-    known = [point.expected.cost.mean for point in tilted_points(plan)]
+    known = [point.expected.cost.mean for point in main_curve(plan)]
     most = max(plan.fixed_horizon.cost, TALLEST * min(known))
     return [point for point in points if point.expected.cost.mean <= most]
 

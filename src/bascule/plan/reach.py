@@ -65,7 +65,8 @@ def reach(wishes: Wishes, factor: float = 1.0) -> Reach:
 def time_needed(wishes: Wishes) -> float:
     """Units by which an even split has decided with probability 0.9, predicted; inf if unknown.
 
-    Several arms are taken for as many pairs as they are, each at its part of the error.
+    Several arms are taken for as many pairs as they are, each at its part of the error. Where only
+    the average time is known, it is that, and who asks has to know by how much it is too short.
     """
     arms = len(wishes.names)
     pair = wishes
@@ -79,7 +80,9 @@ def time_needed(wishes: Wishes) -> float:
             error=wishes.error / (arms - 1),
         )
     found = prediction(pair, even_split(pair))
-    return math.inf if found is None else found.time_until(IN_TIME) * arms / 2
+    if found is None:
+        return math.inf
+    return (found.time_until(IN_TIME) if found.course else found.decision_time) * arms / 2
 
 
 def _lift_for(wishes: Wishes, needed: float, factor: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -43,6 +44,7 @@ def plan(
     deadline_days: float = DEADLINE_DAYS,
     waiting_cost: float | None = None,
     spread: float | None = None,
+    outcomes_per_day: float | None = None,
     sample: Sample | str | Path | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -71,6 +73,7 @@ def plan(
         deadline_days=deadline_days,
         waiting_cost=waiting_cost,
         spread=spread,
+        outcomes_per_day=outcomes_per_day,
         sample=sample,
     )
     *_, last = stages(wishes, runs, seed, threads, progress)
@@ -90,6 +93,8 @@ def stages(
     """
     if runs is not None:
         runs = checks.whole("runs", runs, 2, "leave it out to have it chosen")
+    if threads is not None:
+        threads = checks.whole("threads", threads, 1, "leave it out to use every core")
     player = Player(wishes, runs, checked_seed(seed), threads, progress or _silent, PARTS)
     for answer in _growing(player):
         yield replace(answer, seconds=player.seconds, compile_seconds=player.compile_seconds)
@@ -180,10 +185,10 @@ def _case(wishes: Wishes, name: str, factor: float) -> WhatIf:
 
 
 def _lateness(points: Sequence[Point], wishes: Wishes) -> float:
-    """How many times as long the even split takes as several pairs of arms would."""
+    """How many times as long the even split takes as `time_needed` says."""
     seen = next(point.expected for point in points if point.rule == even_split(wishes))
     alone = time_needed(wishes) / wishes.units_per_day
-    return seen.p90_days / alone if seen.p90_days < float("inf") else 1.0
+    return seen.p90_days / alone if math.isfinite(seen.p90_days) else 1.0
 
 
 def _silent(what: str, done: int, total: int) -> None:

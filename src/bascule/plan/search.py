@@ -10,10 +10,11 @@ from bascule.core.rules import AnyRule, Tilt
 from bascule.plan.candidates import TILTS, candidates, closer
 from bascule.plan.choose import Point, best_in_time
 from bascule.plan.outlook import Outlook, design_of, hopeless, played, predicted
+from bascule.plan.player import weight_of
 from bascule.plan.wishes import Wishes
 from bascule.simulate.engine import Stages
 
-FIRST_RUNS, MOST_RUNS = 16, 300
+FIRST_RUNS, MOST_RUNS = 20, 300
 """Runs of a candidate that theory says too little of: a first look, and the most."""
 
 PILOT_STEPS = 3_000_000
@@ -56,7 +57,7 @@ def _points(
         tell("searching", done, len(waiting))
         design = design_of(wishes, rule)
         expected = predicted(wishes, rule)
-        if expected is None and isinstance(rule, Tilt):
+        if expected is None:
             expected = _pilot(wishes, design, seed, threads)
         if expected is not None:
             found.append(Point(design, expected))
@@ -69,7 +70,7 @@ def _pilot(wishes: Wishes, design: Design, seed: int, threads: int | None) -> Ou
         first, _ = played(wishes, design, FIRST_RUNS, seed, threads)
     except InputError:
         return hopeless(wishes, wishes.means)
-    units = max(1.0, first.days.mean * wishes.units_per_day)
+    units = max(1.0, first.days.mean * wishes.units_per_day) * weight_of(wishes.outcome)
     runs = max(FIRST_RUNS, min(MOST_RUNS, int(PILOT_STEPS / units)))
     return played(wishes, design, runs, seed, threads)[0]
 
@@ -79,4 +80,4 @@ def _place(point: Point) -> tuple[bool, bool, float]:
     rule = point.rule
     if isinstance(rule, Tilt):
         return False, rule.effect is None, rule.tilt
-    return True, False, rule.alpha
+    return True, False, point.knob[1]

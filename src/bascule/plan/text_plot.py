@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.core.rules import Tilt
+from bascule.plan.candidates import is_even
 from bascule.plan.plot import affordable
 
 if TYPE_CHECKING:
@@ -76,12 +77,10 @@ def marks_of(plan: Plan) -> list[Mark]:
     marks = [Mark(plan.fixed_horizon.days, plan.fixed_horizon.cost, "F")]
     for point in affordable(plan, list(plan.points)):
         rule, seen = point.rule, point.expected
-        sign = "u"
-        if isinstance(rule, Tilt):
-            sign = "=" if rule.tilt == 1 else "o"
+        sign = "=" if is_even(rule) else "o" if isinstance(rule, Tilt) else "u"
         if rule != plan.rule:
             marks.append(Mark(seen.days.mean, seen.cost.mean, sign))
     chosen = plan.chosen.outlook
     marks.append(Mark(chosen.days.mean, chosen.cost.mean, "*"))
     latest = FAR * max(chosen.days.mean, plan.wishes.deadline_days)
-    return [mark for mark in marks if mark.days <= latest and not math.isnan(mark.cost)]
+    return [mark for mark in marks if mark.days <= latest]

@@ -11,7 +11,7 @@ from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
 from bascule.core.radius import FIRST_UNITS
 from bascule.plan.amounts import amount, lift_of, tidy
 from bascule.plan.sample import Sample, read_sample
@@ -35,7 +35,8 @@ class Wishes:
     or text such as "10%" for a part of the baseline. One lift for several arms is that of the
     second, and the others are at the baseline; if it is negative all but the first share it. A
     list has one for each arm after the first. `spread` is that of outcomes within limits as they
-    really are. `waiting_cost` is what a day is worth, in outcome units.
+    really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
+    what a day is worth, in outcome units.
 
     >>> Wishes().means
     (0.05, 0.06)
@@ -52,14 +53,15 @@ class Wishes:
     deadline_days: float = DEADLINE_DAYS
     waiting_cost: float | None = None
     spread: float | None = None
+    outcomes_per_day: float | None = None
     sample: Sample | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.outcome, Outcome):
             raise InputError(
                 "outcome",
-                "outcome must be one of Bernoulli(), Gaussian(sigma) or Bounded(low, high) "
-                f"(got {self.outcome!r})",
+                "outcome must be one of Bernoulli(), Gaussian(sigma), Bounded(low, high) or "
+                f"Recurrent(sigma_unit, sigma_noise) (got {self.outcome!r})",
             )
         put = object.__setattr__
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
@@ -76,6 +78,7 @@ class Wishes:
             worth = "it is what a day is worth, in outcome units; leave it out if nothing"
             put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
         put(self, "spread", self._checked_spread())
+        put(self, "outcomes_per_day", self._checked_rate())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,6 +116,19 @@ class Wishes:
     def max_units(self) -> int:
         """Units that there are until the deadline."""
         return min(MOST_UNITS, math.floor(self.units_per_day * self.deadline_days))
+
+    @property
+    def played_outcome(self) -> Outcome:
+        """The outcome model that stands for this one in a simulation.
+
+        There each unit gives one outcome whenever another unit arrives. What it gives meanwhile in
+        truth, more than one or less, has the same average with this much less noise, or more.
+        """
+        if not isinstance(self.outcome, Recurrent):
+            return self.outcome
+        assert self.outcomes_per_day is not None
+        meanwhile = self.outcomes_per_day / self.units_per_day
+        return Recurrent(self.outcome.sigma_unit, self.outcome.sigma_noise / math.sqrt(meanwhile))
 
     @property
     def world(self) -> World:
@@ -168,6 +184,17 @@ class Wishes:
     def cost_unit(self) -> str:
         """What cost is counted in."""
         return "conversions" if isinstance(self.outcome, Bernoulli) else "outcome units"
+
+    def _checked_rate(self) -> float | None:
+        if isinstance(self.outcome, Recurrent):
+            rate = 1.0 if self.outcomes_per_day is None else self.outcomes_per_day
+            return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
+        if self.outcomes_per_day is not None:
+            raise InputError(
+                "outcomes_per_day",
+                f"outcomes_per_day belongs to Recurrent outcomes, not to {self.outcome!r}",
+            )
+        return None
 
     def _check_means(self) -> None:
         low, high = self.outcome.low, self.outcome.high
@@ -245,6 +272,7 @@ def wished(
     deadline_days: float = DEADLINE_DAYS,
     waiting_cost: float | None = None,
     spread: float | None = None,
+    outcomes_per_day: float | None = None,
     sample: Sample | str | Path | None = None,
 ) -> Wishes:
     """The wishes that are meant where something is left out, or left to a sample.
@@ -273,6 +301,7 @@ def wished(
         deadline_days,
         waiting_cost,
         spread,
+        outcomes_per_day,
         seen,
     )
 
@@ -285,11 +314,13 @@ def outcome_of(sample: Sample) -> Outcome:
     """
     if sample.zero_or_one and not sample.recurring:
         return Bernoulli()
+    if sample.recurring:
+        return Recurrent(sample.sigma_unit, sample.sigma_noise)
     return Gaussian(_told_apart(sample))
 
 
 def _told_apart(sample: Sample) -> float:
-    if sample.sigma == 0:
+    if sample.low == sample.high:
         raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
     return sample.sigma
 
@@ -313,7 +344,7 @@ def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
         return tidy(sample.mean)
     if isinstance(outcome, Bernoulli):
         return BASELINE
-    if isinstance(outcome, Gaussian):
+    if isinstance(outcome, Gaussian | Recurrent):
         return 0.0
     raise InputError("baseline", "baseline is missing: give the mean of the first arm")
 

@@ -7,8 +7,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Bernoulli, Bounded
-from bascule.core.rules import Tilt
+from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
+from bascule.core.rules import ETC, Tilt
+from bascule.plan.candidates import is_even
 from bascule.plan.choose import best_tilt
 from bascule.plan.outlook import Outlook
 from bascule.plan.text_plot import text_plot
@@ -59,6 +60,11 @@ def outcome_words(wishes: Wishes) -> str:
     elif isinstance(outcome, Bounded):
         limits = f"between {outcome.low:g} and {outcome.high:g}"
         words = f"outcomes {limits} with a spread of {wishes.spread:.4g}"
+    elif isinstance(outcome, Recurrent):
+        words = (
+            f"{wishes.outcomes_per_day:g} outcomes a day of each unit; units differ by "
+            f"{outcome.sigma_unit:.4g}, outcomes of one unit by {outcome.sigma_noise:.4g}"
+        )
     else:
         words = f"outcomes with a spread (sigma) of {outcome.sigma:.4g}"
     if wishes.sample is not None:
@@ -80,7 +86,8 @@ def recommendation(plan: Plan) -> str:
     if isinstance(rule, Tilt):
         name = "an even split in blocks" if rule.tilt == 1 else f"tilted blocks, tilt {rule.tilt:g}"
         return f"Run {name} ({rule.label}):"
-    return f"Run {rule.label}:"
+    name = "an even split" if is_even(rule) else "UCB"
+    return f"Run {name} ({rule.label}):"
 
 
 def headline(plan: Plan) -> str:
@@ -242,6 +249,9 @@ def design_in_words(design: Design, units_per_day: float) -> str:
         ends = "an arm is dropped when the evidence that another one is better is strong enough"
         if rule.effect is not None:
             ends += f", weighed for differences around {rule.effect:g}"
+    elif isinstance(rule, ETC):
+        who = "The arms get units in turn"
+        ends = "an arm is dropped when the evidence that another one is better is strong enough"
     else:
         who = (
             "Each unit goes to the arm whose average, with an allowance for how little is known "
@@ -264,6 +274,11 @@ def guarantee(design: Design) -> str:
         where = "for 0/1 outcomes of units that do not influence each other"
     elif isinstance(outcome, Bounded):
         where = f"for any outcomes between {outcome.low:g} and {outcome.high:g}"
+    elif isinstance(outcome, Recurrent):
+        where = (
+            f"exact if units and their outcomes are normal and differ by {outcome.sigma_unit:.4g} "
+            f"and {outcome.sigma_noise:.4g}"
+        )
     else:
         where = f"for outcomes that are sub-Gaussian with sigma {outcome.sigma:.4g} or less"
     return (
