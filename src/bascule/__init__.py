@@ -34,6 +34,7 @@ from bascule.live.experiment import Experiment
 from bascule.live.maturity import Receipt
 from bascule.live.status import ArmStatus, Point, Status
 from bascule.live.store import Store
+from bascule.plan import Plan, Sample, Wishes, plan
 from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
     Beta,
@@ -96,9 +97,11 @@ __all__ = [
     "Measure",
     "Normal",
     "PairStatistics",
+    "Plan",
     "Point",
     "Receipt",
     "Recurrent",
+    "Sample",
     "Simulation",
     "Stage",
     "Static",
@@ -110,6 +113,7 @@ __all__ = [
     "StudentT",
     "Tilt",
     "Trend",
+    "Wishes",
     "World",
     "audit",
     "bucket",
@@ -126,6 +130,7 @@ __all__ = [
     "next_arm",
     "next_block",
     "open",
+    "plan",
     "record",
     "remove_arm",
     "simulate",

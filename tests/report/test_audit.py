@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import bascule as bs
-from bascule.report.audit import BATTERY, usual_means, wilson
+from bascule.report.audit import BATTERY, usual_means
 
 
 @pytest.fixture(scope="module")
@@ -97,12 +96,6 @@ def test_the_table_fits_a_terminal(blocks: bs.Audit, ucb: bs.Audit) -> None:
         assert max(len(line) for line in report.table()) <= 80
     assert "<table>" in blocks._repr_html_()
     assert "not covered" in blocks._repr_html_()
-
-
-@pytest.mark.parametrize(("count", "runs"), [(0, 400), (3, 400), (200, 400), (400, 400)])
-def test_wilsons_interval_is_the_one_of_the_books(count: int, runs: int) -> None:
-    expected = stats.binomtest(count, runs).proportion_ci(0.95, "wilson")
-    assert wilson(count, runs) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 @pytest.mark.parametrize("outcome", [bs.Gaussian(3), bs.Bernoulli(), bs.Bounded(-1, 5)])

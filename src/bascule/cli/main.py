@@ -11,12 +11,12 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import audit, demo, experiment, frontier, paper, simulate
+from bascule.cli import audit, demo, experiment, frontier, paper, plan, simulate
 from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
-LIST_OPTIONS = ("--means", "--worlds")
+LIST_OPTIONS = ("--means", "--worlds", "--lift")
 """Options that take as many values as follow."""
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("demo")(demo.command)
+app.command("plan")(plan.command)
 app.command("simulate")(simulate.command)
 app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)

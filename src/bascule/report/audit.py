@@ -19,9 +19,7 @@ from bascule.simulate import Estimate, Simulation, World, simulate
 from bascule.simulate.named_worlds import NAMED, named_world
 from bascule.simulate.result import shown
 from bascule.simulate.run import world_of
-
-NORMAL_95 = 1.959963984540054
-"""Standard errors on either side of an estimate for a confidence of 95 %."""
+from bascule.simulate.shares import NORMAL_95, wilson
 
 TIMES_STEADY, SHORTEST_CAP = 5, 20_000
 """The cap on units: so many times what the test needs in a steady world, and never less."""
@@ -240,18 +238,6 @@ def usual_means(outcome: Outcome) -> tuple[float, float]:
     if isinstance(outcome, Bounded):
         return outcome.low + 0.50 * outcome.scale, outcome.low + 0.55 * outcome.scale
     return 0.10, 0.12
-
-
-def wilson(count: int, runs: int) -> tuple[float, float]:
-    """Wilson's interval for a probability, with a confidence of 95 %.
-
-    >>> [round(end, 3) for end in wilson(0, 400)]
-    [0.0, 0.01]
-    """
-    share, square = count / runs, NORMAL_95**2 / runs
-    middle = (share + square / 2) / (1 + square)
-    half = math.sqrt(square * share * (1 - share) + square**2 / 4) / (1 + square)
-    return max(0.0, middle - half) if count else 0.0, min(1.0, middle + half)
 
 
 def _battery(

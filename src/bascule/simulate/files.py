@@ -27,6 +27,16 @@ def prepare_folder(folder: Path) -> None:
         write_whole(folder / ".bascule", b"").unlink()
 
 
+def prepare_file(field: str, path: Path) -> None:
+    """Make sure, before the work and without writing, that a file can be written."""
+    if path.is_dir():
+        raise InputError(field, f"{field} must name a file ({path} is a folder)")
+    if not path.parent.is_dir():
+        raise InputError(field, f"{field} cannot be {path}: the folder {path.parent} is not there")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(field, f"{field} cannot be {path}: it may not be written")
+
+
 @contextmanager
 def writable(folder: Path) -> Iterator[None]:
     """Turn what the system says about a folder into a line for the user."""

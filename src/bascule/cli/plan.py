@@ -1,0 +1,202 @@
+"""`bascule plan`: from what is wished for to a design, with what it will take and cost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from bascule.cli import designs
+from bascule.cli.console import note_compilation, print_json, progress_bar, screen
+from bascule.cli.designs import OutcomeName
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Bounded, Outcome
+
+if TYPE_CHECKING:
+    from bascule.plan import Plan
+    from bascule.plan.wishes import Wishes
+
+INTERRUPTED = 130
+
+FIGURES = ("png", "svg")
+
+SEEN = (OutcomeName.GAUSSIAN, OutcomeName.RECURRENT)
+"""Outcome models whose spreads a sample can tell."""
+
+
+def command(
+    baseline: str | None = typer.Option(
+        None,
+        metavar="MEAN",
+        help="Mean of the first arm: 5% or 0.05. If not given: that of the sample, or 5%.",
+        show_default=False,
+    ),
+    lift: list[str] | None = typer.Option(
+        None,
+        metavar="LIFT ...",
+        help="What a new arm adds. With % a part of the baseline: 5% and 20% make 6%. Without, "
+        "in outcome units: 0.05 and 0.01 make 0.06. 20% if not given.",
+        show_default=False,
+    ),
+    outcome: OutcomeName | None = typer.Option(
+        None, help="Outcome model; as sigma, limits or sample suggest, else bernoulli."
+    ),
+    sigma: float | None = typer.Option(
+        None, help="Spread of one outcome, for gaussian and bounded.", show_default=False
+    ),
+    low: float | None = designs.LOW,
+    high: float | None = designs.HIGH,
+    sigma_unit: float | None = designs.SIGMA_UNIT,
+    sigma_noise: float | None = designs.SIGMA_NOISE,
+    outcomes_per_day: float | None = typer.Option(
+        None, help="For recurrent: outcomes of each unit; 1 if not given.", show_default=False
+    ),
+    sample: Path | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="CSV of outcomes seen before (columns value and, if units come again, unit), for "
+        "baseline and spread.",
+    ),
+    arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
+    error: str = typer.Option("5%", metavar="P", help="Proven probability of a wrong winner."),
+    units_per_day: float = typer.Option(5000.0, help="Traffic of the test, all arms together."),
+    deadline_days: float = typer.Option(28.0, help="When the test ends at the latest."),
+    waiting_cost: float | None = typer.Option(
+        None, help="What a day of waiting is worth, in outcome units.", show_default=False
+    ),
+    save: Path | None = typer.Option(
+        None, metavar="FILE", help="Write the design, for simulate --design."
+    ),
+    figure: Path | None = typer.Option(
+        None, metavar="FILE", help="Draw the frontier, as .png or .svg."
+    ),
+    html: Path | None = typer.Option(
+        None, metavar="FILE", help="Write a page to hand around; it needs no network."
+    ),
+    runs: int | None = typer.Option(
+        None,
+        help="Simulated tests of the design; by their length if not given.",
+        show_default=False,
+    ),
+    seed: int = designs.SEED,
+    threads: int | None = designs.THREADS,
+    as_json: bool = designs.AS_JSON,
+) -> None:
+    """Which design to run, how long it will take, and what it will cost."""
+    from bascule.plan.amounts import amount
+    from bascule.plan.wishes import wished
+    from bascule.simulate.files import prepare_file
+
+    for field, path in (("save", save), ("figure", figure), ("html", html)):
+        if path is not None:
+            prepare_file(field, path)
+    if figure is not None and figure.suffix.removeprefix(".") not in FIGURES:
+        raise InputError("figure", f"figure must end in .png or .svg (got {figure})")
+    model = _outcome(
+        outcome,
+        {
+            "sigma": sigma,
+            "low": low,
+            "high": high,
+            "sigma_unit": sigma_unit,
+            "sigma_noise": sigma_noise,
+        },
+        sample is not None,
+    )
+    wishes = wished(
+        model,
+        baseline,
+        (lift[0] if len(lift) == 1 else lift) if lift else None,
+        arms=arms,
+        error=amount("error", error, "5% or 0.05 is usual"),
+        units_per_day=units_per_day,
+        deadline_days=deadline_days,
+        waiting_cost=waiting_cost,
+        spread=sigma if isinstance(model, Bounded) else None,
+        outcomes_per_day=outcomes_per_day,
+        sample=sample,
+    )
+    answer = _answered(wishes, runs, seed, threads)
+    note_compilation(answer.compile_seconds)
+    if as_json:
+        print_json(answer.to_dict())
+    else:
+        _show(answer)
+    _write(answer, save, figure, html, quiet=as_json)
+    if not answer.complete:
+        typer.echo(
+            "bascule: interrupted: what is not marked with ± was predicted, not simulated", err=True
+        )
+        sys.exit(INTERRUPTED)
+
+
+IMPLIED = {
+    "sigma_unit": OutcomeName.RECURRENT,
+    "sigma_noise": OutcomeName.RECURRENT,
+    "low": OutcomeName.BOUNDED,
+    "high": OutcomeName.BOUNDED,
+    "sigma": OutcomeName.GAUSSIAN,
+}
+"""The outcome model that an option stands for when none is named; the first that is there."""
+
+
+def _outcome(
+    name: OutcomeName | None, sizes: dict[str, float | None], sampled: bool
+) -> Outcome | None:
+    """The outcome model that the options name or imply; None leaves it to the sample."""
+    given = [size for size, value in sizes.items() if value is not None]
+    if name is None:
+        name = next((IMPLIED[size] for size in IMPLIED if size in given), None)
+    if name is None or (sampled and name in SEEN and not given):
+        return None
+    if name is OutcomeName.BOUNDED:
+        # There it is the spread that outcomes really have, which no rule needs to know.
+        sizes = {**sizes, "sigma": None}
+    return designs.described_outcome({"outcome": name, **sizes})
+
+
+def _answered(wishes: Wishes, runs: int | None, seed: int, threads: int | None) -> Plan:
+    """The plan, or as much of it as there was when somebody lost patience."""
+    from bascule.plan.run import stages
+
+    last: Plan | None = None
+    try:
+        with progress_bar() as tell:
+            for answer in stages(wishes, runs, seed, threads, tell):
+                last = answer
+    except KeyboardInterrupt:
+        if last is None:
+            raise
+    assert last is not None
+    return last
+
+
+def _show(answer: Plan) -> None:
+    from bascule.plan import words
+
+    console = screen()
+    told = words.recommendation(answer)
+    for line in words.answer(answer):
+        style = "bold" if told.startswith(line) and line else None
+        console.print(line, style=style, soft_wrap=True, markup=False)
+
+
+def _write(
+    answer: Plan, save: Path | None, figure: Path | None, html: Path | None, quiet: bool
+) -> None:
+    """Write what was asked for, and say where it is."""
+    from bascule.simulate.files import write_whole
+    from bascule.simulate.plot import rendered
+
+    if save is not None:
+        answer.design.save(save)
+    if figure is not None:
+        write_whole(figure, rendered(answer.plot(), figure.suffix.removeprefix(".")))
+    if html is not None:
+        answer.save_html(html)
+    if not quiet:
+        for path in (save, figure, html):
+            if path is not None:
+                typer.echo(f"wrote {path}")

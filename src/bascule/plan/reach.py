@@ -1,0 +1,138 @@
+"""How far the wishes could be stretched: the smallest lift and error that the deadline allows.
+
+Where a wish is impossible the same searches give the nearest ones that are not: a larger lift, a
+larger error, a later deadline, more traffic. All of it is predicted for the design that decides
+soonest, an even split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bascule.core.errors import InputError
+from bascule.plan.candidates import even_split
+from bascule.plan.choose import IN_TIME
+from bascule.plan.outlook import prediction
+from bascule.plan.wishes import Wishes
+
+ROUNDS = 5
+"""Steps of a search; each gains two digits or so."""
+
+CLOSE = 0.03
+"""A search ends when the time it finds is this near to the deadline."""
+
+SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What an even split decides by the deadline with probability 0.9, one wish changed at a time.
+
+    None where nothing would help. An error of 1e-12 stands for that and less.
+    """
+
+    lift: float | None
+    error: float | None
+    deadline_days: float | None
+    units_per_day: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def reach(wishes: Wishes, factor: float = 1.0) -> Reach:
+    """How far each wish could be stretched; `factor` corrects the predicted times.
+
+    >>> found = reach(Wishes())
+    >>> 0.004 < found.lift < 0.006, found.deadline_days < 10
+    (True, True)
+    """
+    needed = time_needed(wishes) * factor
+    days = needed / wishes.units_per_day
+    known = math.isfinite(needed)
+    return Reach(
+        _lift_for(wishes, needed, factor) if known else None,
+        _error_for(wishes, needed, factor) if known else None,
+        days if known else None,
+        needed / wishes.deadline_days if known else None,
+    )
+
+
+def time_needed(wishes: Wishes) -> float:
+    """Units by which an even split has decided with probability 0.9, predicted; inf if unknown.
+
+    Several arms are taken for as many pairs as they are, each at its part of the error. Where only
+    the average time is known, it is that, and who asks has to know by how much it is too short.
+    """
+    arms = len(wishes.names)
+    pair = wishes
+    if arms > 2:
+        best = max(wishes.means)
+        pair = replace(
+            wishes,
+            baseline=best - wishes.gap,
+            lift=wishes.gap,
+            arms=2,
+            error=wishes.error / (arms - 1),
+        )
+    found = prediction(pair, even_split(pair))
+    if found is None:
+        return math.inf
+    return (found.time_until(IN_TIME) if found.course else found.decision_time) * arms / 2
+
+
+def _lift_for(wishes: Wishes, needed: float, factor: float) -> float | None:
+    """The time goes with the inverse square of the lift, nearly."""
+    cap, scale = wishes.max_units, 1.0
+    for _ in range(ROUNDS):
+        if abs(needed / cap - 1) < CLOSE:
+            break
+        scale *= math.sqrt(needed / cap)
+        try:
+            needed = time_needed(wishes.scaled(scale)) * factor
+        except InputError:
+            # So large a lift has no room beside the baseline.
+            return None
+    return scale * wishes.gap
+
+
+def _error_for(wishes: Wishes, needed: float, factor: float) -> float | None:
+    """The time goes with the logarithm of the error, nearly."""
+    cap = wishes.max_units
+
+    def time_at(log_error: float) -> float:
+        return time_needed(replace(wishes, error=math.exp(log_error))) * factor
+
+    least, most = math.log(SMALLEST_ERROR), math.log(LARGEST_ERROR)
+    here = math.log(wishes.error)
+    found = _root(time_at, cap, here, needed, least, most)
+    return None if found is None else math.exp(found)
+
+
+def _root(
+    time_at: Callable[[float], float],
+    cap: float,
+    here: float,
+    needed: float,
+    least: float,
+    most: float,
+) -> float | None:
+    """Where a nearly straight, falling line meets the cap, by the rule of false position."""
+    step = -2.0 if needed < cap else 1.0
+    other = min(most, max(least, here + step))
+    there = time_at(other)
+    for _ in range(ROUNDS):
+        if there == needed or abs(there / cap - 1) < CLOSE:
+            break
+        slope = (there - needed) / (other - here)
+        new = min(most, max(least, other + (cap - there) / slope))
+        if new == other:
+            break
+        here, needed, other, there = other, there, new, time_at(new)
+    if other == most and there > cap * (1 + CLOSE):
+        return None
+    return other

@@ -1,0 +1,183 @@
+"""`bascule plan` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+from bascule.plan import player
+
+QUICK = ["--sigma", "5", "--baseline", "20", "--lift", "10%", "--units-per-day", "20"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["plan", *arguments])
+    printed = capsys.readouterr()
+    code = caught.value.code
+    assert isinstance(code, int)
+    return code, printed.out, printed.err
+
+
+def test_nothing_asked_is_the_default_question_and_nothing_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "--json", "--runs", "20")
+    assert code == 0
+    data = json.loads(out)
+    assert data["question"] == "5 % against 6 %: a lift of 1 point, +20 % of the baseline"
+    assert data["wishes"]["max_units"] == 140_000
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_json_is_the_answer_of_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, *QUICK, "--error", "1%", "--seed", "3", "--runs", "50", "--json")
+    assert code == 0
+    answer = bs.plan(
+        bs.Gaussian(5), 20, "10%", error=0.01, units_per_day=20, seed=3, runs=50
+    ).to_dict()
+    assert {**json.loads(out), "seconds": 0} == {**answer, "seconds": 0}
+
+
+def test_a_terminal_gets_tables_a_drawing_and_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run(capsys, *QUICK, "--runs", "50")
+    assert code == 0
+    assert "20 against 22: a lift of 2, +10 % of the baseline" in out
+    assert "* to run" in out
+    assert "if the true lift is" in out
+
+
+def test_percent_and_plain_numbers_are_different_lifts(capsys: pytest.CaptureFixture[str]) -> None:
+    questions = []
+    for lift in ("20%", "0.01", "-20%"):
+        _, out, _ = run(capsys, "--baseline", "5%", "--lift", lift, "--runs", "2", "--json")
+        questions.append(json.loads(out)["question"])
+    assert questions[0] == questions[1]
+    assert questions[2] == "5 % against 4 %: a lift of -1 point, -20 % of the baseline"
+
+
+def test_several_arms_may_have_lifts_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(
+        capsys, "--sigma", "1", "--baseline", "2", "--lift", "50%", "0.2", "--units-per-day", "50",
+        "--runs", "20", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["wishes"]["means"] == [2.0, 3.0, 2.2]
+
+
+def test_what_was_asked_for_is_written_and_can_be_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    design, figure, page = tmp_path / "d.json", tmp_path / "f.svg", tmp_path / "p.html"
+    code, out, _ = run(
+        capsys, *QUICK, "--runs", "50",
+        "--save", str(design), "--figure", str(figure), "--html", str(page),
+    )  # fmt: skip
+    assert code == 0
+    assert out.count("wrote") == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.json", "f.svg", "p.html"]
+    assert b"<svg" in figure.read_bytes()
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(SystemExit) as caught:
+        main(["simulate", "--design", str(design), "--means", "20", "22", "--runs", "20"])
+    assert caught.value.code == 0
+
+
+def test_a_sample_tells_baseline_and_spread(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "spent.csv"
+    path.write_text("value\n" + "\n".join(str(v) for v in [10, 20, 30] * 10), encoding="utf-8")
+    code, out, _ = run(
+        capsys, "--sample", str(path), "--lift", "25%", "--units-per-day", "30", "--runs", "20",
+        "--json",
+    )  # fmt: skip
+    assert code == 0
+    data = json.loads(out)
+    assert data["wishes"]["means"] == [20.0, 25.0]
+    assert data["design"]["outcome"]["sigma"] == pytest.approx(8.3045, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--lift", "-0.06"], "below the 0"),
+        (["--units-per-day", "0"], "units_per_day must be above 0"),
+        (["--deadline-days", "0.001"], "too short"),
+        (["--lift", "lots"], "must be a number"),
+        (["--error", "0%"], "strictly between 0 and 1"),
+        (["--sample", "nowhere.csv"], "cannot read the sample"),
+        (["--save", "nowhere/design.json"], "folder nowhere is not there"),
+        (["--save", "."], "must name a file"),
+        (["--figure", "plan.pdf"], ".png or .svg"),
+        (["--outcome", "bernoulli", "--sigma", "2"], "--sigma belongs to"),
+        (["--outcome", "gaussian"], "lift is missing"),
+        (["--low", "0", "--high", "5"], "baseline is missing"),
+        (["--arms", "1"], "at least 2"),
+        (["--outcomes-per-day", "3"], "belongs to Recurrent"),
+    ],
+)
+def test_nonsense_gets_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_text_in_a_sample_gets_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "spent.csv"
+    path.write_text("value\n1\n2\nnone\n", encoding="utf-8")
+    code, _, err = run(capsys, "--sample", str(path))
+    assert code == 2
+    assert "line 4" in err
+    assert err.count("\n") == 1
+
+
+def test_an_interruption_keeps_what_is_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    played = bs.simulate
+    calls: list[Any] = []
+
+    def impatient(*arguments: Any, **options: Any) -> bs.Simulation:
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return played(*arguments, **options)
+
+    monkeypatch.setattr(player, "simulate", impatient)
+    design = tmp_path / "design.json"
+    code, out, err = run(capsys, *QUICK, "--runs", "50", "--json", "--save", str(design))
+    assert code == 130
+    data = json.loads(out)
+    assert data["complete"] is False
+    assert data["runs"] == 50
+    assert data["even_split"]["runs"] == 0
+    assert "interrupted" in err
+    assert bs.Design.load(design) == bs.Design.from_dict(data["design"])
+
+
+def test_an_interruption_before_anything_is_known_gives_no_result(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def impatient(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules["bascule.plan.run"], "search", impatient)
+    code, out, err = run(capsys, *QUICK)
+    assert code == 130
+    assert out == ""
+    assert "there is no result" in err
