@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.simulate import engine, interval_runs
+from bascule.simulate import compiled, engine, interval_runs
 from bascule.simulate.control import STOP, new_control
 from bascule.simulate.interval_kernel import build
 from bascule.simulate.streams import ziggurat_table
@@ -186,3 +186,13 @@ def test_every_thread_gets_its_part_of_few_runs(runs: int, threads: int) -> None
     ]
     assert sum(count for _, count in chunks) == runs
     assert max(count for _, count in chunks) <= max(-(-runs // threads), 1)
+
+
+@pytest.mark.parametrize("rule", [bs.UCB(2), bs.Tilt(3)])
+def test_a_loop_for_one_number_of_arms_plays_the_same_runs(
+    rule: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test, means = design(rule, 3), [0, 1, 0.5]
+    general = bs.simulate(test, means, runs=200, seed=2)
+    monkeypatch.setattr(compiled, "MANY_RUNS", 1)
+    assert same(general, bs.simulate(test, means, runs=200, seed=2))

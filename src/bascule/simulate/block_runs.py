@@ -7,14 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FEW_ARMS
 from bascule.core.block_progress import evidence_wanted
 from bascule.core.blocks import OCTAVES, PARTS, Evidence
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules.tilt import BlockSteps, Tilt
 from bascule.simulate.block_kernel import CALLED, build, build_floors
-from bascule.simulate.compiled import compile_loop
+from bascule.simulate.compiled import arms_to_fix, compile_loop
 from bascule.simulate.control import IntArray, Kernel
 from bascule.simulate.draws import Draws, draws_of
 from bascule.simulate.feasible import units_cap
@@ -50,8 +49,7 @@ class BlockRuns:
         self.margin = (design.min_effect or 0.0) / design.outcome.scale
         steps = rule.steps(design.outcome)
         self.width = steps.width(self.arms)
-        fixed_arms = self.arms if self.arms <= FEW_ARMS else 0
-        self.loop = block_loop(steps, draws_of(design.outcome), fixed_arms)
+        self.loop = block_loop(steps, draws_of(design.outcome), arms_to_fix(self.arms, runs))
         self.floors = np.zeros(OCTAVES * PARTS)
         if isinstance(design.outcome, Gaussian):
             floor_table(rule.evidence)(self.floors, self.threshold, self.effect)

@@ -13,10 +13,28 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from bascule.core.arms import FEW_ARMS
 from bascule.simulate.control import Kernel
 
 Function = Any
 """A plain function, or what the compiler makes of one."""
+
+
+MANY_RUNS = 20_000
+"""So many runs repay the seconds that it takes to compile a loop for one number of arms alone."""
+
+
+def arms_to_fix(arms: int, runs: int) -> int:
+    """The number of arms to compile a loop for, or 0 for one that takes any.
+
+    Two arms are what most tests have. A loop for a few others is up to twice as fast, and the same
+    for every run.
+
+    >>> arms_to_fix(2, 10), arms_to_fix(5, 1000), arms_to_fix(5, 100_000), arms_to_fix(50, 100_000)
+    (2, 0, 5, 0)
+    """
+    many = arms <= FEW_ARMS and runs >= MANY_RUNS
+    return arms if arms == 2 or many else 0
 
 
 def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()) -> Kernel:

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FEW_ARMS, FloatArray, Steps, width
+from bascule.core.arms import FloatArray, Steps, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.radius import Radius, radius
 from bascule.core.rules import PaperRule
 from bascule.core.rules.mixture import log_threshold
-from bascule.simulate.compiled import compile_loop
+from bascule.simulate.compiled import arms_to_fix, compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.draws import NORMAL, Draws, draws_of
 from bascule.simulate.feasible import units_cap
@@ -26,13 +26,13 @@ SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
 
 def interval_loop(
     steps: Steps,
-    arms: int,
+    fixed_arms: int,
     endless: bool = False,
     draws: Draws = NORMAL,
     radius_of: Radius = radius,
 ) -> Kernel:
-    """The loop for a rule; a few arms get one for their number alone, with the loops unrolled."""
-    return _loop(steps, arms if arms <= FEW_ARMS else 0, endless, draws, radius_of)
+    """The loop for a rule, for one number of arms with the loops unrolled, or for any (0)."""
+    return _loop(steps, fixed_arms, endless, draws, radius_of)
 
 
 @lru_cache(maxsize=64)
@@ -72,9 +72,10 @@ class IntervalRuns:
         self.sigma = design.outcome.sigma
         self.alpha = rule.alpha
         draws = draws_of(design.outcome)
-        self.tabulated: Kernel = interval_loop(steps, arms, False, draws, shape.radius)
+        fixed = arms_to_fix(arms, runs)
+        self.tabulated: Kernel = interval_loop(steps, fixed, False, draws, shape.radius)
         self.endless: Callable[[], Kernel] = lambda: interval_loop(
-            steps, arms, True, draws, shape.radius
+            steps, fixed, True, draws, shape.radius
         )
         self.radii = self._table(design, means, shape.radius)
         self.ziggurat = ziggurat_table()

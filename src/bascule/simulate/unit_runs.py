@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FEW_ARMS, FloatArray, Steps, Within, width
+from bascule.core.arms import FloatArray, Steps, Within, width
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.looks import coming_look
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules.mixture import log_threshold
-from bascule.simulate.compiled import compile_loop
+from bascule.simulate.compiled import arms_to_fix, compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.streams import WORDS, ziggurat_table
@@ -81,7 +81,7 @@ class UnitRuns:
             shape.growth > 0,
             engine.crowd,
             engine.fill_effect,
-            arms if arms <= FEW_ARMS else 0,
+            arms_to_fix(arms, runs),
         )
         self.ziggurat = ziggurat_table()
         self.times = np.zeros(runs, np.int64)
