@@ -20,7 +20,7 @@ def means_width(arms: int, terms: int) -> int:
     """Numbers that the memory of `MEANS` takes: what is new, sums of effects, and noises.
 
     >>> means_width(2, 12)
-    210
+    370
     """
     return arms * (3 + width(terms))
 
@@ -29,7 +29,7 @@ def precise_width(arms: int, terms: int) -> int:
     """Numbers that the memory of `PRECISE` takes: what is new, two kinds of sums, and noises.
 
     >>> precise_width(2, 12)
-    304
+    464
     """
     return arms * (2 + 2 * sums_width(terms) + width(terms))
 
