@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint bench docs images clean
+.PHONY: install demo test lint bench predictions docs images clean
 
 install: $(INSTALLED)
 
@@ -32,6 +32,9 @@ lint: install
 
 bench: install
 	$(BIN)/python -m bench
+
+predictions: install
+	$(BIN)/python -m bench.predictions
 
 docs: install
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html

@@ -1,42 +1,141 @@
+"""What is predicted has to happen: on average, and for the share of tests that it names."""
+
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.theory import mean_path, predict
+from bascule.core.errors import InputError
+from bascule.simulate.noise import Beta
+from bascule.theory import Prediction, mean_path, predict
+
+WITHIN, WITHIN_FOR_BETS = 0.06, 0.08
+"""How far a prediction may be off, beyond three standard errors of the simulation."""
+
+CELLS = [
+    (bs.Tilt(1), 0.05, 0.3, 4000),
+    (bs.Tilt(3), 0.1, 1.0, 8000),
+    (bs.Tilt(3), 0.001, 0.3, 4000),
+    (bs.Tilt(3), 0.1, 0.05, 2000),
+    (bs.Tilt(10), 0.1, 1.0, 8000),
+    (bs.Tilt(10), 0.01, 0.1, 1500),
+    (bs.Tilt(3, 0.5), 0.05, 0.5, 4000),
+    (bs.Tilt(3, batch=10), 0.05, 0.3, 4000),
+    (bs.UCB(1.2), 0.1, 1.0, 8000),
+    (bs.UCB(1.2), 0.01, 0.3, 1500),
+    (bs.UCB(1.5), 0.001, 0.3, 2000),
+    (bs.UCB(2), 0.1, 0.1, 500),
+    (bs.UCB(4), 0.01, 1.0, 4000),
+    (bs.UCB(32), 0.05, 0.3, 2000),
+    (bs.ETC(), 0.01, 0.2, 2000),
+    (bs.ETCPrime(), 0.1, 0.5, 4000),
+    (bs.UCB(2, radius="mixture"), 0.05, 0.5, 4000),
+    (bs.UCB(2, stop="mixture"), 0.05, 1.0, 4000),
+    (bs.UCB(4, radius="mixture", stop="mixture"), 0.01, 0.3, 1000),
+    (bs.ETC(stop="mixture"), 0.05, 0.3, 4000),
+]
+
+COINS = [
+    (bs.Tilt(1), 0.05, (0.3, 0.2)),
+    (bs.Tilt(3), 0.01, (0.12, 0.09)),
+    (bs.Tilt(10), 0.05, (0.5, 0.4)),
+    (bs.Tilt(3, batch=20), 0.05, (0.3, 0.2)),
+    (bs.UCB(2), 0.05, (0.3, 0.1)),
+]
 
 
-def test_the_worked_example() -> None:
+def check(expected: Prediction, measured: bs.Simulation, within: float) -> None:
+    for value, seen in (
+        (expected.regret, measured.regret),
+        (expected.decision_time, measured.decision_time),
+    ):
+        mean, error = float(seen.mean()), float(seen.std()) / math.sqrt(measured.runs)
+        assert value == pytest.approx(mean, abs=within * mean + 3 * error)
+    for share in (0.25, 0.5, 0.75):
+        time = float(np.quantile(measured.decision_time, share))
+        assert expected.decided_by(time) == pytest.approx(share, abs=0.1)
+
+
+@pytest.mark.parametrize(("rule", "error", "gap", "runs"), CELLS)
+def test_two_arms_are_predicted_with_their_noise(
+    rule: object, error: float, gap: float, runs: int
+) -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error)  # type: ignore[arg-type]
+    measured = bs.simulate(design, [0, gap], runs=runs, seed=2)
+    check(predict(design, gap), measured, WITHIN)
+
+
+@pytest.mark.parametrize(("rule", "error", "means"), COINS)
+def test_coins_are_predicted_from_the_best_mean(
+    rule: object, error: float, means: tuple[float, float]
+) -> None:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), rule, error=error)  # type: ignore[arg-type]
+    measured = bs.simulate(design, means, runs=3000, seed=2)
+    check(predict(design, means[0] - means[1], best=means[0]), measured, WITHIN_FOR_BETS)
+
+
+def test_outcomes_within_limits_are_predicted_from_their_noise() -> None:
+    design = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05)
+    # From means around 1/2 such outcomes deviate by 0.2.
+    world = bs.World([0.475, 0.525], noise=Beta(5.25))
+    measured = bs.simulate(design, world=world, runs=1500, seed=2)
+    check(predict(design, 0.05, noise=0.2), measured, WITHIN_FOR_BETS)
+    wider = bs.Design(["a", "b"], bs.Bounded(-5, 5), bs.Tilt(3), error=0.05)
+    assert predict(wider, 0.5, noise=2.0).units == pytest.approx(
+        predict(design, 0.05, noise=0.2).units
+    )
+
+
+def test_the_course_and_the_means_are_of_one_piece() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    expected = predict(design, 0.2)
+    assert expected.decision_time == pytest.approx(sum(expected.units))
+    assert expected.regret == pytest.approx(0.2 * expected.units[1])
+    for share in (0.1, 0.5, 0.9):
+        assert expected.decided_by(expected.time_until(share)) == pytest.approx(share)
+    times, decided = zip(*expected.course, strict=True)
+    mean = float(np.sum((np.array(times)[1:] + times[:-1]) / 2 * np.diff(decided)))
+    assert mean == pytest.approx(expected.decision_time, rel=0.02)
+    assert expected.decided_by(1) == 0
+    assert expected.decided_by(1e9) == pytest.approx(1, abs=1e-3)
+
+
+def test_the_worked_example_of_the_mean_path() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
     expected = mean_path(design, 1.0)
     assert expected.regret == pytest.approx(85.6, abs=0.05)
     assert expected.decision_time == pytest.approx(882, abs=0.5)
-
-
-@pytest.mark.parametrize("rule", [bs.UCB(1.5), bs.UCB(2), bs.UCB(4), bs.UCB(32), bs.ETC()])
-@pytest.mark.parametrize(("log_inverse_delta", "within"), [(4, 0.27), (12, 0.13), (20, 0.08)])
-def test_two_arms_are_predicted_the_better_the_smaller_delta_is(
-    rule: object, log_inverse_delta: float, within: float
-) -> None:
-    delta = math.exp(-log_inverse_delta)
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, delta=delta)  # type: ignore[arg-type]
-    expected = predict(design, 1.0)
-    measured = bs.simulate(design, [0, 1], runs=4000, seed=2)
-    assert expected.regret == pytest.approx(measured.regret.mean(), rel=within)
-    assert expected.decision_time == pytest.approx(measured.decision_time.mean(), rel=within)
+    assert math.isnan(expected.decided_by(800))
+    assert math.isnan(expected.time_until(0.5))
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(8), bs.ETC(), bs.ETCPrime()])
 def test_several_arms_are_predicted_within_a_quarter(rule: object) -> None:
     design = bs.Design(list("abcd"), bs.Gaussian(1), rule, delta=1e-6)  # type: ignore[arg-type]
     expected = predict(design, (0.4, 0.8, 1.5))
+    assert expected == mean_path(design, (0.4, 0.8, 1.5))
     measured = bs.simulate(design, [1.5, 1.1, 0.7, 0.0], runs=1000, seed=2)
     for arm in range(4):
         assert expected.units[arm] == pytest.approx(measured.units[:, arm].mean(), rel=0.25)
 
 
-def test_alpha_one_never_ends() -> None:
+def test_what_never_ends_takes_for_ever() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100)
     assert predict(design, 1.0).decision_time == math.inf
+    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    assert predict(coins, 1e-7, best=0.5).regret == math.inf
+
+
+def test_what_a_prediction_needs_is_asked_for() -> None:
+    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    with pytest.raises(InputError, match="best, the mean of the best arm: give it"):
+        predict(coins, 0.01)
+    limits = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05)
+    with pytest.raises(InputError, match="with noise: give it"):
+        predict(limits, 0.01)
+    seen = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.UCB(2, radius="bernstein"), error=0.05)
+    with pytest.raises(InputError, match="follows the spread that it sees"):
+        predict(seen, 0.01)

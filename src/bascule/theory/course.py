@@ -101,6 +101,7 @@ def decided_along(times: FloatArray, chances: FloatArray) -> tuple[FloatArray, F
     (array([10., 30.]), array([0.25, 0.75]))
     """
     order = np.argsort(times, kind="stable")
-    decided = np.cumsum(chances[order]) - chances[order] / 2
-    kept = np.unique(np.linspace(0, len(order) - 1, min(POINTS, len(order))).astype(np.int64))
-    return times[order][kept], decided[kept]
+    times, decided = times[order], np.cumsum(chances[order]) - chances[order] / 2
+    kept = np.searchsorted(decided, np.linspace(decided[0], decided[-1], POINTS))
+    kept = kept[np.append(True, np.diff(times[kept]) > 0)]
+    return times[kept], decided[kept]

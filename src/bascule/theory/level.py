@@ -97,7 +97,7 @@ def ends_of(design: Design, radii: Radii, gap: float, wide: float = 1.0) -> Ends
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> ends = ends_of(design, radii_of(design), 1.0)
     >>> [round(float(n)) for n in (ends.worse[ends.typical], ends.better[ends.typical])]
-    [26, 271]
+    [27, 277]
     """
     alpha = design.paper_rule.alpha
     if alpha == 1:

@@ -28,7 +28,7 @@ CELL = float(GRID[1] - GRID[0])
 
 OVERSHOOT = 0.5826
 """By how many standard deviations of a step a walk without drift is beyond a line when first seen
-there. A drift of m standard deviations a step adds m / 4 to it."""
+there."""
 
 ALMOST_SURE = 1e-5
 """The walk is left alone when this little of it is still inside."""
@@ -81,7 +81,7 @@ def first_passage(
 
     >>> found = first_passage(1.0, lambda clock: 5.0, start=0.1, look=0.0)
     >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
-    (1.0, 5.01)
+    (1.0, 5.0)
     """
     kinds = 0 if pace is None else pace(start).shape[1]
     until, since = slice(1, 1 + kinds), slice(1 + kinds, None)
@@ -96,10 +96,10 @@ def first_passage(
         stays = _stays(drift, look, clock, clock - before, line, last)
         leaves = law * (1.0 - stays)[:, None]
         law *= stays[:, None]
-        above = leaves[drift * math.sqrt(clock) + GRID >= 0.0, 0].sum()
-        total = leaves.sum(axis=0)
+        upwards, total = drift * math.sqrt(clock) + GRID >= 0.0, leaves.sum(axis=0)
+        sides = leaves[upwards, 0].sum(), leaves[~upwards, 0].sum()
         # Who leaves between two clocks has spent half of what there is to spend between them.
-        rows.append((clock, above, total[0] - above, *(total[until] + 0.5 * total[since])))
+        rows.append((clock, *sides, *(total[until] + 0.5 * total[since])))
         if law[:, 0].sum() < ALMOST_SURE or clock > LAST_CLOCK:
             break
         if pace is not None:
@@ -120,19 +120,28 @@ def _stays(
     outside sooner or later: as if the corridor were narrower or wider by the difference between
     what it oversteps a line by in steps of either length.
     """
-    narrower = wider = 0.0
+    above = below = 0.0
     if gone > 0.0:
-        narrower = OVERSHOOT * (math.sqrt(gone) - math.sqrt(look))
-    if gone > 0.0 and last < math.inf:
-        # A survivor's step is half outside on average, which takes back half of its drift.
-        wider = max(0.0, drift - (line - last) / gone) * (gone - look) / 4
+        speed = max(0.0, drift - (line - last) / gone) if last < math.inf else 0.0
+        above = overstep(gone, speed) - overstep(look, speed)
+        below = overstep(gone) - overstep(look)
     root = math.sqrt(clock)
-    low = (narrower - line) / root - drift * root
-    high = (line - narrower + wider) / root - drift * root
+    low, high = (below - line) / root - drift * root, (line - above) / root - drift * root
     # The part of a cell that lies below the one side, and the part above the other.
-    below = np.minimum((high - GRID) / CELL + 0.5, 1.0)
-    above = np.minimum((GRID - low) / CELL + 0.5, 1.0)
-    return np.asarray(np.maximum(np.minimum(below, above), 0.0))
+    lower = np.minimum((high - GRID) / CELL + 0.5, 1.0)
+    upper = np.minimum((GRID - low) / CELL + 0.5, 1.0)
+    return np.asarray(np.maximum(np.minimum(lower, upper), 0.0))
+
+
+def overstep(length: float, speed: float = 0.0) -> float:
+    """By how much a line is to be moved away for a walk that is seen all the time to leave as late
+    as one that is seen after steps of this length, and comes nearer with this speed.
+
+    >>> round(overstep(1.0), 4), round(overstep(4.0), 4), round(overstep(1.0, 1.0), 4)
+    (0.5826, 1.1652, 0.3793)
+    """
+    root = math.sqrt(length)
+    return OVERSHOOT * root * math.exp(-speed * root / (4 * OVERSHOOT))
 
 
 @lru_cache(maxsize=1)

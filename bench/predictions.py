@@ -1,0 +1,128 @@
+"""`python -m bench.predictions`: how far predictions are off, as a page of the documentation.
+
+Every cell is simulated with a fixed seed, so the page changes only when the package does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+
+import bascule as bs
+from bascule.core.outcomes import Outcome
+from bascule.core.rules import AnyRule
+from bascule.simulate.result import Estimate
+from bench.prediction_page import Cell, page
+
+OUT = Path("docs/explanation/prediction-table.md")
+
+MOST_RUNS, FEWEST_RUNS, UNITS = 5000, 150, 2.5e8
+"""Runs of a cell: as many as these units allow, within limits."""
+
+ERRORS, GAPS = (0.1, 0.01, 0.001), (1.0, 0.3, 0.1, 0.02)
+
+
+def measure(design: bs.Design, where: str, means: Sequence[float]) -> Cell:
+    """Predict a design and play it; the best mean is the last."""
+    gaps = [means[-1] - mean for mean in means[:-1]]
+    expected = bs.theory.predict(design, gaps, best=means[-1])
+    runs = int(min(MOST_RUNS, max(FEWEST_RUNS, UNITS / expected.decision_time)))
+    seen = bs.simulate(design, means, runs=runs, seed=1)
+    batch = getattr(design.rule, "batch", 1)
+    return Cell(
+        design.rule.label + (f", batch {batch}" if batch > 1 else ""),
+        design.calibration.error,
+        where,
+        runs,
+        (expected.regret, expected.decision_time),
+        (Estimate.of(seen.regret), Estimate.of(seen.decision_time)),
+    )
+
+
+def two_arms() -> list[Cell]:
+    """Tilted blocks and the paper's rules over the whole range."""
+    rules: list[AnyRule] = [
+        *(bs.Tilt(tilt) for tilt in (1, 3, 10)),
+        *(bs.UCB(alpha) for alpha in (1.2, 1.5, 2, 4, 32)),
+        bs.ETC(),
+    ]
+    return [
+        measure(_design(rule, error), f"{gap:g}", [0.0, gap])
+        for rule, error, gap in product(rules, ERRORS, GAPS)
+    ]
+
+
+def variants() -> list[Cell]:
+    """Mixtures, an effect, batches; not at the smallest gap, where they take long to simulate."""
+
+    def rules(gap: float) -> list[AnyRule]:
+        return [
+            bs.Tilt(3, gap),
+            bs.Tilt(3, batch=10),
+            bs.UCB(1.5, radius="mixture"),
+            bs.UCB(2, stop="mixture"),
+            bs.UCB(8, stop="mixture"),
+            bs.ETC(stop="mixture"),
+        ]
+
+    return [
+        measure(_design(rules(gap)[kind], error), f"{gap:g}", [0.0, gap])
+        for kind, error, gap in product(range(6), ERRORS, GAPS[:3])
+    ]
+
+
+def coins() -> list[Cell]:
+    """0/1 outcomes, on which tilted blocks bet."""
+    rates = ((0.05, 0.06), (0.09, 0.12), (0.2, 0.3), (0.45, 0.5), (0.85, 0.9), (0.2, 0.5))
+    return [
+        measure(_design(bs.Tilt(tilt), error, bs.Bernoulli()), f"{low:g}, {high:g}", [low, high])
+        for tilt, error, (low, high) in product((1, 3, 10), ERRORS, rates)
+    ]
+
+
+def more_arms() -> list[Cell]:
+    """The mean path: all rivals at one distance, or each further away than the one before."""
+    rules: list[AnyRule] = [
+        *(bs.Tilt(tilt) for tilt in (1, 3, 10)),
+        *(bs.UCB(alpha) for alpha in (1.5, 2, 8)),
+        bs.ETC(),
+    ]
+    cells = []
+    for rule, arms, gap in product(rules, (3, 5), (1.0, 0.2)):
+        level = [0.0] * (arms - 1) + [gap]
+        stairs = [gap * i for i in range(arms)]
+        for shape, means in (("level", level), ("stairs", stairs)):
+            where = f"{arms} arms, {gap:g}, {shape}"
+            cells.append(measure(_design(rule, 0.05, arms=arms), where, means))
+    return cells
+
+
+def _design(
+    rule: AnyRule, error: float, outcome: Outcome | None = None, arms: int = 2
+) -> bs.Design:
+    names = [f"arm {i}" for i in range(arms)]
+    return bs.Design(names, outcome or bs.Gaussian(1), rule, error=error)
+
+
+def main() -> None:
+    """Measure every cell and write the page."""
+    started = time.perf_counter()
+    parts: list[Callable[[], list[Cell]]] = [two_arms, variants, coins, more_arms]
+    measured = []
+    for part in parts:
+        measured.append(part())
+        worst = max(measured[-1], key=lambda cell: cell.worst)
+        print(
+            f"{part.__name__}: {len(measured[-1])} cells, the worst {100 * worst.worst:.1f} % "
+            f"({worst.rule}, error {worst.error:g}, {worst.where}), "
+            f"{math.ceil(time.perf_counter() - started)} s"
+        )
+    OUT.write_text(page(*measured), encoding="utf-8")
+    print(f"written to {OUT}")
+
+
+if __name__ == "__main__":
+    main()
