@@ -34,7 +34,7 @@ from bascule.live.experiment import Experiment
 from bascule.live.maturity import Receipt
 from bascule.live.status import ArmStatus, Point, Status
 from bascule.live.store import Store
-from bascule.plan import Plan, Sample, Wishes, plan
+from bascule.plan import plan
 from bascule.report.audit import Audit, AuditRow, audit
 from bascule.simulate import (
     Beta,
@@ -56,6 +56,9 @@ from bascule.simulate import (
 )
 
 if TYPE_CHECKING:
+    from bascule.plan.answer import Plan
+    from bascule.plan.sample import Sample
+    from bascule.plan.wishes import Wishes
     from bascule.report.frontier import Frontier, frontier
 
 __version__ = "0.1.0"
@@ -139,7 +142,13 @@ __all__ = [
     "trace_stages",
 ]
 
-_LATER = {"Frontier": "bascule.report.frontier", "frontier": "bascule.report.frontier"}
+_LATER = {
+    "Frontier": "bascule.report.frontier",
+    "Plan": "bascule.plan.answer",
+    "Sample": "bascule.plan.sample",
+    "Wishes": "bascule.plan.wishes",
+    "frontier": "bascule.report.frontier",
+}
 """Names that are loaded when they are first used, and where they are."""
 
 if not TYPE_CHECKING:

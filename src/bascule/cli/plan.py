@@ -15,7 +15,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Bounded, Outcome
 
 if TYPE_CHECKING:
-    from bascule.plan import Plan
+    from bascule.plan.answer import Plan
     from bascule.plan.wishes import Wishes
 
 INTERRUPTED = 130

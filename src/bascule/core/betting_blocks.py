@@ -50,10 +50,12 @@ def clear(state: FloatArray, first: int, arms: int) -> None:
 
 def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) -> None:
     """Add one outcome to the current block and to the spread."""
-    observe_in_block(state, first, arms, arm, value)
-    moments = first + width_of_pairs(arms)
-    state[moments] += value
-    state[moments + 1] += value * value
+    # Most outcomes of rare events are 0, which changes nothing.
+    if value != 0.0:
+        observe_in_block(state, first, arms, arm, value)
+        moments = first + width_of_pairs(arms)
+        state[moments] += value
+        state[moments + 1] += value * value
 
 
 def spread(state: FloatArray, first: int, arms: int) -> float:

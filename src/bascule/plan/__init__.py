@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from bascule.plan.answer import Plan
-from bascule.plan.run import plan
-from bascule.plan.sample import Sample
-from bascule.plan.wishes import Wishes
+from bascule.plan.ask import plan
 
-__all__ = ["Plan", "Sample", "Wishes", "plan"]
+__all__ = ["plan"]

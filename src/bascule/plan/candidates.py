@@ -6,11 +6,11 @@ from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.rules import ETC, UCB, AnyRule, Tilt
 from bascule.plan.wishes import Wishes
 
-TILTS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
 
-ALPHAS = (1.5, 2.0, 4.0, 16.0)
+ALPHAS = (2.0, 4.0, 16.0)
 
 BETWEEN = 3
 """New tilts between two neighbours when the search looks closer."""
@@ -43,7 +43,7 @@ def candidates(wishes: Wishes) -> tuple[AnyRule, ...]:
     tilts. Elsewhere it is shown beside them for two arms, where theory can say what it does.
 
     >>> [rule.label for rule in candidates(Wishes(arms=3))][:2]
-    ['Tilt_1', 'Tilt_2']
+    ['Tilt_1', 'Tilt_3']
     """
     if isinstance(wishes.outcome, Recurrent):
         recurring = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ALPHAS]

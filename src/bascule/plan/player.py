@@ -12,11 +12,11 @@ from bascule.plan.wishes import Wishes
 from bascule.simulate import World, simulate
 from bascule.simulate.engine import Stages
 
-STEPS, SIDE_STEPS = 12_000_000, 3_000_000
+STEPS, SIDE_STEPS = 9_000_000, 1_500_000
 """Units that the runs of the recommended design may take together, and those of any other."""
 
 FEWEST, MOST = 100, 2000
-SIDE_FEWEST, SIDE_MOST = 40, 400
+SIDE_FEWEST, SIDE_MOST = 32, 400
 """Runs of the recommended design, and of any other."""
 
 TOO_MANY = 400_000_000

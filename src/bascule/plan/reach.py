@@ -8,7 +8,6 @@ soonest, an even split.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,13 +17,10 @@ from bascule.plan.choose import IN_TIME
 from bascule.plan.outlook import prediction
 from bascule.plan.wishes import Wishes
 
-ROUNDS = 5
-"""Steps of a search; each gains two digits or so."""
-
-CLOSE = 0.03
-"""A search ends when the time it finds is this near to the deadline."""
-
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
+
+AHEAD = 3.5
+"""The evidence that a test needs beyond log(1 / error), nearly: for the first guess only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,53 +82,33 @@ def time_needed(wishes: Wishes) -> float:
 
 
 def _lift_for(wishes: Wishes, needed: float, factor: float) -> float | None:
-    """The time goes with the inverse square of the lift, nearly."""
-    cap, scale = wishes.max_units, 1.0
-    for _ in range(ROUNDS):
-        if abs(needed / cap - 1) < CLOSE:
-            break
-        scale *= math.sqrt(needed / cap)
-        try:
-            needed = time_needed(wishes.scaled(scale)) * factor
-        except InputError:
-            # So large a lift has no room beside the baseline.
-            return None
-    return scale * wishes.gap
+    """The time goes with a power of the lift, nearly the inverse square: one step finds it."""
+    scale = math.sqrt(needed / wishes.max_units)
+    try:
+        found = time_needed(wishes.scaled(scale)) * factor
+        power = math.log(found / needed) / math.log(scale) if scale != 1 else -2.0
+        scale *= (wishes.max_units / found) ** (1 / power)
+        return wishes.scaled(scale).gap
+    except InputError:
+        # So large a lift has no room beside the baseline.
+        return None
 
 
 def _error_for(wishes: Wishes, needed: float, factor: float) -> float | None:
-    """The time goes with the logarithm of the error, nearly."""
-    cap = wishes.max_units
-
-    def time_at(log_error: float) -> float:
-        return time_needed(replace(wishes, error=math.exp(log_error))) * factor
-
-    least, most = math.log(SMALLEST_ERROR), math.log(LARGEST_ERROR)
-    here = math.log(wishes.error)
-    found = _root(time_at, cap, here, needed, least, most)
-    return None if found is None else math.exp(found)
-
-
-def _root(
-    time_at: Callable[[float], float],
-    cap: float,
-    here: float,
-    needed: float,
-    least: float,
-    most: float,
-) -> float | None:
-    """Where a nearly straight, falling line meets the cap, by the rule of false position."""
-    step = -2.0 if needed < cap else 1.0
-    other = min(most, max(least, here + step))
-    there = time_at(other)
-    for _ in range(ROUNDS):
-        if there == needed or abs(there / cap - 1) < CLOSE:
-            break
-        slope = (there - needed) / (other - here)
-        new = min(most, max(least, other + (cap - there) / slope))
-        if new == other:
-            break
-        here, needed, other, there = other, there, new, time_at(new)
-    if other == most and there > cap * (1 + CLOSE):
+    """The time goes with the logarithm of the error, nearly: one step and a straight line."""
+    part = wishes.max_units / needed
+    here = -math.log(wishes.error)
+    there = _within((here + AHEAD) * part - AHEAD)
+    if abs(there - here) < 0.01:
+        return wishes.error
+    slope = (time_needed(replace(wishes, error=math.exp(-there))) * factor - needed) / (
+        there - here
+    )
+    wanted = here + (wishes.max_units - needed) / slope
+    if wanted < -math.log(LARGEST_ERROR):
         return None
-    return other
+    return math.exp(-_within(wanted))
+
+
+def _within(evidence: float) -> float:
+    return min(-math.log(SMALLEST_ERROR), max(-math.log(LARGEST_ERROR), evidence))

@@ -1,16 +1,13 @@
-"""`plan`: from wishes to a design, in stages each of which leaves an answer that can be used."""
+"""From wishes to a design, in stages each of which leaves an answer that can be used."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from bascule.core import checks
-from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Outcome
 from bascule.core.rules import AnyRule, Tilt
 from bascule.plan.amounts import tidy
 from bascule.plan.answer import Plan, WhatIf
@@ -20,9 +17,8 @@ from bascule.plan.fixed_horizon import fixed_horizon
 from bascule.plan.outlook import predicted
 from bascule.plan.player import Player
 from bascule.plan.reach import reach, time_needed
-from bascule.plan.sample import Sample
 from bascule.plan.search import by_theory, search
-from bascule.plan.wishes import DEADLINE_DAYS, UNITS_PER_DAY, Lift, Wishes, wished
+from bascule.plan.wishes import Wishes
 from bascule.simulate.engine import Stages
 from bascule.simulate.streams import checked_seed
 
@@ -31,53 +27,6 @@ CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 
 PARTS = 7
 """Simulations that a plan takes as a rule."""
-
-
-def plan(
-    outcome: Outcome | None = None,
-    baseline: float | str | None = None,
-    lift: Lift | None = None,
-    *,
-    arms: int | Sequence[str] | None = None,
-    error: float = DEFAULT_ERROR,
-    units_per_day: float = UNITS_PER_DAY,
-    deadline_days: float = DEADLINE_DAYS,
-    waiting_cost: float | None = None,
-    spread: float | None = None,
-    outcomes_per_day: float | None = None,
-    sample: Sample | str | Path | None = None,
-    runs: int | None = None,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Stages | None = None,
-) -> Plan:
-    """The design to run, how long it will take and what it will cost.
-
-    It is the cheapest that decides by the deadline with probability 0.9 if the lift is as wished;
-    with a `waiting_cost`, cost and waiting together. The wishes are explained at `Wishes`; a
-    `sample` is a file of outcomes from which baseline and spread are taken where they are not
-    given. What is shown was simulated, `runs` times for the recommended design.
-
-    >>> import bascule as bs
-    >>> answer = bs.plan(bs.Gaussian(5), baseline=20, lift="10%", units_per_day=20, runs=100)
-    >>> answer.possible
-    True
-    """
-    wishes = wished(
-        outcome,
-        baseline,
-        lift,
-        arms=arms,
-        error=error,
-        units_per_day=units_per_day,
-        deadline_days=deadline_days,
-        waiting_cost=waiting_cost,
-        spread=spread,
-        outcomes_per_day=outcomes_per_day,
-        sample=sample,
-    )
-    *_, last = stages(wishes, runs, seed, threads, progress)
-    return last
 
 
 def stages(

@@ -58,11 +58,11 @@ def text_plot(plan: Plan) -> list[str]:
     ]
     indent = " " * MARGIN
     scale = f"{first:.2g}", f"{last:.2g} days"
-    legend = "* to run   o other tilts   = even split   F fixed horizon"
-    legend += "   u UCB" if any(mark.sign == "u" for mark in marks) else ""
-    legend += "   : deadline" if drawn else ""
+    legend = "* to run  o other tilts  = even split  F fixed horizon"
+    legend += "  u UCB" if any(mark.sign == "u" for mark in marks) else ""
+    legend += "  : deadline" if drawn else ""
     return [
-        f"{'cost':>{MARGIN}}   {legend}",
+        f"{'cost':>{MARGIN}}  {legend}",
         *lines,
         f"{indent} +{'-' * WIDTH}",
         f"{indent}  {scale[0]}{scale[1]:>{WIDTH - len(scale[0])}}",

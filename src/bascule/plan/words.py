@@ -101,7 +101,7 @@ def comparison(plan: Plan) -> list[Cells]:
     fixed = plan.fixed_horizon
     rows = [
         ("", "days", "50 %, 90 %", "cost", f"decided by day {wishes.deadline_days:g}"),
-        (plan.rule.label, *outlook_cells(plan.chosen.outlook)),
+        ("this design", *outlook_cells(plan.chosen.outlook)),
     ]
     if plan.chosen.outlook is not plan.even_split:
         rows.append(("even split", *outlook_cells(plan.even_split)))
@@ -319,14 +319,20 @@ def origin(plan: Plan) -> str:
 
 def answer(plan: Plan) -> list[str]:
     """The whole answer as lines of text."""
-    lines = [question(plan.wishes), *wrap(conditions(plan.wishes), COLUMNS), ""]
-    lines += [*wrap(recommendation(plan), COLUMNS), ""]
+    lines = [question(plan.wishes), *_wrapped(conditions(plan.wishes)), ""]
+    lines += [*_wrapped(recommendation(plan)), ""]
     lines += _table(comparison(plan))
     lines += ["", *_table(what_if(plan)), ""]
     lines += [*text_plot(plan), ""]
     for note in notes(plan):
-        lines += wrap(note, COLUMNS)
+        lines += _wrapped(note)
     return lines
+
+
+def _wrapped(text: str) -> list[str]:
+    """Text in lines that keep a number and its percent sign together."""
+    kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+    return [line.replace("\u00a0", " ") for line in wrap(kept, COLUMNS)]
 
 
 def _table(rows: list[Cells]) -> list[str]:
@@ -343,7 +349,7 @@ def _table(rows: list[Cells]) -> list[str]:
 
 
 def estimate_words(estimate: Estimate) -> str:
-    """A mean with its standard error in the last digits; a prediction in three digits.
+    """A mean, in four digits, with its standard error in the last ones; a prediction in three.
 
     >>> estimate_words(Estimate(56.314, 1.02)), estimate_words(Estimate(56.314, math.nan))
     ('56.3 ± 1.0', '56.3')
@@ -352,7 +358,8 @@ def estimate_words(estimate: Estimate) -> str:
         return "-"
     if not 0 < estimate.se < math.inf:
         return amount_words(estimate.mean)
-    places = max(0, 1 - math.floor(math.log10(estimate.se)))
+    digits = 3 - math.floor(math.log10(max(abs(estimate.mean), estimate.se)))
+    places = max(0, min(1 - math.floor(math.log10(estimate.se)), digits))
     return f"{estimate.mean:,.{places}f} ± {estimate.se:,.{places}f}"
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from bascule.core.arms import FloatArray
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Outcome
-from bascule.simulate.streams import WordArray, fill_normals, uniform
+from bascule.simulate.streams import WordArray, fill_normals, fill_uniforms
 
 
 class Draws(NamedTuple):
@@ -34,19 +32,6 @@ def shifted(mean: float, sigma: float, noise: float) -> float:
     0.0
     """
     return mean + sigma * noise
-
-
-def fill_uniforms(
-    streams: WordArray,
-    at: int,
-    values: FloatArray,
-    first: int,
-    count: int,
-    table: FloatArray,  # noqa: ARG001
-) -> None:
-    """Write the next `count` numbers of [0, 1) of the stream at `at` into `values`."""
-    for i in range(count):
-        values[np.uint64(first + i)] = uniform(streams, at)
 
 
 def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001

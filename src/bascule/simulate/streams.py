@@ -133,6 +133,25 @@ def fill_normals(
     streams[at + 3] = counter
 
 
+def fill_uniforms(
+    streams: WordArray,
+    at: int,
+    values: FloatArray,
+    first: int,
+    count: int,
+    table: FloatArray,  # noqa: ARG001
+) -> None:
+    """Write the next `count` numbers of [0, 1) of the stream at `at` into `values`."""
+    a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
+    for i in range(count):
+        word, a, b, c, counter = advance(a, b, c, counter)
+        values[np.uint64(first + i)] = float(np.int64(word >> _ELEVEN)) * _UNIT
+    streams[at] = a
+    streams[at + 1] = b
+    streams[at + 2] = c
+    streams[at + 3] = counter
+
+
 def ziggurat_table() -> FloatArray:
     """The layers of the normal density, computed from their definition: equal areas.
 
