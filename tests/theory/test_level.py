@@ -11,7 +11,7 @@ import bascule as bs
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.radius import radius
 from bascule.core.rules.mixture import log_threshold
-from bascule.theory.level import Ends, Radii, ends_of, radii_of
+from bascule.theory.level import Ends, Radii, ends_of, radii_of, width_at_end
 
 
 def ends(rule: object, gap: float, error: float = 0.05, wide: float = 1.0) -> tuple[Ends, Radii]:
@@ -92,3 +92,38 @@ def test_tests_that_end_at_their_first_look_have_the_units_of_that_look() -> Non
 def test_at_alpha_one_intervals_never_part() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100)
     assert ends_of(design, radii_of(design), 1.0) is None
+
+
+def simulated_width(alpha: float, gap: float, runs: int) -> tuple[float, float]:
+    """The last phase of UCB_alpha alone: mean width of the wedge at its end, and standard error.
+
+    `x` is how far the difference of the means is beyond the line, `y` how much wider the better
+    arm's radius is than it has to be, both times the units of the worse arm.
+    """
+    ratio = ((alpha + 1) / (alpha - 1)) ** 2
+    radius = gap * (alpha - 1) / (2 * alpha)
+    variance = max(ratio**-2, 0.01)
+    closing = radius * ratio / 2 * variance
+    generator = np.random.default_rng(0)
+    x, y = np.full(runs, -10.0), np.full(runs, 10.0 / alpha)
+    ended = []
+    while x.size:
+        behind = x <= -alpha * y
+        noise = generator.standard_normal(x.size)
+        x += np.where(behind, gap / 2 + noise, math.sqrt(variance) * noise)
+        y += np.where(behind, radius / 2, -closing)
+        over = x >= y
+        ended += [y[over]]
+        x, y = x[~over], y[~over]
+    widths = (alpha + 1) * np.concatenate(ended)
+    return float(widths.mean()), float(widths.std()) / math.sqrt(runs)
+
+
+@pytest.mark.parametrize("alpha", [1.2, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("gap", [0.1, 0.3, 1.0])
+def test_the_wedge_is_as_wide_at_the_end_as_in_simulation(alpha: float, gap: float) -> None:
+    ratio = ((alpha + 1) / (alpha - 1)) ** 2
+    closing, opening = gap * (alpha - 1) * ratio / 4, (alpha - 1) / 2
+    mean, error = simulated_width(alpha, gap, 1000)
+    found = float(width_at_end(np.array(closing), np.array(opening)))
+    assert found == pytest.approx(mean, abs=3 * error + 0.15 * mean)

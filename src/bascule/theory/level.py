@@ -108,6 +108,28 @@ def ends_of(design: Design, radii: Radii, gap: float, wide: float = 1.0) -> Ends
     return _by_intervals(radii, alpha, gap)
 
 
+def left_at_end(alpha: float, ends: Ends, radii: Radii) -> FloatArray:
+    """By how much the better arm's radius is wider at the end than in each row, times the units of
+    the worse arm, on average.
+    """
+    radius = radii.at(ends.better)
+    closing = alpha * radius * ends.better / (2 * ends.worse)
+    return width_at_end(closing, alpha * radius / ends.lines) / (alpha + ends.fall)
+
+
+def width_at_end(closing: FloatArray, opening: FloatArray) -> FloatArray:
+    """How wide the wedge between level indices and the line of the stop is when a test ends there.
+
+    It is in standard deviations of an outcome of the worse arm, and was found by simulation of the
+    last phase alone. `closing` is how fast the wedge closes, by the variance that the better arm's
+    units add, `opening` how much each unit of the worse arm opens it, as part of its drift.
+
+    >>> float(width_at_end(np.array(2.0), np.array(0.0)).round(3))
+    1.033
+    """
+    return np.asarray((0.7 + 2 / (3 * closing)) * (1 + 0.35 * opening / (opening + 0.4)))
+
+
 def _by_intervals(radii: Radii, alpha: float, gap: float) -> Ends:
     worse, of_worse = np.exp(radii.log_units), np.exp(radii.log_radii)
     of_better = of_worse if math.isinf(alpha) else of_worse * (alpha - 1) / (alpha + 1)

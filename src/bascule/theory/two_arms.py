@@ -10,18 +10,17 @@ import math
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
 from bascule.core.block_progress import evidence_wanted
 from bascule.core.design import Design
 from bascule.core.evidence.normal import informed_boundary, mixture_boundary
 from bascule.core.rules import Tilt
 from bascule.theory.course import Course, course_in_blocks, decided_along, pace_of_blocks, shares_of
-from bascule.theory.level import Ends, Radii, ends_of, radii_of
+from bascule.theory.level import Ends, ends_of, left_at_end, radii_of
 from bascule.theory.passage import GRID, first_passage
 
 LEFT = (-np.log((np.arange(12) + 0.5) / 12)) ** 0.6
 LEFT /= LEFT.mean()
-"""How `_left_at_end` varies around its mean: twelve values, equally likely, as in simulation."""
+"""How `left_at_end` varies around its mean: twelve values, equally likely, as in simulation."""
 
 
 def course_of(design: Design, gap: float, noise: float | None = None) -> Course | None:
@@ -86,7 +85,7 @@ def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | No
     )
     several = better[:, None]
     if design.paper_rule.alpha < math.inf:
-        left = _left_at_end(design.paper_rule.alpha, ends, radii) * ends.level
+        left = left_at_end(design.paper_rule.alpha, ends, radii) * ends.level
         wider = np.interp(log_middles, log_clocks, left) / worse
         several = radii.reaching(radii.at(several) + wider[:, None] * LEFT)
     several[1:] += 0.5
@@ -100,21 +99,6 @@ def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | No
         float(passage.below.sum()),
         *decided_along((worse[:, None] + several).ravel(), np.repeat(leaving / ways, ways)),
     )
-
-
-def _left_at_end(alpha: float, ends: Ends, radii: Radii) -> FloatArray:
-    """By how much the better arm's radius is wider at the end than in each row, times the units of
-    the worse arm, on average.
-
-    With one more unit of the worse arm the index and the line of the stop part like the sides of a
-    wedge; the better arm's units and their noise lead to one of them. How wide the wedge is when it
-    is the stop was found by simulation of that last phase, and depends on little else than these.
-    """
-    radius = radii.at(ends.better)
-    closing = alpha * radius * ends.better / (2 * ends.worse)
-    opening = alpha * radius / ends.lines
-    width = (0.7 + 2 / (3 * closing)) * (1 + 0.35 * opening / (opening + 0.4))
-    return width / (alpha + ends.fall)
 
 
 def _units_at_first_look(gap: float, ends: Ends) -> float:
