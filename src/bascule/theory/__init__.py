@@ -4,7 +4,6 @@
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
 - `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
 - `oracle_information`: what a test that knows the gap needs
-- `predict`: what to expect on average
 - `smallest_gap`: what a static population can decide
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error

@@ -1,6 +1,7 @@
-"""What to expect, far sharper than what is proven: the mean path, on which noise averages out.
+"""What to expect, far sharper than what is proven: two arms with their noise, more without it.
 
-While UCB_alpha runs it keeps all indices level, and it stops when the leader's interval parts from
+Two arms are predicted by `theory.two_arms` and `theory.betting_course`. More follow the mean path:
+while UCB_alpha runs it keeps all indices level, and it stops when the leader's interval parts from
 its nearest rival's. Both conditions fix every radius, and a radius fixes the units that reach it.
 docs/explanation/prediction.md derives this; the simulator says how good it is.
 """
