@@ -36,8 +36,9 @@ _UNITS = select(assignments).where(
     assignments.c.experiment == bindparam("experiment"),
     assignments.c.unit.in_(bindparam("units", expanding=True)),
 )
-_SLOTS = select(blocks.c.slots).where(
-    blocks.c.experiment == bindparam("experiment"), blocks.c.number == bindparam("number")
+_SLOTS = select(blocks.c.number, blocks.c.slots).where(
+    blocks.c.experiment == bindparam("experiment"),
+    blocks.c.number.between(bindparam("first"), bindparam("last")),
 )
 _ASSIGNED = (
     select(assignments)
@@ -149,8 +150,14 @@ def find_units(
 
 def find_deal(connection: Connection, experiment: int, number: int) -> Deal | None:
     """A block as it was dealt."""
-    text = connection.execute(_SLOTS, {"experiment": experiment, "number": number}).scalar()
-    return None if text is None else deal_from_json(number, text)
+    return find_deals(connection, experiment, number, number).get(number)
+
+
+def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
+    """Blocks as they were dealt, by their numbers."""
+    asked = {"experiment": experiment, "first": first, "last": last}
+    rows = connection.execute(_SLOTS, asked)
+    return {row.number: deal_from_json(row.number, row.slots) for row in rows}
 
 
 def assigned_from(connection: Connection, experiment: int, number: int, most: int) -> Sequence[Any]:

@@ -272,10 +272,9 @@ class Store:
             except InputError as problem:
                 job.problem = problem
         after = work.save()
-        oldest = min(after.standing.folding, after.standing.deal)
-        for number in [number for number in deals if number < oldest]:
-            del deals[number]
-        return _Kept(after, deals)
+        # Blocks that wait for their outcomes may be many: they are read again when these have come.
+        wanted = (after.standing.folding, after.standing.deal)
+        return _Kept(after, {number: deals[number] for number in wanted if number in deals})
 
 
 def _check_design(design: Design) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from bascule.core.design import Design
-from bascule.core.rules import Tilt
 from bascule.live import ledger, schema
 from bascule.live.folding import fold_unit, take_out
 from bascule.live.ledger import Loaded
@@ -51,7 +50,7 @@ def verify(connection: Connection, stored: Loaded) -> Verification:
         for name, got in replay.found().items()
         if got != getattr(wanted, name)
     ]
-    differences += _slot_differences(connection, stored, replay.dealt)
+    differences += replay.misdealt
     table = schema.outcomes.c
     asked = select(func.count()).where(table.experiment == stored.id)
     counted = connection.execute(asked).scalar() or 0
@@ -67,7 +66,10 @@ class _Replay:
         self.standing = Standing.empty(stored.design)
         self.units = 0
         self.assigned: Counter[int] = Counter()
-        self.dealt: dict[int, Counter[int]] = {}
+        self.misdealt: list[str] = []
+        self._handed: list[int] = []
+        self._block = 0
+        self._slots: dict[int, tuple[int, ...]] = {}
         self._deals: dict[int, Deal] = {}
         self._removals = self._read_removals()
 
@@ -79,8 +81,10 @@ class _Replay:
                 break
             first, last = rows[0].number, rows[-1].number
             events = dict(ledger.events_of(self.connection, self.stored.id, first, last))
+            self._read_deals([row.deal for row in rows if row.deal is not None])
             for row in rows:
                 self._take(row, events.get(row.number, []))
+        self._check_block()
         self._remove_now()
 
     def found(self) -> dict[str, Any]:
@@ -103,7 +107,10 @@ class _Replay:
         self.units += 1
         self.assigned[row.arm] += 1
         if row.deal is not None:
-            self.dealt.setdefault(row.deal, Counter())[row.arm] += 1
+            if row.deal != self._block:
+                self._check_block()
+                self._block = row.deal
+            self._handed.append(row.arm)
         if row.number >= self.stored.standing.folded:
             return
         self._remove_now()
@@ -129,6 +136,29 @@ class _Replay:
             if kept is not None:
                 self._deals[kept.number] = kept
 
+    def _check_block(self) -> None:
+        """Compare the slots of the block at hand, as handed out, with those that were dealt."""
+        slots = self._slots.get(self._block, ())
+        if self._block == self.stored.standing.deal:
+            slots = slots[: self.stored.standing.handed]
+        if tuple(self._handed) != slots:
+            got = _short(tuple(self._handed))
+            self.misdealt.append(
+                f"block {self._block} dealt as {_short(slots)}, handed out as {got}"
+            )
+        self._handed = []
+
+    def _read_deals(self, numbers: list[int]) -> None:
+        if not numbers:
+            return
+        found = ledger.find_deals(self.connection, self.stored.id, numbers[0], numbers[-1])
+        slots = {number: deal.slots for number, deal in found.items()}
+        self._slots = slots | {self._block: self._slots.get(self._block, ())}
+        # What was struck by hand is struck again at its time.
+        fresh = {number: replace(deal, struck=()) for number, deal in found.items()}
+        kept = {number: deal for number, deal in self._deals.items() if number >= numbers[0]}
+        self._deals = fresh | kept
+
     def _deal(self, number: int) -> Deal:
         if number not in self._deals:
             found = ledger.find_deal(self.connection, self.stored.id, number)
@@ -136,23 +166,6 @@ class _Replay:
             # What was struck by hand is struck again at its time.
             self._deals[number] = replace(found, struck=())
         return self._deals[number]
-
-
-def _slot_differences(
-    connection: Connection, stored: Loaded, dealt: dict[int, Counter[int]]
-) -> list[str]:
-    """Blocks whose slots were not handed out exactly as they were dealt."""
-    if not isinstance(stored.design.rule, Tilt):
-        return []
-    wrong = []
-    for number, counts in dealt.items():
-        deal = ledger.find_deal(connection, stored.id, number)
-        slots = () if deal is None else deal.slots
-        if number == stored.standing.deal:
-            slots = slots[: stored.standing.handed]
-        if counts != Counter(slots):
-            wrong.append(f"block {number} was dealt {_short(Counter(slots))}, got {_short(counts)}")
-    return wrong
 
 
 def _short(value: object) -> str:

@@ -243,6 +243,7 @@ class Work:
             ready = list(rows)
         last = first + len(ready) - 1
         events = dict(ledger.events_of(self.connection, self.before.id, first, last))
+        self._read_deals([row.deal for row in ready if row.deal is not None])
         for row in ready:
             if measure is None and row.number not in events:
                 self.standing = replace(self.standing, backlog=False)
@@ -344,6 +345,12 @@ class Work:
             standing=self.standing,
             version=version,
         )
+
+    def _read_deals(self, numbers: Sequence[int]) -> None:
+        if numbers and (numbers[0] not in self._deals or numbers[-1] not in self._deals):
+            self._write("blocks")
+            found = ledger.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
+            self._deals.update(found)
 
     def _deal(self, number: int) -> Deal:
         if number not in self._deals:
