@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import live, simulator, startup, units
+from bench import live, planning, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -39,6 +39,7 @@ def main() -> None:
         *units.figures(),
         *live.figures(),
         *startup.figures(),
+        *planning.figures(),
     ]
     Console(width=150).print(_table(figures))
     data = {row.name: row.to_dict() for row in figures}
