@@ -14,7 +14,8 @@ def test_the_paper_is_written_and_its_verdicts_are_printed(
         main(["paper", "--out", str(tmp_path / "paper"), "--runs", "30"])
     assert caught.value.code == 0
     written = {path.name for path in (tmp_path / "paper").iterdir()}
-    figures = {f"figure{n}.{kind}" for n in (1, 2) for kind in ("png", "svg", "csv")}
+    names = ("figure1", "figure2", "figure3", "figure4", "estimators")
+    figures = {f"{name}.{kind}" for name in names for kind in ("png", "svg", "csv")}
     assert written == figures | {"claims.md", "claims.json"}
     assert "claims hold" in capsys.readouterr().out
 

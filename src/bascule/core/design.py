@@ -14,7 +14,7 @@ from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.outcomes import Outcome
 from bascule.core.plain_data import plain, read, read_json
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import AnyRule, PaperRule
@@ -146,10 +146,6 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
 
 
 def _checked_min_effect(design: Design) -> float:
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "min_effect", "min_effect does not go with Recurrent outcomes yet: leave it out"
-        )
     remedy = "it is the smallest difference that matters"
     accepted = checks.positive("min_effect", design.min_effect, remedy)
     width = design.outcome.high - design.outcome.low

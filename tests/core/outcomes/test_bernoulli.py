@@ -77,8 +77,9 @@ def test_outcomes_are_zero_or_one(value: float) -> None:
     assert bs.record(test, bs.Statistics.empty(2), 0, 1).arms[0].total == 1
 
 
-def test_tilted_blocks_have_no_prediction_here() -> None:
-    with pytest.raises(bs.InputError, match="no prediction yet") as caught:
+def test_tilted_blocks_are_predicted_with_the_mean_of_the_best_arm() -> None:
+    with pytest.raises(bs.InputError, match="the mean of the best arm") as caught:
         bs.theory.predict(design(bs.Tilt(3)), 0.01)
-    assert caught.value.field == "outcome"
+    assert caught.value.field == "best"
+    assert bs.theory.predict(design(bs.Tilt(3)), 0.01, best=0.06).regret > 0
     assert bs.theory.predict(design(bs.UCB(2)), 0.1).regret > 0
