@@ -24,6 +24,9 @@ NEARLY_EVEN = 0.9
 MANY_IN_TWO_ARMS = 0.001
 MUCH_LATE = 0.05
 
+ENOUGH_TO_MISS = 10
+"""Where so many are expected, nobody came by chance about once in 20,000 days."""
+
 
 def sample_ratio(
     arms: Sequence[str], counts: Sequence[int], weights: Sequence[float] | None
@@ -106,25 +109,29 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
 
 
 def gaps(sums: Sums) -> Check:
-    """Days in the middle of the log on which nobody arrived, or nobody in some arm."""
-    empty = [day for day, row in zip(sums.days, sums.units, strict=True) if row.sum() == 0]
+    """Days on which nobody arrived, hardly anybody, or nobody in some arm, where many should have.
+
+    What a day should have is what the days around it have.
+    """
     sizes = sums.units.sum(axis=1)
-    usual = float(np.median(sizes))
-    missing = [
-        day
-        for day, row in zip(sums.days, sums.units, strict=True)
-        if row.sum() >= 20 * len(row) and row.min() == 0
-    ]
-    # The log may begin and end within a day.
-    thin = [
-        day
-        for day, size in list(zip(sums.days, sizes, strict=True))[1:-1]
-        if 0 < size < 0.1 * usual
-    ]
+    empty, thin, switched = [], [], []
+    for place, day in enumerate(sums.days):
+        near = np.r_[sizes[max(0, place - 3) : place], sizes[place + 1 : place + 4]]
+        usual = float(near.mean()) if len(near) else 0.0
+        # The log may begin and end within a day.
+        inside = 0 < place < len(sums.days) - 1
+        if sizes[place] == 0 and usual >= ENOUGH_TO_MISS:
+            empty.append(day)
+        elif inside and usual >= 5 * ENOUGH_TO_MISS and sizes[place] < 0.1 * usual:
+            thin.append(day)
+        elif (
+            sizes[place] >= ENOUGH_TO_MISS * len(sums.units[place]) and not sums.units[place].all()
+        ):
+            switched.append(day)
     if empty:
         return Check("gaps", True, f"nobody arrived on {_days(empty)}: is a part of the log lost?")
-    if missing:
-        return Check("gaps", True, f"an arm got nobody on {_days(missing)}: was it switched off?")
+    if switched:
+        return Check("gaps", True, f"an arm got nobody on {_days(switched)}: was it switched off?")
     if thin:
         return Check("gaps", True, f"hardly anybody arrived on {_days(thin)}: is the log complete?")
     return Check("gaps", False, "none")

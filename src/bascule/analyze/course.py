@@ -17,7 +17,7 @@ from bascule.core.decision import Decision
 from bascule.core.effects import Effect
 from bascule.core.progress import SAME
 
-MOST_TIMES = 1e4
+MOST_TIMES = 1e3
 """An end that is further away than so many times the data is no prediction any more."""
 
 

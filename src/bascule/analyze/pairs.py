@@ -25,7 +25,7 @@ FEWEST_UNITS = 20
 """With fewer units in an arm an estimated spread says too little."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """A total and its clock, in units of `scale`; with `charges` lines decide, else a mixture.
 
@@ -35,7 +35,7 @@ class Pair:
     total: float = 0.0
     clock: float = 0.0
     scale: float = 1.0
-    charges: tuple[float, ...] | None = None
+    charges: FloatArray | None = None
 
     @property
     def difference(self) -> float:
@@ -53,7 +53,7 @@ class Pair:
         if self.charges is None:
             boundary = mixture_boundary(times * self.clock, log_threshold)
         else:
-            boundary = lines_boundary(tuple(times * c for c in self.charges), log_threshold)
+            boundary = lines_boundary(times * self.charges, log_threshold)
         return self.scale * boundary / (times * self.clock)
 
 
@@ -76,7 +76,7 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms whose outcomes lie within known limits."""
     low, width = outcome.low, outcome.high - outcome.low
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=(0.0,) * len(SLOPES))] * (arms * (arms - 1) // 2)
+    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * (arms * (arms - 1) // 2)
     seen, summed = 0.0, 0.0
     for units, raw, raw_squares in zip(sums.units, sums.totals, sums.squares, strict=True):
         totals = (raw - low * units) / width
@@ -87,12 +87,12 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
             if weight > 0.0:
                 before = pairs[place]
                 assert before.charges is not None
-                charges = day_charges(units[i], units[j], about[i], about[j])
+                charges = day_charges(float(units[i]), float(units[j]), about[i], about[j])
                 pairs[place] = Pair(
                     before.total + weight * difference,
                     before.clock + weight,
                     width,
-                    tuple(a + b for a, b in zip(before.charges, charges, strict=True)),
+                    before.charges + charges,
                 )
         seen, summed = seen + float(units.sum()), summed + float(totals.sum())
         yield tuple(pairs)
@@ -122,7 +122,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     assert scores is not None
     low, width = outcome.low, outcome.high - outcome.low
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=(0.0,) * len(SLOPES))] * (arms * (arms - 1) // 2)
+    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * (arms * (arms - 1) // 2)
     seen, summed, smallest = 0.0, 0.0, 1.0
     for day in range(len(sums.days)):
         guess = low + width * expected(seen, summed, 0.0, 1.0)
@@ -136,7 +136,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
                 before.total + (totals[i] - totals[j]) / width,
                 before.clock + float(sums.units[day].sum()),
                 width,
-                tuple(a + b for a, b in zip(before.charges, charges, strict=True)),
+                before.charges + charges,
             )
         seen += float(sums.units[day].sum())
         summed += float((sums.totals[day] - low * sums.units[day]).sum()) / width

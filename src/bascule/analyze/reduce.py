@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from bascule.analyze.rows import (
-    DAY,
+    DAILY,
     REASONS,
+    Calendar,
     aggregated,
-    day_of,
     joined,
     keyed,
     placed,
@@ -33,10 +33,10 @@ def counted(rows: Any) -> tuple[int, dict[str, int]]:
     return sum(found.values()), aside
 
 
-def latest(rows: Any) -> datetime | None:
-    """The time of the last row."""
-    found: datetime | None = run(rows.agg(last=rows.time.max()))[0]["last"]
-    return found
+def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
+    """The times of the first and of the last row."""
+    found = run(rows.agg(first=rows.time.min(), last=rows.time.max()))[0]
+    return found["first"], found["last"]
 
 
 def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]:
@@ -87,25 +87,23 @@ def _scores(units: Any, value: Any) -> dict[str, Any]:
     }
 
 
-def arrivals(units: Any) -> list[Row]:
+def arrivals(units: Any, calendar: Calendar = DAILY) -> list[Row]:
     """Units per arm and day of arrival."""
     units = placed(units)
-    keys = {"arm": units.arm, "day": units["first"].date()}
+    keys = {"arm": units.arm, "day": calendar.of(units["first"])}
     if "segment" in units.columns:
         keys["segment"] = units.segment
     return run(units.group_by(**keys).agg(units=units.count()))
 
 
-def growth(
-    rows: Any, aggregate: str, missing: float, period: float = DAY, start: float = 0.0
-) -> list[Row]:
+def growth(rows: Any, aggregate: str, missing: float, calendar: Calendar = DAILY) -> list[Row]:
     """What the outcomes of units grow by, per arm, day of arrival and day, with their squares.
 
     A unit's outcome at the end of a day is what it has given by then. `rows` are those of an event
     table alone: a unit arrives with its first row.
     """
     rows = keyed(rows)
-    day = day_of(rows.time, period, start)
+    day = calendar.of(rows.time)
     parts = {"lowest": rows.code.min(), "highest": rows.code.max(), **_of_day(rows, rows.time)}
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
@@ -122,7 +120,7 @@ def growth(
 
 
 def growth_of_units(
-    events: Any, units: Any, aggregate: str, missing: float, period: float, start: float
+    events: Any, units: Any, aggregate: str, missing: float, calendar: Calendar = DAILY
 ) -> list[Row]:
     """The same for units that arrive with their assignment, without counting them."""
     names = [name for name in units.columns if name not in ("unit", "rows")]
@@ -131,13 +129,13 @@ def growth_of_units(
     parts = {
         "lowest": both["lowest"].min(),
         "highest": both["highest"].max(),
-        "arrival": day_of(both["first"].min(), period, start),
+        "arrival": calendar.of(both["first"].min()),
         **_of_day(both, both["at"]),
     }
     if "segment" in both.columns:
         parts |= {"segment": both["segment"].min(), "other": both["other"].max()}
     parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
-    days = both.group_by(unit=both["unit"], day=day_of(both["at"], period, start)).agg(**parts)
+    days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
     return run(_grown(days, {}, aggregate, missing))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
+from bascule.analyze.recurring import Recurring
 from bascule.analyze.sums import Table
 from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, Design
@@ -12,12 +13,15 @@ from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate, Measure, seconds
 from bascule.core.outcomes import Bernoulli, Bounded, Outcome, Recurrent
 
+RECURRENT = "recurrent"
+"""Asks for outcomes that keep coming, with spreads that the log has to tell."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What was asked, checked: the parts of a design that a log needs, and how outcomes are made.
 
-    `outcome` is None where the log has to say what its outcomes are.
+    `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
     """
 
     design: Design | None
@@ -27,7 +31,8 @@ class Request:
     measure: Measure | None
     aggregate: Aggregate
     missing: float
-    period: float | None
+    period: int | None
+    recurring: bool
     until: datetime | None
     by_day: bool
 
@@ -36,7 +41,7 @@ class Request:
         cls,
         *,
         design: Design | None,
-        outcome: Outcome | None,
+        outcome: Outcome | str | None,
         error: float | None,
         min_effect: float | None,
         measure: Measure | None,
@@ -53,13 +58,14 @@ class Request:
             for name, other in (("outcome", outcome), ("error", error), ("min_effect", min_effect)):
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
-        if outcome is not None and not isinstance(outcome, Outcome):
+        if outcome is not None and outcome != RECURRENT and not isinstance(outcome, Outcome):
             raise InputError(
                 "outcome",
                 "outcome must be one of Gaussian(sigma), Bernoulli(), Bounded(low, high) or "
-                f"Recurrent() (got {outcome!r:.60})",
+                f'Recurrent(), or "recurrent" (got {outcome!r:.60})',
             )
-        model = outcome if design is None else design.outcome
+        named = None if isinstance(outcome, str) else outcome
+        model = named if design is None else design.outcome
         if measure is not None and model is not None and not isinstance(model, Recurrent):
             measure.check_outcome(model)
         level = (
@@ -82,6 +88,7 @@ class Request:
             how if measure is None else measure.aggregate,
             (0.0 if missing is None else missing) if measure is None else measure.missing,
             None if period is None else _checked_period(period),
+            outcome == RECURRENT or isinstance(model, Recurrent),
             _moment(until),
             by_day,
         )
@@ -90,11 +97,6 @@ class Request:
     def limits(self) -> Outcome | None:
         """The outcome model if it has limits."""
         return self.outcome if isinstance(self.outcome, (Bernoulli, Bounded)) else None
-
-    @property
-    def recurring(self) -> bool:
-        """Whether units give outcomes again and again."""
-        return isinstance(self.outcome, Recurrent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Reduced:
     ends: datetime | None
     rows: int
     aside: dict[str, int]
+    recurring: dict[str, Recurring] | None = None
 
 
 def measure_of(
@@ -134,11 +137,11 @@ def measure_of(
     return Measure(window, how, 0.0 if missing is None else missing, grace=grace)
 
 
-def _checked_period(given: float | str) -> float:
-    length = seconds("period", given)
-    if length < 1.0:
-        raise InputError("period", f'period must be at least a second, as "1d" (got {given!r})')
-    return length
+def _checked_period(given: float | str) -> int:
+    days = seconds("period", given) / 86400.0
+    if days < 1.0 or days != int(days):
+        raise InputError("period", f'period must be whole days, as "1d" or "7d" (got {given!r})')
+    return int(days)
 
 
 def _moment(given: date | datetime | str | None) -> datetime | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from bascule.analyze.columns import Columns, coded, moment, number
@@ -68,14 +69,26 @@ def keyed(rows: Any) -> Any:
     return rows.mutate(unit=ibis.ifelse(rows.bad == 0, rows.unit, ibis.null(rows.unit.type())))
 
 
-def day_of(time: Any, period: float, start: float) -> Any:
-    """The day of a time, or the number of its period, counted from `start`."""
-    import ibis
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Periods of whole days, counted from a first day."""
 
-    if period == DAY:
-        return time.date()
-    whole = time.truncate("s").epoch_seconds().cast("float64")
-    return ((whole - ibis.literal(start)) / ibis.literal(period)).floor().cast("int32")
+    first: date | None = None
+    days: int = 1
+
+    def of(self, time: Any) -> Any:
+        """The day of a time, or the first day of its period as a number of days since 1970."""
+        import ibis
+
+        if self.first is None or self.days == 1:
+            return time.date()
+        start = (self.first - date(1970, 1, 1)).days
+        # At midnight, where no database rounds.
+        passed = (time.truncate("D").epoch_seconds() / 86400).round().cast("int64") - start
+        return ibis.literal(start) + (passed / self.days).floor().cast("int64") * self.days
+
+
+DAILY = Calendar()
 
 
 def about_unit(rows: Any) -> dict[str, Any]:

@@ -13,14 +13,16 @@ from bascule.analyze import reduce
 from bascule.analyze.answer import Analysis
 from bascule.analyze.assemble import assembled
 from bascule.analyze.columns import Columns, arm_names, chosen
+from bascule.analyze.recurring import by_count, by_period
 from bascule.analyze.request import Reduced, Request, measure_of
-from bascule.analyze.rows import DAY, clean, units_in_window, units_of, units_to_date
+from bascule.analyze.rows import TWO_ARMS, Calendar, clean, units_in_window, units_of, units_to_date
 from bascule.analyze.source import MEMORY, first_line, open_table, workshop
-from bascule.analyze.sums import table_of
+from bascule.analyze.sums import Sums, Table, table_of
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
 from bascule.core.outcomes import Outcome
+from bascule.core.rules import Static
 
 
 def analyze(
@@ -32,7 +34,7 @@ def analyze(
     time: str | None = None,
     design: Design | None = None,
     assignments: object | None = None,
-    outcome: Outcome | None = None,
+    outcome: Outcome | str | None = None,
     error: float | None = None,
     min_effect: float | None = None,
     window: float | str | None = None,
@@ -128,6 +130,8 @@ def _reduced(
 def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
     """The event table alone: a unit arrives with its first row."""
     ends = None
+    if asked.recurring:
+        return _of_recurring(asked, rows, None, arms)
     if asked.measure is not None:
         ends = _end_of_log(asked, rows)
         units = units_in_window(rows, units_of(rows), asked.measure, asked.aggregate)
@@ -156,6 +160,8 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
 
 def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> Reduced:
     """Assignments and events: units without events count, and events of strangers do not."""
+    if asked.recurring:
+        return _of_recurring(asked, rows, placing, arms)
     units = units_of(placing)
     total, aside = reduce.counted(rows)
     others, bad = reduce.counted(placing)
@@ -167,7 +173,7 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
         table = table_of(reduce.by_arrival(inside, asked.limits, asked.missing), len(arms))
         strangers = total - sum(aside.values()) - table.events
     else:
-        grown = reduce.growth_of_units(rows, units, asked.aggregate, asked.missing, DAY, 0.0)
+        grown = reduce.growth_of_units(rows, units, asked.aggregate, asked.missing)
         come = reduce.arrivals(units)
         table = table_of(grown, len(arms), missing=asked.missing, arrivals=come)
         strangers = total - sum(aside.values()) - table.rows
@@ -177,14 +183,47 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
     return Reduced(arms, table, asked.measure is not None, ends, total + others, aside)
 
 
+def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> Reduced:
+    """Outcomes that keep coming: one a period, or every row one."""
+    total, aside = reduce.counted(rows)
+    static = asked.design is not None and isinstance(asked.design.rule, Static)
+    period = asked.period or (1 if static or placing is not None else None)
+    if period is None:
+        found = reduce.cohorts_by_count(rows)
+        parts: dict[str, list[Any]] = {}
+        for row in found:
+            if row["arm"] is not None and row["arm"] >= 0:
+                parts.setdefault(row.get("segment", ""), []).append(row)
+        seen = {name: by_count(some, len(arms)) for name, some in parts.items()}
+        sums = {name: Sums.of_units(some.days, some.units) for name, some in seen.items()}
+        twice = sum(row["units"] for row in found if row["arm"] == TWO_ARMS and not row["before"])
+        table = Table(sums, {"unit in two arms": twice} if twice else {}, total, total)
+        return Reduced(arms, table, True, None, total, aside, seen)
+    first, _ = reduce.ends_of(rows if placing is None else placing)
+    calendar = Calendar(None if first is None else first.date(), period)
+    come = None
+    if placing is None:
+        grown = reduce.growth(rows, asked.aggregate, 0.0, calendar)
+    else:
+        units = units_of(placing)
+        grown = reduce.growth_of_units(rows, units, asked.aggregate, 0.0, calendar)
+        come = reduce.arrivals(units, calendar)
+        others, bad = reduce.counted(placing)
+        total += others
+        aside |= {f"{reason} (assignment)": n for reason, n in bad.items()}
+    table = table_of(grown, len(arms), arrivals=come, step=period)
+    seen = {name: by_period(sums) for name, sums in table.segments.items()}
+    return Reduced(arms, table, True, None, total, aside, seen)
+
+
 def _end_of_log(asked: Request, *tables: Any) -> datetime:
     """When the log ends: as told, or with the day of its last row."""
     if asked.until is not None:
         return asked.until
-    last = max((end for table in tables if (end := reduce.latest(table)) is not None), default=None)
-    if last is None:
+    last = [end for table in tables if (end := reduce.ends_of(table)[1]) is not None]
+    if not last:
         raise InputError("events", "events: the log is empty, or has no times")
-    return datetime.combine(last.date() + timedelta(days=1), time_of_day.min)
+    return datetime.combine(max(last).date() + timedelta(days=1), time_of_day.min)
 
 
 @contextmanager

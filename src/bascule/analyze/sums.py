@@ -37,7 +37,7 @@ class Sums:
 
     `totals` and `squares` are those of the outcomes as they stand at the end of the log. Where
     outcomes keep growing, `growth` has totals, squares and the squares of the steps per day of
-    arrival, day and arm.
+    arrival, day and arm. With `bare` nothing but units was counted.
     """
 
     days: tuple[date, ...]
@@ -48,6 +48,13 @@ class Sums:
     highs: FloatArray
     growth: tuple[FloatArray, FloatArray, FloatArray] | None = None
     scores: Scores | None = None
+    bare: bool = False
+
+    @classmethod
+    def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
+        """Nothing but the units that came on each day."""
+        nothing = np.zeros(units.shape)
+        return cls(days, units, nothing, nothing, nothing, nothing, bare=True)
 
     @property
     def zero_or_one(self) -> bool:
@@ -106,12 +113,17 @@ class Table:
 
 
 def table_of(
-    rows: Sequence[Row], arms: int, *, missing: float = 0.0, arrivals: Sequence[Row] | None = None
+    rows: Sequence[Row],
+    arms: int,
+    *,
+    missing: float = 0.0,
+    arrivals: Sequence[Row] | None = None,
+    step: int = 1,
 ) -> Table:
     """Lay reduced rows out, a segment at a time.
 
     Rows of `growth` have an arrival and a day, others a day only. `arrivals` count the units where
-    the rows of growth do not.
+    the rows of growth do not; `step` is how many days a period has.
     """
     kept: dict[str, list[Row]] = {}
     counted: dict[str, list[Row]] = {}
@@ -134,7 +146,10 @@ def table_of(
         return sum(row.get(name) or 0 for some in kept.values() for row in some)
 
     return Table(
-        {name: _laid_out(kept[name], arms, missing, counted.get(name)) for name in sorted(kept)},
+        {
+            name: _laid_out(kept[name], arms, missing, counted.get(name), step)
+            for name in sorted(kept)
+        },
         {reason: n for reason, n in aside.items() if n},
         int(added("rows")),
         int(added("given")),
@@ -146,18 +161,24 @@ def table_of(
     )
 
 
-def _laid_out(rows: list[Row], arms: int, missing: float, arrivals: list[Row] | None) -> Sums:
+def _laid_out(
+    rows: list[Row], arms: int, missing: float, arrivals: list[Row] | None, step: int
+) -> Sums:
     all_rows = [*rows, *(arrivals or ())]
-    first = min(row.get("arrival", row["day"]) for row in all_rows)
-    last = max(row["day"] for row in all_rows)
-    days = days_between(first, last)
+    first = min(as_date(row.get("arrival", row["day"])) for row in all_rows)
+    last = max(as_date(row["day"]) for row in all_rows)
+    days = days_between(first, last)[::step]
+
+    def place(day: date | int) -> int:
+        return (as_date(day) - first).days // step
+
     grows = any("arrival" in row for row in rows)
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
     totals, squares, own = (np.zeros((len(days), *shape)) for _ in range(3))
     for row in rows:
-        day, arm = (row["day"] - first).days, row["arm"]
-        came = (row["arrival"] - first).days if grows else day
+        day, arm = place(row["day"]), row["arm"]
+        came = place(row["arrival"]) if grows else day
         if arrivals is None:
             units[came, arm] += row["units"]
         lows[came, arm] = min(lows[came, arm], row["low"])
@@ -166,7 +187,7 @@ def _laid_out(rows: list[Row], arms: int, missing: float, arrivals: list[Row] | 
         squares[came, day, arm] = row["squares"]
         own[came, day, arm] = row.get("own") or 0.0
     for row in arrivals or ():
-        came, arm = (row["day"] - first).days, row["arm"]
+        came, arm = place(row["day"]), row["arm"]
         units[came, arm] += row["units"]
         lows[came, arm] = min(lows[came, arm], missing)
         highs[came, arm] = max(highs[came, arm], missing)
@@ -195,6 +216,15 @@ def _scores(rows: list[Row], first: date, shape: tuple[int, int]) -> Scores:
         for name, part in parts.items():
             part[(row["day"] - first).days, row["arm"]] = row[name]
     return Scores(**parts)
+
+
+def as_date(day: date | int) -> date:
+    """A day as the database gave it: a date, or a number of days since 1970.
+
+    >>> as_date(1)
+    datetime.date(1970, 1, 2)
+    """
+    return date(1970, 1, 1) + timedelta(days=day) if isinstance(day, int) else day
 
 
 def days_between(first: date, last: date) -> tuple[date, ...]:

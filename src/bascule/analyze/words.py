@@ -67,7 +67,8 @@ def _money(analysis: Analysis) -> list[str]:
     if analysis.cost is not None:
         lines.append(f"cost so far {shown(analysis.cost)}, in the unit of the outcome")
     if analysis.saved is not None:
-        lines.append(f"stopping on {analysis.decided} would have saved {shown(analysis.saved)}")
+        when = "on their first day" if analysis.segments else f"on {analysis.decided}"
+        lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
     return lines
 
 
