@@ -19,6 +19,7 @@ from bascule.analyze.evidence import (
     pairs_of,
 )
 from bascule.analyze.recurring import course_of_population, course_of_units
+from bascule.analyze.replay import Replayed
 from bascule.analyze.request import Reduced, Request
 from bascule.analyze.sums import Sums
 from bascule.core.design import Design
@@ -38,6 +39,7 @@ class Part:
     arms: tuple[ArmAnswer, ...]
     inside: Sums
     known: int
+    left: float | None
 
 
 def assembled(asked: Request, reduced: Reduced, weights: Weights) -> Analysis:
@@ -85,11 +87,12 @@ def _answer(
 ) -> Analysis:
     sums = reduced.table.segments[name]
     facts.check_arms(reduced.arms, sums)
-    part = (
-        _once(asked, reduced, sums, error)
-        if reduced.recurring is None
-        else _again(asked, reduced, name, error)
-    )
+    if reduced.replayed is not None:
+        part = _live(asked, reduced.replayed)
+    elif reduced.recurring is not None:
+        part = _again(asked, reduced, name, error)
+    else:
+        part = _once(asked, reduced, sums, error)
     course = part.course
     none = Terms(reduced.arms, error, part.evidence.guarantee).effects(
         [(0.0, math.inf)] * (len(reduced.arms) * (len(reduced.arms) - 1) // 2)
@@ -98,7 +101,11 @@ def _answer(
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
     watched: list[Check] = [
-        checks.sample_ratio(reduced.arms, facts.counts(sums), split),
+        *(
+            []
+            if reduced.replayed is not None
+            else [checks.sample_ratio(reduced.arms, facts.counts(sums), split)]
+        ),
         checks.two_arms(reduced.table, int(sums.units.sum())),
         *([] if sums.bare or not same_age else checks.drift(sums, reduced.arms, part.known)),
     ]
@@ -123,7 +130,7 @@ def _answer(
         days=course.days,
         cost=facts.cost_of(part.arms),
         saved=facts.saved_by(part.arms, sums, course),
-        days_left=facts.days_left(course, part.inside),
+        days_left=part.left,
         checks=tuple(watched),
         set_aside=facts.aside_of(reduced),
         notes=tuple(facts.notes_on(asked, reduced, sums, part.known, part.evidence)),
@@ -145,7 +152,22 @@ def _once(asked: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
         course = course_of(terms, inside, pairs_of(evidence, inside), dates)
     design = facts.design_of(asked, reduced.arms, evidence, inside, error)
     arms = facts.arm_answers(reduced.arms, sums, inside)
-    return Part(evidence, design, course, arms, inside, known)
+    return Part(evidence, design, course, arms, inside, known, facts.days_left(course, inside))
+
+
+def _live(asked: Request, again: Replayed) -> Part:
+    """A test that bascule ran: what it decided itself."""
+    design = asked.design
+    assert design is not None
+    evidence = Evidence(
+        f"the test itself, folded again by {design.rule.label}",
+        design.calibration.guarantee,
+        design.outcome,
+    )
+    arms = facts.folded_answers(design, again.standing)
+    return Part(
+        evidence, design, again.course, arms, again.sums, len(again.sums.days), again.days_left
+    )
 
 
 def _again(asked: Request, reduced: Reduced, name: str, error: float) -> Part:
@@ -159,4 +181,5 @@ def _again(asked: Request, reduced: Reduced, name: str, error: float) -> Part:
     else:
         course = course_of_units(design, terms, seen)
     arms = facts.unit_answers(design, seen)
-    return Part(evidence, design, course, arms, sums, len(sums.days))
+    left = facts.days_left(course, sums)
+    return Part(evidence, design, course, arms, sums, len(sums.days), left)

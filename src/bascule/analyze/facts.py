@@ -23,6 +23,7 @@ from bascule.core.estimators import mean_of_means, precision_mean, total_mean
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.static_progress import recurrent_outcome
+from bascule.live.standing import Standing
 
 
 def nothing(reduced: Reduced) -> str:
@@ -110,6 +111,18 @@ def arm_answers(arms: Sequence[str], sums: Sums, inside: Sums) -> tuple[ArmAnswe
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
         mean = arm.mean if arm.units else None
         found.append(ArmAnswer(name, int(sums.units[:, i].sum()), arm.units, mean, spread))
+    return tuple(found)
+
+
+def folded_answers(design: Design, standing: Standing) -> tuple[ArmAnswer, ...]:
+    """The arms of a test that was folded again."""
+    found = []
+    for i, name in enumerate(design.arms):
+        arm = standing.statistics.arms[i] + standing.open[i]
+        about = arm.squares - arm.units * arm.mean**2
+        spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
+        mean = arm.mean if arm.units else None
+        found.append(ArmAnswer(name, standing.assigned[i], arm.units, mean, spread))
     return tuple(found)
 
 

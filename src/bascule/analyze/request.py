@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from bascule.analyze.recurring import Recurring
+from bascule.analyze.replay import Replayed
 from bascule.analyze.sums import Table
 from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, Design
@@ -113,6 +114,7 @@ class Reduced:
     rows: int
     aside: dict[str, int]
     recurring: dict[str, Recurring] | None = None
+    replayed: Replayed | None = None
 
 
 def measure_of(

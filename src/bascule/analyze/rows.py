@@ -158,6 +158,7 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
     found = both.group_by("unit").agg(
         **parts,
         events=both.count(),
+        latest=at.max(),
         given=value.count(where=inside),
         outcome=aggregated(value, at, aggregate, inside),
     )

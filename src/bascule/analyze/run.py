@@ -14,6 +14,7 @@ from bascule.analyze.answer import Analysis
 from bascule.analyze.assemble import assembled
 from bascule.analyze.columns import Columns, arm_names, chosen
 from bascule.analyze.recurring import by_count, by_period
+from bascule.analyze.replay import is_exported, replay
 from bascule.analyze.request import Reduced, Request, measure_of
 from bascule.analyze.rows import TWO_ARMS, Calendar, clean, units_in_window, units_of, units_to_date
 from bascule.analyze.source import MEMORY, first_line, open_table, workshop
@@ -122,6 +123,9 @@ def _reduced(
         time=chosen(given, "time", None if names["time"] not in given.columns else names["time"]),
         **about,
     )
+    if is_exported(asked.design, given):
+        assert asked.design is not None
+        return _exported(asked, asked.design, log, given, columns, placing)
     differ = log[columns.unit].type() != given[placing.unit].type()
     rows = clean(log, columns, arms, asked.until, text=differ)
     return _of_both(asked, rows, clean(given, placing, arms, asked.until, text=differ), arms)
@@ -181,6 +185,28 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
     if strangers > 0:
         aside["event of an unknown unit, or before it came"] = strangers
     return Reduced(arms, table, asked.measure is not None, ends, total + others, aside)
+
+
+def _exported(
+    asked: Request, design: Design, log: Any, given: Any, columns: Columns, placing: Columns
+) -> Reduced:
+    """A test that bascule ran, folded again."""
+    arms = tuple(design.arms)
+    rows = clean(log, columns, arms, asked.until, text=True)
+    # Nothing but the numbers of what was logged is added, and it is one row a unit already.
+    placed = clean(given, placing, arms, None, text=True)
+    known = given.select(
+        unit=given[placing.unit].cast("string"),
+        number=given["number"].cast("int64"),
+        block=given["block"].cast("int64"),
+        probability=given["probability"].cast("float64"),
+    )
+    units = placed.filter(placed.bad == 0).select("unit", arm=placed.code, first=placed.time)
+    units = units.inner_join(known, "unit")
+    again = replay(design, rows, units, asked.until)
+    total, aside = reduce.counted(rows)
+    table = Table({"": again.sums}, {}, total, total)
+    return Reduced(arms, table, True, asked.until, total, aside, replayed=again)
 
 
 def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> Reduced:

@@ -62,6 +62,22 @@ def effect_table(effects: tuple[Effect, ...]) -> list[str]:
     return lines
 
 
+def day_table(analysis: Analysis) -> list[str]:
+    """The differences of all pairs at the end of each day, a line each below a heading."""
+    title = "" if analysis.segment is None else f"segment {analysis.segment}\n"
+    lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
+    for day in analysis.days:
+        for effect in day.effects[:MOST_PAIRS]:
+            name = f"{effect.first} less {effect.second}"
+            ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
+            mark = f"  {day.decision}" if day.decision else ""
+            lines.append(
+                f"{day.date:<12}{name:<32}{sum(day.units):>12,}{shown(effect.difference):>12}"
+                f"{ends}{mark}"
+            )
+    return lines
+
+
 def _money(analysis: Analysis) -> list[str]:
     lines = []
     if analysis.cost is not None:
