@@ -108,7 +108,7 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
         value = value.try_cast("float64") if _is_duckdb(table) else value.cast("float64")
         return value, raw.notnull() & ~right & (raw.strip() != "")
     if kind.is_boolean():
-        return raw.cast("int8").cast("float64"), ibis.literal(False)
+        return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():
         return raw.cast("float64"), ibis.literal(False)
     if kind.is_numeric():
