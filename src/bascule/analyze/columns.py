@@ -126,6 +126,8 @@ def moment(table: Any, column: str | None) -> Any:
         return ibis.timestamp("1970-01-01 00:00:00")
     raw = table[column]
     kind = raw.type()
+    if kind.is_timestamp() and kind.timezone is not None:
+        return raw.cast("timestamp('UTC', 6)").cast("timestamp")
     if kind.is_timestamp() or kind.is_date():
         return raw.cast("timestamp")
     if kind.is_string():

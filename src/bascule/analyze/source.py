@@ -6,6 +6,7 @@ Whatever it is, it becomes an Ibis table, and the work is done where the data is
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,7 +47,9 @@ class Workshop:
 def workshop(memory: str = MEMORY) -> Iterator[Workshop]:
     """An empty DuckDB, with a folder for what does not fit into memory, as long as it is used."""
     ibis = _ibis()
-    with tempfile.TemporaryDirectory(prefix="bascule-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bascule-") as folder, warnings.catch_warnings():
+        # What Ibis uses of DuckDB is not the user's concern.
+        warnings.simplefilter("ignore", DeprecationWarning)
         try:
             local = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory)
         except Exception:
@@ -140,7 +143,8 @@ def _connected(shop: Workshop, url: str, field: str) -> Any:
                 field, f"{field}: cannot connect to the {kind} database: {first_line(problem)}"
             ) from None
         if remote.name == "postgres":
-            remote.raw_sql("SET TIME ZONE 'UTC'").close()
+            # Of tables that a query makes, PostgreSQL knows no sizes, and would loop over them.
+            remote.raw_sql("SET TIME ZONE 'UTC'; SET enable_nestloop = off").close()
         shop.remote[url] = remote
     return shop.remote[url]
 
