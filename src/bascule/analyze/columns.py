@@ -108,7 +108,7 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
         value = value.try_cast("float64") if _is_duckdb(table) else value.cast("float64")
         return value, raw.notnull() & ~right & (raw.strip() != "")
     if kind.is_boolean():
-        return raw.cast("int8").cast("float64"), ibis.literal(False)
+        return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():
         return raw.cast("float64"), ibis.literal(False)
     if kind.is_numeric():
@@ -126,6 +126,8 @@ def moment(table: Any, column: str | None) -> Any:
         return ibis.timestamp("1970-01-01 00:00:00")
     raw = table[column]
     kind = raw.type()
+    if kind.is_timestamp() and kind.timezone is not None:
+        return raw.cast("timestamp('UTC', 6)").cast("timestamp")
     if kind.is_timestamp() or kind.is_date():
         return raw.cast("timestamp")
     if kind.is_string():

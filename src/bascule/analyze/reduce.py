@@ -10,6 +10,7 @@ from bascule.analyze.rows import (
     REASONS,
     Calendar,
     aggregated,
+    counting,
     joined,
     keyed,
     placed,
@@ -63,7 +64,7 @@ def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]
         "high": value.max(),
     }
     if clipped is not None:
-        sums["clipped"] = clipped.cast("int64").sum()
+        sums["clipped"] = counting(clipped).sum()
     for name in ("early", "late", "outside", "events"):
         if name in units.columns:
             sums[name] = units[name].sum()
@@ -78,7 +79,7 @@ def _scores(units: Any, value: Any) -> dict[str, Any]:
     return {
         "smallest": units.probability.min(),
         "largest": units.most.max(),
-        "unlogged": units.probability.isnull().cast("int64").sum(),
+        "unlogged": counting(units.probability.isnull()).sum(),
         "inverse": inverse.sum(),
         "scored": (value * inverse).sum(),
         "inverse_squares": (inverse * inverse).sum(),
@@ -182,7 +183,7 @@ def _grown(days: Any, windows: dict[str, Any], aggregate: str, missing: float) -
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
     step = days["now"] - days["before"]
     return days.group_by(keys).agg(
-        units=(days["day"] == days["arrival"]).cast("int64").sum(),
+        units=counting(days["day"] == days["arrival"]).sum(),
         rows=days["rows"].sum(),
         given=days["given"].sum(),
         total=step.sum(),

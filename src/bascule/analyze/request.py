@@ -119,6 +119,7 @@ class Reduced:
 
 def measure_of(
     design: Design | None,
+    outcome: Outcome | str | None,
     window: float | str | None,
     aggregate: Aggregate | None,
     missing: float | None,
@@ -134,7 +135,7 @@ def measure_of(
         return design.measure
     if window is None:
         return None
-    model = None if design is None else design.outcome
+    model = outcome if design is None else design.outcome
     how: Aggregate = aggregate or ("any" if isinstance(model, Bernoulli) else "sum")
     return Measure(window, how, 0.0 if missing is None else missing, grace=grace)
 

@@ -106,10 +106,17 @@ def about_unit(rows: Any) -> dict[str, Any]:
     return parts
 
 
+def counting(condition: Any) -> Any:
+    """1 where it holds and 0 where not; null stays null. Not every database casts to that."""
+    import ibis
+
+    return ibis.ifelse(condition.isnull(), ibis.null("int64"), ibis.ifelse(condition, 1, 0))
+
+
 def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
     """What the values of a unit add up to; null where it has none."""
     if aggregate == "any":
-        return (value != 0.0).cast("int8").max(where=where).cast("float64")
+        return counting(value != 0.0).max(where=where).cast("float64")
     if aggregate == "mean":
         return value.mean(where=where)
     if aggregate == "last":
@@ -147,12 +154,12 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
     both = joined(events, units, ["first"])
     at, value = both["at"], both["value"]
     inside = at >= both["first"]
-    parts = {"early": (at < both["first"]).cast("int64").sum()}
+    parts = {"early": counting(at < both["first"]).sum()}
     if measure is not None:
         closes = both["first"] + ibis.interval(microseconds=round(1e6 * float(measure.window)))
         inside = inside & (at < closes)
         parts |= {
-            "late": (at >= closes).cast("int64").sum(),
+            "late": counting(at >= closes).sum(),
             "outside": value.sum(where=at >= closes),
         }
     found = both.group_by("unit").agg(

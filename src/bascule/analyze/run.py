@@ -72,19 +72,19 @@ def analyze(
         outcome=outcome,
         error=error,
         min_effect=min_effect,
-        measure=measure_of(design, window, aggregate, missing, grace),
+        measure=measure_of(design, outcome, window, aggregate, missing, grace),
         aggregate=aggregate,
         missing=missing,
         period=period,
         until=until,
         by_day=by_day,
     )
-    with workshop(memory) as con, one_line():
-        log = open_table(con, events, query, "events")
+    with workshop(memory) as shop, one_line():
+        log = open_table(shop, events, query, "events")
         given = (
             None
             if assignments is None
-            else open_table(con, assignments, assignments_query, "assignments")
+            else open_table(shop, assignments, assignments_query, "assignments")
         )
         names = {"unit": unit, "arm": arm, "value": value, "time": time}
         extra = {"segment": segment, "probability": probability}

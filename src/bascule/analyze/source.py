@@ -6,8 +6,10 @@ Whatever it is, it becomes an Ibis table, and the work is done where the data is
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,34 +29,49 @@ FORMS = {
 MEMORY = "300MB"
 """What DuckDB may take; beyond it, it works on disk."""
 
+SNIFFED = 200_000
+"""Lines of a CSV file from which its types are told."""
+
 INSTALL = "pip install 'bascule[warehouse]'"
 
 
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """A DuckDB for files and frames, and the databases that were asked so far, by their URLs."""
+
+    local: Any
+    remote: dict[str, Any] = field(default_factory=dict)
+
+
 @contextmanager
-def workshop(memory: str = MEMORY) -> Iterator[Any]:
+def workshop(memory: str = MEMORY) -> Iterator[Workshop]:
     """An empty DuckDB, with a folder for what does not fit into memory, as long as it is used."""
     ibis = _ibis()
-    with tempfile.TemporaryDirectory(prefix="bascule-") as folder:
+    with tempfile.TemporaryDirectory(prefix="bascule-") as folder, warnings.catch_warnings():
+        # What Ibis uses of DuckDB is not the user's concern.
+        warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            con = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory)
+            local = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory)
         except Exception:
             raise InputError(
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
-        con.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        local.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        shop = Workshop(local)
         try:
-            yield con
+            yield shop
         finally:
-            con.disconnect()
+            for backend in (local, *shop.remote.values()):
+                backend.disconnect()
 
 
-def open_table(con: Any, given: object, query: str | None, field: str) -> Any:
+def open_table(shop: Workshop, given: object, query: str | None, field: str) -> Any:
     """The table that was given, for Ibis; files and frames are read by DuckDB."""
     if isinstance(given, (str, Path)):
         text = str(given)
-        if "://" in text:
-            return _asked(text, query, field)
-        return _read_file(con, Path(text), field) if query is None else _queried(con, text, query)
+        if query is not None or "://" in text:
+            return _asked(shop, text, query, field)
+        return _read_file(shop.local, Path(text), field)
     if query is not None:
         raise InputError("query", "query goes with a database: give its URL as the first argument")
     if type(given).__module__.startswith("ibis."):
@@ -81,41 +98,55 @@ def _read_file(con: Any, path: Path, field: str) -> Any:
             return con.read_parquet(text)
         if form == "json":
             return con.read_json(text)
-        return con.read_csv(text, sample_size=200_000)
+        return con.read_csv(text, sample_size=SNIFFED)
     except Exception as problem:
         raise InputError(field, f"{field}: cannot read {path}: {first_line(problem)}") from None
 
 
-def _queried(con: Any, path: str, query: str) -> Any:
-    """A query to a file of DuckDB."""
-    if Path(path).suffix not in (".duckdb", ".ddb", ".db"):
-        raise InputError("query", f"query goes with a database, and {path} is none: leave it out")
-    return _asked(f"duckdb://{path}?read_only=1", query, "events", con)
-
-
-def _asked(url: str, query: str | None, field: str, _con: Any = None) -> Any:
+def _asked(shop: Workshop, url: str, query: str | None, field: str) -> Any:
     """What a database answers; a query may also be the name of a table."""
     if query is None:
         raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
-    ibis = _ibis()
-    shown = url.split("://", 1)[0]
+    if "://" not in url:
+        if Path(url).suffix not in (".duckdb", ".ddb", ".db") or not Path(url).exists():
+            raise InputError(
+                "query", f"query goes with a database, and {url} is none: leave it out"
+            )
+        url = f"duckdb://{url}?read_only=1"
+    remote = _connected(shop, url, field)
+    query = query.strip().rstrip(";")
     try:
-        remote = ibis.connect(url)
-    except ModuleNotFoundError as problem:
-        raise InputError(
-            field, f"{shown} needs {problem.name}: pip install 'ibis-framework[{shown}]'"
-        ) from None
-    except Exception as problem:
-        # The address may hold a password, so it is not repeated.
-        raise InputError(
-            field, f"{field}: cannot connect to the {shown} database: {first_line(problem)}"
-        ) from None
-    try:
-        if query.strip().isidentifier():
-            return remote.table(query.strip())
-        return remote.sql(query.strip().rstrip(";"))
+        if query.isidentifier():
+            return remote.table(query)
+        if remote.name != "postgres":
+            return remote.sql(query)
+        # A view of this session alone: some versions of Ibis cannot describe a query otherwise.
+        remote.raw_sql(f"CREATE TEMPORARY VIEW bascule_{field} AS {query}").close()
+        return remote.table(f"bascule_{field}")
     except Exception as problem:
         raise InputError("query", f"query: {first_line(problem)}") from None
+
+
+def _connected(shop: Workshop, url: str, field: str) -> Any:
+    """The database at a URL; two tables in the same one share the connection."""
+    if url not in shop.remote:
+        kind = url.split("://", 1)[0]
+        try:
+            remote = _ibis().connect(url)
+        except ModuleNotFoundError as problem:
+            raise InputError(
+                field, f"{kind} needs {problem.name}: pip install 'ibis-framework[{kind}]'"
+            ) from None
+        except Exception as problem:
+            # The address may hold a password, so it is not repeated.
+            raise InputError(
+                field, f"{field}: cannot connect to the {kind} database: {first_line(problem)}"
+            ) from None
+        if remote.name == "postgres":
+            # Of tables that a query makes, PostgreSQL knows no sizes, and would loop over them.
+            remote.raw_sql("SET TIME ZONE 'UTC'; SET enable_nestloop = off").close()
+        shop.remote[url] = remote
+    return shop.remote[url]
 
 
 def _framed(given: object, field: str) -> Any:
