@@ -61,7 +61,8 @@ def chosen_evidence(asked: Request, reduced: Reduced, sums: Sums) -> Evidence:
             "Bounded(low, high)",
         )
     guessed = ""
-    if model is None and sums.zero_or_one:
+    sums_up = asked.measure is not None and asked.aggregate in ("sum", "mean")
+    if model is None and sums.zero_or_one and not sums_up:
         model, guessed = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
     if sums.scores is not None:
         if isinstance(model, (Bernoulli, Bounded)):

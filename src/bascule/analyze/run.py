@@ -25,6 +25,8 @@ from bascule.core.measure import Aggregate
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Static
 
+NOT_FINAL = "probability needs outcomes that are final: give window, or one row a unit"
+
 
 def analyze(
     events: object,
@@ -103,10 +105,6 @@ def _reduced(
     about = {field: chosen(who, field, extra[field], needed=False) for field in extra}
     arm = chosen(who, "arm", names["arm"])
     assert arm is not None
-    arms = arm_names(who, arm, None if asked.design is None else asked.design.arms)
-    if len(arms) < 2:
-        found = f"only {arms[0]!r}" if arms else "no arm at all"
-        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
     columns = Columns(
         unit=str(chosen(log, "unit", names["unit"])),
         arm=arm if given is None else None,
@@ -114,6 +112,10 @@ def _reduced(
         time=chosen(log, "time", names["time"], needed=False),
         **(about if given is None else {}),
     )
+    arms = arm_names(who, arm, None if asked.design is None else asked.design.arms)
+    if len(arms) < 2:
+        found = f"only {arms[0]!r}" if arms else "no arm at all"
+        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
     if given is None:
         return _of_events(asked, clean(log, columns, arms, asked.until, text=False), arms)
     placing = Columns(
@@ -143,7 +145,8 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
         table = table_of(found, len(arms))
         total, aside = reduce.counted(rows)
         return Reduced(arms, table, True, ends, total, aside)
-    if asked.by_day:
+    scored = "probability" in rows.columns
+    if asked.by_day and not scored:
         found = reduce.growth(rows, asked.aggregate, asked.missing)
     else:
         found = reduce.by_arrival(units_to_date(rows, asked.aggregate), asked.limits, asked.missing)
@@ -155,6 +158,8 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
         total, aside = reduce.counted(rows)
     # A unit with a single row has given all that it will.
     final = table.rows == units_seen
+    if scored and not final:
+        raise InputError("probability", NOT_FINAL)
     if final and asked.by_day:
         table = replace(
             table, segments={k: replace(v, growth=None) for k, v in table.segments.items()}
@@ -169,7 +174,10 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
     units = units_of(placing)
     total, aside = reduce.counted(rows)
     others, bad = reduce.counted(placing)
+    stranger = "event of an unknown unit"
     ends = None
+    if asked.measure is None and "probability" in placing.columns:
+        raise InputError("probability", NOT_FINAL)
     if asked.measure is not None or not asked.by_day:
         if asked.measure is not None:
             ends = _end_of_log(asked, rows, placing)
@@ -181,9 +189,10 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
         come = reduce.arrivals(units)
         table = table_of(grown, len(arms), missing=asked.missing, arrivals=come)
         strangers = total - sum(aside.values()) - table.rows
+        stranger += ", or before it came"
     aside |= {f"{reason} (assignment)": n for reason, n in bad.items()}
     if strangers > 0:
-        aside["event of an unknown unit, or before it came"] = strangers
+        aside[stranger] = strangers
     return Reduced(arms, table, asked.measure is not None, ends, total + others, aside)
 
 
