@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: install demo test lint bench predictions docs images clean
+.PHONY: install demo test lint bench predictions peeking docs images clean
 
 install: $(INSTALLED)
 
@@ -36,6 +36,9 @@ bench: install
 predictions: install
 	$(BIN)/python -m bench.predictions
 
+peeking: install
+	$(BIN)/python -m bench.peeking
+
 docs: install
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
@@ -44,6 +47,7 @@ images: install
 	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
+	$(BIN)/python -m bench.trials
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json
