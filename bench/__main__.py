@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import live, planning, simulator, startup, units
+from bench import analyze, live, planning, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -40,6 +40,7 @@ def main() -> None:
         *live.figures(),
         *startup.figures(),
         *planning.figures(),
+        *analyze.figures(),
     ]
     Console(width=150).print(_table(figures))
     data = {row.name: row.to_dict() for row in figures}

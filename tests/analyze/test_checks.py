@@ -68,6 +68,6 @@ def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
 
 
 def test_much_that_comes_after_the_windows_is_told() -> None:
-    table = Table({}, {}, 100, 100, late=10, outside=20.0)
+    table = Table({}, {}, 100, late=10, outside=20.0)
     assert late_events(table, 80.0).flagged
     assert not late_events(replace(table, outside=1.0), 80.0).flagged
