@@ -125,7 +125,7 @@ def quick_rules() -> Iterator[None]:
     plain = [(module, name, getattr(module, name)) for module, name in COMPILED + REMEMBERED]
     for module, name, function in plain:
         if (module, name) in REMEMBERED:
-            setattr(module, name, lru_cache(function))
+            setattr(module, name, lru_cache(maxsize=None)(function))
             continue
         for used in used_functions(function):
             register_jitable(used)

@@ -115,6 +115,15 @@ def day(text: str, year: bool = True) -> str:
     return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
 
 
+def stamp(text: str) -> str:
+    """A day as a table has it.
+
+    >>> stamp("2026-03-09"), stamp("1970-01-09")
+    ('2026-03-09', 'day 8')
+    """
+    return day(text) if date.fromisoformat(text) < FIRST_DATE else text
+
+
 def has_days(analysis: Analysis) -> bool:
     """Whether the log says when anything happened."""
     return analysis.last_day is not None and date.fromisoformat(analysis.last_day) > DAY_0

@@ -171,6 +171,11 @@ class Analysis:
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"
 
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
 
 def _rounded(days: float) -> str:
     return f"{days:.2g}" if days < 10 else f"{days:,.0f}"

@@ -160,9 +160,9 @@ def effect_chart(
 def cost_chart(
     analysis: Analysis, key: str, name: str, width: float, height: float
 ) -> Chart | None:
-    """What the units so far have lost, day by day."""
+    """What the units so far have lost, day by day; None where it did not change."""
     seen = costs(analysis)
-    if len(seen) < FEWEST_DAYS or max(seen) <= 0.0:
+    if len(seen) < FEWEST_DAYS or seen[0] == seen[-1]:
         return None
     scale, marked = Scale.of(analysis), decision_place(analysis)
     most = 1.08 * max(seen)

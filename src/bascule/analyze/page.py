@@ -108,7 +108,11 @@ def day_rows(
         first = day.date == analysis.decided
         if (len(analysis.days) - 1 - place) % every and not first:
             continue
-        cells = [day.date, *(f"{n:,}" for n in day.units), *(scale.mean(m) for m in day.means)]
+        cells = [
+            amounts.stamp(day.date),
+            *(f"{n:,}" for n in day.units),
+            *(scale.mean(m) for m in day.means),
+        ]
         for some in steps:
             step = some[day.date]
             width = step.high - step.low
