@@ -150,12 +150,15 @@ def coins(rate: float, units: int, days: int = DAYS, arms: int = 2) -> Draw:
 
 
 def outcomes(
-    kind: Callable[[np.random.Generator, int], FloatArray], units: int, days: int = DAYS
+    kind: Callable[[np.random.Generator, int], FloatArray],
+    units: int,
+    days: int = DAYS,
+    share: float = 0.5,
 ) -> Draw:
-    """Outcomes of any kind, as many a day on average."""
+    """Outcomes of any kind, as many a day on average; the first arm has its share of them."""
 
     def draw(rng: np.random.Generator) -> Sums:
-        came = rng.poisson(units / 2, (days, 2))
+        came = rng.poisson([units * share, units * (1.0 - share)], (days, 2))
         values = kind(rng, int(came.sum()))
         starts = np.r_[0, np.cumsum(came.ravel())[:-1]]
         empty = came.ravel() == 0
@@ -266,6 +269,7 @@ def worlds() -> list[World]:
         return bs.Design(ARMS, units, rule, error=ERROR)
 
     paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR)
+    few = outcomes(spending, 20, share=0.2)
     published = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), delta=0.5)
     return [
         World("0/1 outcomes at 5 %, 1,000 units a day", coins(0.05, 1000), asked(bs.Bernoulli())),
@@ -286,6 +290,7 @@ def worlds() -> list[World]:
         World("normal outcomes", outcomes(normal, 200), asked(None)),
         World("normal outcomes, 6 units a day", outcomes(normal, 6), asked(None)),
         World("spending, 200 units a day", outcomes(spending, 200), asked(None)),
+        World("spending, 20 units a day, one in five in a", few, asked(None)),
         World("outcomes that grow for a week", growing(40, 7), asked(None)),
         World("units that come back", growing(40, DAYS, 10), asked("recurrent")),
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 HEAD = """# Peeking
 
-*`make peeking` measures this page anew. It takes an hour or so on one core.*
+*`make peeking` measures this page anew. It takes about a quarter of an hour on one core.*
 
 Whoever looks at a test every day and stops at the first good moment finds a winner where there is
 none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
