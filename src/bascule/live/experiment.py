@@ -53,20 +53,19 @@ class Experiment:
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a `release` by another program reaches it within a second.
         """
-        from bascule.live.enrolling import assign
-
         named = checked_unit(unit)
-        found = self.store.remembered(self.id, self.name, named)
+        store, given = self.store, (named,)
+        found = store.remembered(self.id, self.name, named)
         if found is None:
-            return self._told(self._change(assign, [named], [named]))[0]
+            (found,) = store.change(self.id, self.name, store.assigning, given, given)
+            if isinstance(found, InputError):
+                raise found
         return self.arms[found.arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
-        from bascule.live.enrolling import assign
-
         named = [checked_unit(unit) for unit in units]
-        return self._told(self._change(assign, named, named))
+        return self._told(self._change(self.store.assigning, named, named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """The same as `assign` without waiting, as servers want it.
@@ -80,15 +79,15 @@ class Experiment:
         ...     test.assign_soon("user-42").result() == test.assign("user-42")
         True
         """
-        from bascule.live.enrolling import assign
-
         named = checked_unit(unit)
         found = self.store.remembered(self.id, self.name, named)
         if found is not None:
             done: Future[str] = Future()
             done.set_result(self.arms[found.arm])
             return done
-        return self._change_soon(assign, [named], [named], lambda answers: self._told(answers)[0])
+        return self._change_soon(
+            self.store.assigning, [named], [named], lambda answers: self._told(answers)[0]
+        )
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
@@ -112,21 +111,19 @@ class Experiment:
 
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
-        from bascule.live.recording import record
-
         receipts: list[Receipt] = []
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(record, some, [event.unit for event in some])
+            receipts += self._change(self.store.recording, some, [event.unit for event in some])
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """The same as `record_many` without waiting, in one transaction."""
-        from bascule.live.recording import record
-
         events = [event_of(given) for given in outcomes]
-        return self._change_soon(record, events, [event.unit for event in events], list)
+        return self._change_soon(
+            self.store.recording, events, [event.unit for event in events], list
+        )
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""

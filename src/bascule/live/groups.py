@@ -18,7 +18,7 @@ Told = Callable[[BaseException | None], None]
 
 LARGEST_GROUP = 512
 
-PATIENCE, LONGEST_PATIENCE = 0.002, 0.01
+PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds that a group waits for the next of those who were in the last one, and for all."""
 
 IDLE = 5.0
@@ -108,12 +108,14 @@ class Groups(Generic[Job]):
         self._wait_for_company()
         with self._lock:
             group, self._queue = self._queue[:LARGEST_GROUP], self._queue[LARGEST_GROUP:]
-        self._company = len(group)
         failed: BaseException | None = None
         try:
             self._work([member.job for member in group])
         except BaseException as problem:
             failed = problem
+        with self._lock:
+            # Who is told now may soon be back, beside those who wait already.
+            self._company = min(len(group) + len(self._queue), LARGEST_GROUP)
         for member in group:
             member.tell(failed)
         with self._lock:

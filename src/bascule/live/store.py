@@ -85,11 +85,15 @@ class Store:
         shuffle: Callable[[list[int]], None] | None = None,
     ) -> None:
         from bascule.live.database import Database
+        from bascule.live.enrolling import assign
+        from bascule.live.recording import record
 
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
         self._shuffle = shuffle or random.Random().shuffle
+        self.assigning: Do = assign
+        self.recording: Do = record
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work)
         self._memory = Memory()
@@ -244,9 +248,12 @@ class Store:
 
     def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
         """A unit's assignment if this program has seen it: as it stands, or released."""
-        found = self._memory.of(experiment).get(unit)
-        if found is None:
+        from bascule.live.ledger import Assignment
+
+        fields = self._memory.of(experiment).get(unit)
+        if fields is None:
             return None
+        found = Assignment(*fields)
         seen = self._seen.get(experiment)
         if seen is None or perf_counter() - seen[1] > FRESH:
             with self._database.reading() as connection:
