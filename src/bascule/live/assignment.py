@@ -129,6 +129,7 @@ def _slots(
     chances: Sequence[float] = () if deal is None else deal.chances
     block: Block | None = None
     full: FullError | None = None
+    seen: dict[tuple[int, ...], list[float]] = {}
     while len(places) < units:
         if handed >= len(slots):
             # All blocks that are dealt now come after the same outcomes.
@@ -138,7 +139,7 @@ def _slots(
                 full = _full(design)
                 break
             last, handed = last + 1, 0
-            parts, slots, chances = _dealt(block, shuffle)
+            parts, slots, chances = _dealt(block, shuffle, seen)
             deals.append(Deal(last, parts))
         end = handed + units - len(places)
         some = slots[handed:end]
@@ -154,23 +155,25 @@ def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
 
 
 def _dealt(
-    block: Block, shuffle: Shuffle
+    block: Block, shuffle: Shuffle, seen: dict[tuple[int, ...], list[float]]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], Sequence[float]]:
-    """The parts of a block, and the arm of each slot with its probability."""
-    if block.repeat == 1:
-        slots = _shuffled(block, shuffle)
-        return (slots,), slots, chances_in(slots)
-    parts = tuple(_shuffled(block, shuffle) for _ in range(block.repeat))
-    chances = [chance for part in parts for chance in chances_in(part)]
-    return parts, tuple(chain.from_iterable(parts)), chances
+    """The parts of a block, and the arm of each slot with its probability.
 
-
-def _shuffled(block: Block, shuffle: Shuffle) -> tuple[int, ...]:
-    slots: list[int] = []
-    for arm, units in enumerate(block.units):
-        slots += [arm] * units
-    shuffle(slots)
-    return tuple(slots)
+    Short parts come in few orders: `seen` has the probabilities of those that came before.
+    """
+    parts = []
+    chances: list[float] = []
+    for _ in range(block.repeat):
+        slots: list[int] = []
+        for arm, units in enumerate(block.units):
+            slots += [arm] * units
+        shuffle(slots)
+        part = tuple(slots)
+        if part not in seen:
+            seen[part] = chances_in(part)
+        parts.append(part)
+        chances += seen[part]
+    return tuple(parts), tuple(chain.from_iterable(parts)), chances
 
 
 def _after(design: Design, standing: Standing, places: list[Place], now: float) -> Standing:

@@ -6,23 +6,27 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
+from bascule.live.groups import Flush
+from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
 from bascule.live.standing import State
 from bascule.live.status import Point, Status, point_of, status_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bascule.live.ledger import Assignment, Loaded
-    from bascule.live.store import Do, Store
+    from bascule.live.store import Store
     from bascule.live.verify import Verification
     from bascule.live.work import Work
 
-Answer = TypeVar("Answer")
+Tell = Callable[[Any, BaseException | None], Flush | None]
 
 RECORDED_AT_ONCE = 5000
 
@@ -68,10 +72,10 @@ class Experiment:
         return self._told(self._change(self.store.assigning, named, named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
-        """The same as `assign` without waiting, as servers want it.
+        """The same as `assign` without waiting.
 
-        The future has the arm when it is on disk, or the error that `assign` raises. Await it with
-        `asyncio.wrap_future`. A unit that is remembered gives a future that is done.
+        The future has the arm when it is on disk, or the error that `assign` raises. A unit that
+        is remembered gives a future that is done.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
@@ -79,15 +83,24 @@ class Experiment:
         ...     test.assign_soon("user-42").result() == test.assign("user-42")
         True
         """
-        named = checked_unit(unit)
-        found = self.store.remembered(self.id, self.name, named)
-        if found is not None:
-            done: Future[str] = Future()
-            done.set_result(self.arms[found.arm])
-            return done
-        return self._change_soon(
-            self.store.assigning, [named], [named], lambda answers: self._told(answers)[0]
-        )
+        future: Future[str] = Future()
+        self._assign_later(unit, _answering(future))
+        return future
+
+    def assign_async(self, unit: str | int) -> asyncio.Future[str]:
+        """The same to be awaited, as servers want it: one call into the loop answers a group.
+
+        >>> import asyncio, bascule as bs
+        >>> async def serve(test):
+        ...     return await test.assign_async("user-42")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("loop", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     asyncio.run(serve(test)) == test.assign("user-42")
+        True
+        """
+        future, tell = self.store.awaited()
+        self._assign_later(unit, tell)
+        return future
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
@@ -120,10 +133,17 @@ class Experiment:
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """The same as `record_many` without waiting, in one transaction."""
-        events = [event_of(given) for given in outcomes]
-        return self._change_soon(
-            self.store.recording, events, [event.unit for event in events], list
-        )
+        future: Future[list[Receipt]] = Future()
+        self._record_later(outcomes, _answering(future))
+        return future
+
+    def record_async(
+        self, outcomes: Iterable[tuple[Any, ...] | Event]
+    ) -> asyncio.Future[list[Receipt]]:
+        """The same to be awaited."""
+        future, tell = self.store.awaited()
+        self._record_later(outcomes, tell)
+        return future
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -286,14 +306,29 @@ class Experiment:
     def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
         return self.store.change(self.id, self.name, do, given, units)
 
-    def _change_soon(
-        self,
-        do: Do,
-        given: Sequence[Any],
-        units: Sequence[str],
-        then: Callable[[Sequence[Any]], Answer],
-    ) -> Future[Answer]:
-        return self.store.change_soon(self.id, self.name, do, given, units, then)
+    def _assign_later(self, unit: str | int, tell: Tell) -> None:
+        named, store, arms = checked_unit(unit), self.store, self.arms
+        given = (named,)
+
+        def then(job: Job) -> Flush | None:
+            found = job.answers[0] if job.problem is None else job.problem
+            if isinstance(found, BaseException):
+                return tell(None, found)
+            return tell(arms[found.arm], None)
+
+        found = store.remembered(self.id, self.name, named)
+        if found is not None:
+            flush = tell(arms[found.arm], None)
+            if flush is not None:
+                flush()
+        else:
+            store.submit(Job(self.id, self.name, store.assigning, given, given), then)
+
+    def _record_later(self, outcomes: Iterable[tuple[Any, ...] | Event], tell: Tell) -> None:
+        events = [event_of(given) for given in outcomes]
+        units = [event.unit for event in events]
+        job = Job(self.id, self.name, self.store.recording, events, units)
+        self.store.submit(job, lambda job: tell(list(job.answers), job.problem))
 
     def _do(self, change: Callable[[Work], object]) -> Any:
         """One change, which no other is like."""
@@ -303,3 +338,16 @@ class Experiment:
         from bascule.live.changes import move
 
         self._do(lambda work: move(work, action, since, to))
+
+
+def _answering(future: Future[Any]) -> Tell:
+    # What waits to be written cannot be called off.
+    future.set_running_or_notify_cancel()
+
+    def tell(answer: Any, problem: BaseException | None) -> None:
+        if problem is None:
+            future.set_result(answer)
+        else:
+            future.set_exception(problem)
+
+    return tell

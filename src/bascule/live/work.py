@@ -108,7 +108,11 @@ class Work:
             return before
         changes["version"] = before.version + 1
         names = ", ".join(f"{name} = ?" for name in changes)
-        self._run(f"UPDATE experiments SET {names} WHERE id = ?", (*changes.values(), before.id))
+        ledger.tell(
+            self.connection,
+            f"UPDATE experiments SET {names} WHERE id = ?",
+            (*changes.values(), before.id),
+        )
         return replace(
             before,
             design=self.design,
@@ -123,7 +127,7 @@ class Work:
         self.deals[deal.number] = deal
         which = (self.before.id, deal.number)
         statement = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
-        self._run(statement, (deal_to_json(deal), *which))
+        ledger.tell(self.connection, statement, (deal_to_json(deal), *which))
 
     def read_deals(self, numbers: Sequence[int]) -> None:
         """Have blocks at hand, from the first of the numbers to the last."""
@@ -153,11 +157,5 @@ class Work:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows[table]
         if rows:
-            self._run(INSERTS[table], rows)
+            ledger.tell(self.connection, INSERTS[table], rows)
             self._rows[table] = []
-
-    def _run(self, statement: str, values: Any) -> None:
-        # Straight to the driver: to translate each row would take longer than to write it.
-        if self.connection.dialect.name != "sqlite":
-            statement = statement.replace("?", "%s")
-        self.connection.exec_driver_sql(statement, values)
