@@ -89,8 +89,8 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(groups, "IDLE", 0.01)
-    done: list[object] = []
-    some = Groups(lambda jobs: done.extend(jobs))
+    done: list[int] = []
+    some: Groups[int] = Groups(done.extend)
     for job in range(3):
         some.submit(job, lambda failed: None)
         while some._thread is not None:
