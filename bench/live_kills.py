@@ -21,7 +21,9 @@ from bench.live_places import place
 
 def main(kind: str, kills: int) -> None:
     """Kill, then count."""
-    programs, arms, recorded = Programs(), {}, set()
+    programs = Programs()
+    arms: dict[int, str] = {}
+    recorded: set[int] = set()
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as location:
         with bs.open(location) as store:
