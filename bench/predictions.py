@@ -19,7 +19,7 @@ from bench.prediction_page import Cell, page
 
 OUT = Path("docs/explanation/prediction-table.md")
 
-MOST_RUNS, FEWEST_RUNS, UNITS = 4000, 20, 1e7
+MOST_RUNS, FEWEST_RUNS, UNITS = 4000, 400, 1e7
 """Runs of a cell: as many as these units allow, within limits."""
 
 ERRORS, GAPS = (0.1, 0.01, 0.001), (1.0, 0.3, 0.1, 0.02)
