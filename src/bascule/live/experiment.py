@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from datetime import datetime
-from numbers import Integral
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.errors import InputError
-from bascule.core.plain_data import plain
-from bascule.core.rules import UCB, Tilt
+from bascule.core.errors import InputError, StoreError
+from bascule.core.rules import Static
+from bascule.live.groups import Flush
+from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
-from bascule.live.standing import OPEN, State
+from bascule.live.names import checked_unit, event_of
+from bascule.live.standing import State
 from bascule.live.status import Point, Status, point_of, status_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bascule.live.ledger import Assignment, Loaded
     from bascule.live.store import Store
     from bascule.live.verify import Verification
     from bascule.live.work import Work
 
-LONGEST_UNIT = 500
+Tell = Callable[[Any, BaseException | None], Flush | None]
+
 RECORDED_AT_ONCE = 5000
 
 
@@ -49,22 +53,59 @@ class Experiment:
     # Units
 
     def assign(self, unit: str | int) -> str:
-        """The arm of a unit, which it keeps for ever; it is on disk before this returns."""
+        """The arm of a unit, which it keeps for ever; it is on disk before this returns.
+
+        Callers in many threads share transactions. A unit that this program has seen before is
+        answered from memory; a `release` by another program reaches it within a second. In a static
+        population a hash tells the arm, and nothing is stored.
+        """
         named = checked_unit(unit)
-        answer = self._change(lambda work: work.assign([named])[0], [named])
-        if isinstance(answer, InputError):
-            raise answer
-        return str(self._arms[answer.arm])
+        arm = self._at_hand(named)
+        if arm is None:
+            store, given = self.store, (named,)
+            (found,) = store.change(self.id, self.name, store.assigning, given, given)
+            if isinstance(found, InputError):
+                raise found
+            arm = found.arm
+        return self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
         named = [checked_unit(unit) for unit in units]
-        answers = self._change(lambda work: work.assign(named))
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise answer
-        arms = self._arms
-        return [arms[answer.arm] for answer in answers]
+        if self._is_static:
+            return [self.assign(unit) for unit in named]
+        return self._told(self._change(self.store.assigning, named, named))
+
+    def assign_soon(self, unit: str | int) -> Future[str]:
+        """The same as `assign` without waiting.
+
+        The future has the arm when it is on disk, or the error that `assign` raises. A unit that
+        is remembered gives a future that is done.
+
+        >>> import bascule as bs
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("soon", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     test.assign_soon("user-42").result() == test.assign("user-42")
+        True
+        """
+        future: Future[str] = Future()
+        self._assign_later(unit, _answering(future))
+        return future
+
+    def assign_async(self, unit: str | int) -> asyncio.Future[str]:
+        """The same to be awaited, as servers want it: one call into the loop answers a group.
+
+        >>> import asyncio, bascule as bs
+        >>> async def serve(test):
+        ...     return await test.assign_async("user-42")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("loop", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     asyncio.run(serve(test)) == test.assign("user-42")
+        True
+        """
+        future, tell = self.store.awaited()
+        self._assign_later(unit, tell)
+        return future
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
@@ -89,12 +130,25 @@ class Experiment:
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
         receipts: list[Receipt] = []
-        events = [_event(given) for given in outcomes]
+        events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            units = [event.unit for event in some]
-            receipts += self._change(lambda work, some=some: work.record(some), units)
+            receipts += self._change(self.store.recording, some, [event.unit for event in some])
         return receipts
+
+    def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
+        """The same as `record_many` without waiting, in one transaction."""
+        future: Future[list[Receipt]] = Future()
+        self._record_later(outcomes, _answering(future))
+        return future
+
+    def record_async(
+        self, outcomes: Iterable[tuple[Any, ...] | Event]
+    ) -> asyncio.Future[list[Receipt]]:
+        """The same to be awaited."""
+        future, tell = self.store.awaited()
+        self._record_later(outcomes, tell)
+        return future
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -113,6 +167,11 @@ class Experiment:
 
     # Where it stands
 
+    @cached_property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms, which never change."""
+        return tuple(self.design.arms)
+
     @property
     def design(self) -> Design:
         """The design, with the knob as it stands now."""
@@ -125,7 +184,9 @@ class Experiment:
 
     def settle(self) -> None:
         """Take all mature units into the statistics, as every other call does a few at a time."""
-        while self._change(lambda work: work.settle()):
+        from bascule.live.settling import settle
+
+        while self._do(settle):
             pass
 
     def status(self) -> Status:
@@ -198,161 +259,117 @@ class Experiment:
 
         docs/explanation/live.md has the proof.
         """
+        from bascule.live.changes import turn_knob
+
         given = {"alpha": alpha, "tilt": tilt}
         named = {knob: value for knob, value in given.items() if value is not None}
         if len(named) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
         ((knob, value),) = named.items()
-
-        def turn(work: Work) -> None:
-            rule = work.design.rule
-            if not isinstance(rule, UCB if knob == "alpha" else Tilt):
-                raise InputError(knob, f"{knob} is no knob of {rule.label}")
-            self._refuse_ended(work)
-            before = work.design
-            work.design = with_knob(before, knob, value)
-            told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
-            work.log("knob", knob=knob, **plain(told))
-
-        self._change(turn)
+        self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
         """Take an arm out of the test for good; nothing is claimed about it any more."""
+        from bascule.live.changes import drop_arm
 
-        def drop(work: Work) -> None:
-            self._refuse_ended(work)
-            if arm in (work.design.arms[i] for i in work.standing.statistics.removed):
-                raise InputError("arm", f"arm {arm!r} was taken out before")
-            work.drop_arm(arm)
-
-        self._change(drop)
+        self._do(lambda work: drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
-        self._pause_arm(arm, paused=True)
+        from bascule.live.changes import pause_arm
+
+        self._do(lambda work: pause_arm(work, arm, paused=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
-        self._pause_arm(arm, paused=False)
+        from bascule.live.changes import pause_arm
+
+        self._do(lambda work: pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
         """After the decision: everyone gets the winner, also who was in another arm."""
+        from bascule.live.changes import release
 
-        def free(work: Work) -> None:
-            if work.standing.verdict is None:
-                raise InputError("state", f"{self.name} has no decision yet: nothing to release")
-            if not work.standing.released:
-                work.log("release", arm=work.standing.verdict.name)
-                work.standing = replace(work.standing, released=True)
-
-        self._change(free)
+        self._do(release)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
     # Inside
 
-    @property
-    def _arms(self) -> Sequence[str]:
-        kept = self.store.known(self.id)
-        return self.design.arms if kept is None else kept.design.arms
+    def _told(self, answers: Sequence[Any]) -> list[str]:
+        for answer in answers:
+            if isinstance(answer, InputError):
+                raise answer
+        arms = self.arms
+        return [arms[answer.arm] for answer in answers]
+
+    @cached_property
+    def _is_static(self) -> bool:
+        return isinstance(self.design.rule, Static)
+
+    def _at_hand(self, unit: str) -> int | None:
+        """The arm of a unit, where it takes no transaction to tell."""
+        if not self._is_static:
+            found = self.store.remembered(self.id, self.name, unit)
+            return None if found is None else found.arm
+        from bascule.live.hashing import arm_of
+
+        try:
+            released = self.store.released(self.id, self.name)
+        except StoreError:
+            released = None
+        return arm_of(self.name, len(self.arms), unit) if released is None else released
 
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Any, units: Sequence[str] = ()) -> Any:
-        return self.store.change(self.id, self.name, do, units)
+    def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, do, given, units)
+
+    def _assign_later(self, unit: str | int, tell: Tell) -> None:
+        named, store, arms = checked_unit(unit), self.store, self.arms
+        given = (named,)
+
+        def then(job: Job) -> Flush | None:
+            found = job.answers[0] if job.problem is None else job.problem
+            if isinstance(found, BaseException):
+                return tell(None, found)
+            return tell(arms[found.arm], None)
+
+        arm = self._at_hand(named)
+        if arm is not None:
+            flush = tell(arms[arm], None)
+            if flush is not None:
+                flush()
+        else:
+            store.submit(Job(self.id, self.name, store.assigning, given, given), then)
+
+    def _record_later(self, outcomes: Iterable[tuple[Any, ...] | Event], tell: Tell) -> None:
+        events = [event_of(given) for given in outcomes]
+        units = [event.unit for event in events]
+        job = Job(self.id, self.name, self.store.recording, events, units)
+        self.store.submit(job, lambda job: tell(list(job.answers), job.problem))
+
+    def _do(self, change: Callable[[Work], object]) -> Any:
+        """One change, which no other is like."""
+        return self._change(lambda work, _: [change(work)], [None])[0]
 
     def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
-        def move(work: Work) -> None:
-            if work.state not in since:
-                raise InputError("state", f"{self.name} is {work.state}: it cannot {action} now")
-            work.settle()
-            if work.state in since:
-                work.state = to
-                work.log(action)
+        from bascule.live.changes import move
 
-        self._change(move)
-
-    def _refuse_ended(self, work: Work) -> None:
-        if work.state not in OPEN:
-            raise InputError("state", f"{self.name} is {work.state}: it cannot be changed any more")
-
-    def _pause_arm(self, arm: str, paused: bool) -> None:
-        def change(work: Work) -> None:
-            self._refuse_ended(work)
-            arms = work.design.arms
-            if arm not in arms:
-                raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
-            index = arms.index(arm)
-            now = (
-                set(work.standing.paused) | {index}
-                if paused
-                else set(work.standing.paused) - {index}
-            )
-            if len(arms) - len(work.standing.statistics.out | now) < 2:
-                raise InputError(
-                    "arm",
-                    f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test",
-                )
-            if now != set(work.standing.paused):
-                work.standing = replace(work.standing, paused=tuple(sorted(now)))
-                work.log("pause arm" if paused else "resume arm", arm=arm)
-
-        self._change(change)
+        self._do(lambda work: move(work, action, since, to))
 
 
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
+def _answering(future: Future[Any]) -> Tell:
+    # What waits to be written cannot be called off.
+    future.set_running_or_notify_cancel()
 
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
+    def tell(answer: Any, problem: BaseException | None) -> None:
+        if problem is None:
+            future.set_result(answer)
+        else:
+            future.set_exception(problem)
 
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
-
-
-def checked_unit(unit: object, field: str = "unit") -> str:
-    """A unit's name as it is stored; a whole number is the same as its digits.
-
-    >>> checked_unit(42)
-    '42'
-    """
-    if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
-        unit = str(int(unit))
-    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
-        raise InputError(
-            field,
-            f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
-            f"(got {unit!r:.60})",
-        )
-    if "\0" in unit or not unit.isascii():
-        try:
-            unit.encode()
-        except UnicodeEncodeError:
-            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
-        if "\0" in unit:
-            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
-    return unit
-
-
-def _event(given: tuple[Any, ...] | Event) -> Event:
-    if isinstance(given, Event):
-        return given
-    unit, value, at, name = given if len(given) == 4 else (*given, None, None)[:4]
-    if at is not None and isinstance(at, datetime):
-        if at.tzinfo is None:
-            raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
-        at = at.timestamp()
-    elif at is not None:
-        raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
-    if name is not None:
-        name = checked_unit(name, "id")
-    return Event(checked_unit(unit), value, at, name)
+    return tell
