@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -273,12 +274,20 @@ def test_an_interruption_is_said_and_gives_no_result() -> None:
     command = Path(sys.executable).parent / "bascule"
     arguments = ["simulate", "--means", "0", "0", "--max-units", "100000000", "--json"]
     process = subprocess.Popen(
-        [command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [command, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Those who start tests in the background ignore interruptions, and so would this.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
-    # Long enough to be at work; the work itself would take hours.
-    time.sleep(6)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    try:
+        # Long enough to be at work; the work itself would take hours.
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-1] == "bascule: interrupted: there is no result"
