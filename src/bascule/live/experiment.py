@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,9 +13,10 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.plain_data import plain
 from bascule.core.rules import UCB, Tilt
+from bascule.live.forecast import Turn, turns, with_knob
 from bascule.live.maturity import Event, Receipt
 from bascule.live.standing import OPEN, State
-from bascule.live.status import Point, Status, point_of, status_of
+from bascule.live.status import Point, Status, point_of, spread, status_of
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Assignment, Loaded
@@ -141,8 +141,8 @@ class Experiment:
             loaded.created,
         )
 
-    def history(self) -> list[Point]:
-        """Where the test stood, time after time: the points of a plot."""
+    def history(self, most: int | None = None) -> list[Point]:
+        """Where the test stood, time after time: the points of a plot, at `most` so many."""
         from sqlalchemy import select
 
         from bascule.live.schema import history
@@ -151,10 +151,16 @@ class Experiment:
         design = self.design
         asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
-            return [
-                point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-                for row in connection.execute(asked)
-            ]
+            rows = connection.execute(asked).all()
+        return [
+            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
+            for row in spread(rows, [row.folded for row in rows], most)
+        ]
+
+    def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
+        """What is expected from here on with the knob at each value; empty where nobody knows."""
+        loaded = self._loaded()
+        return turns(loaded.design, loaded.standing.statistics, values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Drift of the outcomes, and units per arm against the logged probabilities.
@@ -301,22 +307,6 @@ class Experiment:
                 work.log("pause arm" if paused else "resume arm", arm=arm)
 
         self._change(change)
-
-
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
-
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
-
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
 
 
 def checked_unit(unit: object, field: str = "unit") -> str:

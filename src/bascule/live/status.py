@@ -7,21 +7,23 @@ million units as after ten.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
-from bascule.core.errors import InputError
 from bascule.core.progress import intervals
-from bascule.core.rules import UCB, Tilt
+from bascule.core.rules import Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
+from bascule.live.forecast import units_left
 from bascule.live.standing import OPEN, Standing, State, Verdict
-from bascule.theory import mean_path, predict
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def status_of(
     seen = standing.statistics
     found = effects(design, seen)
     leader, share = _evidence(design, seen, found)
-    left = _left(design, seen) if state in OPEN else None
+    left = units_left(design, seen) if state in OPEN else None
     pace = standing.units / (now - created) if now > created else 0.0
     return Status(
         name=name,
@@ -157,6 +159,7 @@ def status_of(
     )
 
 
+@lru_cache(maxsize=4096)
 def point_of(design: Design, statistics: Statistics, matured: int, time: float) -> Point:
     """A point of a test's history."""
     return Point(
@@ -166,6 +169,19 @@ def point_of(design: Design, statistics: Statistics, matured: int, time: float) 
         tuple(arm.units for arm in statistics.arms),
         effects(design, statistics),
     )
+
+
+def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
+    """At most so many of the points, spread evenly over their places, the last one included.
+
+    >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
+    ['d', 'f', 'g']
+    """
+    if most is None or len(points) <= most:
+        return list(points)
+    wanted = (places[-1] * (i + 1) / most for i in range(most))
+    kept = {bisect_left(places, place) for place in wanted}
+    return [points[i] for i in sorted(kept)]
 
 
 def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
@@ -221,36 +237,6 @@ def _cost(seen: Statistics, units: Sequence[float]) -> float | None:
         return None
     best = max(arm.mean for arm in seen.arms)
     return sum(n * (best - arm.mean) for n, arm in zip(units, seen.arms, strict=True))
-
-
-def _left(design: Design, seen: Statistics) -> float | None:
-    """The units that a decision is expected to take from here, if the means are as they look."""
-    arms = [arm for i, arm in enumerate(seen.arms) if i not in seen.out]
-    if len(arms) != len(seen.arms) or any(arm.units == 0 for arm in arms):
-        return None
-    means = sorted((arm.mean for arm in arms), reverse=True)
-    gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
-    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / seen.units))
-    expected = _expected(design, gaps, _rounded(means[0]), _rounded(spread))
-    return None if expected is None else max(0.0, expected - seen.units)
-
-
-@lru_cache(maxsize=256)
-def _expected(design: Design, gaps: tuple[float, ...], best: float, spread: float) -> float | None:
-    # Dear enough to be kept; the noise of two arms under the stop of a mixture is dearer still.
-    try:
-        if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
-            expected = mean_path(design, gaps).decision_time
-        else:
-            expected = predict(design, gaps, best=best, noise=spread or None).decision_time
-    except (InputError, ArithmeticError):
-        return None
-    return expected if math.isfinite(expected) else None
-
-
-def _rounded(value: float) -> float:
-    """Two digits are more than anyone knows, and spare computing the same again at every look."""
-    return float(f"{value:.2g}")
 
 
 def _promise(design: Design, seen: Statistics, state: State) -> str:
