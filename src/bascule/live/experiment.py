@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
-from bascule.core.plain_data import plain
-from bascule.core.rules import UCB, Tilt
-from bascule.live.forecast import Turn, turns, with_knob
+from bascule.live.forecast import Turn, turns
 from bascule.live.maturity import Event, Receipt
-from bascule.live.standing import OPEN, State
+from bascule.live.names import checked_unit, event_of
+from bascule.live.standing import State
 from bascule.live.status import Point, Status, point_of, spread, status_of
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Assignment, Loaded
     from bascule.live.store import Store
     from bascule.live.verify import Verification
-    from bascule.live.work import Work
 
-LONGEST_UNIT = 500
 RECORDED_AT_ONCE = 5000
 
 
@@ -88,12 +83,14 @@ class Experiment:
 
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
+        from bascule.live.recording import record
+
         receipts: list[Receipt] = []
-        events = [_event(given) for given in outcomes]
+        events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
             units = [event.unit for event in some]
-            receipts += self._change(lambda work, some=some: work.record(some), units)
+            receipts += self._change(lambda work, some=some: record(work, some), units)
         return receipts
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
@@ -125,7 +122,9 @@ class Experiment:
 
     def settle(self) -> None:
         """Take all mature units into the statistics, as every other call does a few at a time."""
-        while self._change(lambda work: work.settle()):
+        from bascule.live.settling import settle
+
+        while self._change(settle):
             pass
 
     def status(self) -> Status:
@@ -204,54 +203,38 @@ class Experiment:
 
         docs/explanation/live.md has the proof.
         """
+        from bascule.live.changes import turn_knob
+
         given = {"alpha": alpha, "tilt": tilt}
         named = {knob: value for knob, value in given.items() if value is not None}
         if len(named) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
         ((knob, value),) = named.items()
-
-        def turn(work: Work) -> None:
-            rule = work.design.rule
-            if not isinstance(rule, UCB if knob == "alpha" else Tilt):
-                raise InputError(knob, f"{knob} is no knob of {rule.label}")
-            self._refuse_ended(work)
-            before = work.design
-            work.design = with_knob(before, knob, value)
-            told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
-            work.log("knob", knob=knob, **plain(told))
-
-        self._change(turn)
+        self._change(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
         """Take an arm out of the test for good; nothing is claimed about it any more."""
+        from bascule.live.changes import drop_arm
 
-        def drop(work: Work) -> None:
-            self._refuse_ended(work)
-            if arm in (work.design.arms[i] for i in work.standing.statistics.removed):
-                raise InputError("arm", f"arm {arm!r} was taken out before")
-            work.drop_arm(arm)
-
-        self._change(drop)
+        self._change(lambda work: drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
-        self._pause_arm(arm, paused=True)
+        from bascule.live.changes import pause_arm
+
+        self._change(lambda work: pause_arm(work, arm, paused=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
-        self._pause_arm(arm, paused=False)
+        from bascule.live.changes import pause_arm
+
+        self._change(lambda work: pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
         """After the decision: everyone gets the winner, also who was in another arm."""
+        from bascule.live.changes import release
 
-        def free(work: Work) -> None:
-            if work.standing.verdict is None:
-                raise InputError("state", f"{self.name} has no decision yet: nothing to release")
-            if not work.standing.released:
-                work.log("release", arm=work.standing.verdict.name)
-                work.standing = replace(work.standing, released=True)
-
-        self._change(free)
+        self._change(release)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
@@ -271,78 +254,6 @@ class Experiment:
         return self.store.change(self.id, self.name, do, units)
 
     def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
-        def move(work: Work) -> None:
-            if work.state not in since:
-                raise InputError("state", f"{self.name} is {work.state}: it cannot {action} now")
-            work.settle()
-            if work.state in since:
-                work.state = to
-                work.log(action)
+        from bascule.live.changes import move
 
-        self._change(move)
-
-    def _refuse_ended(self, work: Work) -> None:
-        if work.state not in OPEN:
-            raise InputError("state", f"{self.name} is {work.state}: it cannot be changed any more")
-
-    def _pause_arm(self, arm: str, paused: bool) -> None:
-        def change(work: Work) -> None:
-            self._refuse_ended(work)
-            arms = work.design.arms
-            if arm not in arms:
-                raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
-            index = arms.index(arm)
-            now = (
-                set(work.standing.paused) | {index}
-                if paused
-                else set(work.standing.paused) - {index}
-            )
-            if len(arms) - len(work.standing.statistics.out | now) < 2:
-                raise InputError(
-                    "arm",
-                    f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test",
-                )
-            if now != set(work.standing.paused):
-                work.standing = replace(work.standing, paused=tuple(sorted(now)))
-                work.log("pause arm" if paused else "resume arm", arm=arm)
-
-        self._change(change)
-
-
-def checked_unit(unit: object, field: str = "unit") -> str:
-    """A unit's name as it is stored; a whole number is the same as its digits.
-
-    >>> checked_unit(42)
-    '42'
-    """
-    if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
-        unit = str(int(unit))
-    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
-        raise InputError(
-            field,
-            f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
-            f"(got {unit!r:.60})",
-        )
-    if "\0" in unit or not unit.isascii():
-        try:
-            unit.encode()
-        except UnicodeEncodeError:
-            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
-        if "\0" in unit:
-            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
-    return unit
-
-
-def _event(given: tuple[Any, ...] | Event) -> Event:
-    if isinstance(given, Event):
-        return given
-    unit, value, at, name = given if len(given) == 4 else (*given, None, None)[:4]
-    if at is not None and isinstance(at, datetime):
-        if at.tzinfo is None:
-            raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
-        at = at.timestamp()
-    elif at is not None:
-        raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
-    if name is not None:
-        name = checked_unit(name, "id")
-    return Event(checked_unit(unit), value, at, name)
+        self._change(lambda work: move(work, action, since, to))

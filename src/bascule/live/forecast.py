@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -47,22 +46,6 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     return None
 
 
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
-
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
-
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
-
-
 def units_left(design: Design, seen: Statistics) -> float | None:
     """The units that a decision is expected to take from here, if the means are as they look.
 
@@ -84,6 +67,8 @@ def turns(design: Design, seen: Statistics, values: Sequence[float]) -> tuple[Tu
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in turns(design, seen, [3, 9])]
     [(3, 185, 23), (9, 333, 20)]
     """
+    from bascule.live.changes import with_knob
+
     now, knob = expectation(design, seen), knob_of(design)
     if now is None or knob is None:
         return ()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
+from bascule.live.actor import acting
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
 from bascule.live.groups import Groups
@@ -37,6 +38,7 @@ class Job:
     name: str
     do: Callable[[Work], Any]
     units: Sequence[str] = ()
+    actor: str = ""
     answer: Any = None
     problem: InputError | None = None
 
@@ -91,7 +93,7 @@ class Store:
             from bascule.live.design_file import load_design
 
             design = load_design(design)
-        _check_name(name)
+        check_name(name)
         _check_design(design)
         now, standing = self.clock.now(), Standing.empty(design)
         data = design.to_dict()
@@ -111,7 +113,7 @@ class Store:
                 )
             ).inserted_primary_key
             assert made is not None
-            entry = {"experiment": made[0], "name": name, "time": now, "actor": self._actor}
+            entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
             connection.execute(
                 insert(audit).values(action="create", detail=json.dumps(data), **entry)
             )
@@ -151,7 +153,7 @@ class Store:
         from bascule.live.ledger import load
 
         found = self.get(name).id
-        entry = {"experiment": found, "name": name, "actor": self._actor}
+        entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.writing() as connection:
             loaded = load(connection, found, name, None, lock=True)
             if loaded.state != "stopped":
@@ -194,7 +196,7 @@ class Store:
 
         `units` are those it is about: a group looks them up together.
         """
-        job = Job(experiment, name, do, units)
+        job = Job(experiment, name, do, units, acting(self._actor))
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem
@@ -204,6 +206,12 @@ class Store:
     def reading(self) -> Iterator[Connection]:
         """One moment's view of the tables."""
         with self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction on tables that belong to no experiment; on disk when it ends."""
+        with self._database.writing() as connection:
             yield connection
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
@@ -216,6 +224,11 @@ class Store:
         """What the last transaction left of an experiment, if it is still at hand."""
         kept = self._kept.get(experiment)
         return None if kept is None else kept.loaded
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may use it: then it is PostgreSQL."""
+        return not self._database.is_sqlite
 
     def close(self) -> None:
         """Let go of the database."""
@@ -267,6 +280,7 @@ class Store:
         work = Work(connection, loaded, deals, self.clock.now(), self._shuffle, self._actor)
         work.look_up(unit for job in mine for unit in job.units)
         for job in mine:
+            work.actor = job.actor
             try:
                 job.answer = job.do(work)
             except InputError as problem:
@@ -286,7 +300,11 @@ def _check_design(design: Design) -> None:
         )
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Raise unless an experiment may have this name.
+
+    >>> check_name("checkout-button")
+    """
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
         raise InputError(
             "name",

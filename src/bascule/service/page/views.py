@@ -169,7 +169,11 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
     found = [
         ("Units", count(status.units), of_cap),
-        ("Counted", count(status.matured), f"{count(pending)} pending" if pending else "all of them"),
+        (
+            "Counted",
+            count(status.matured),
+            f"{count(pending)} pending" if pending else "all of them",
+        ),
     ]
     if status.cost is not None and status.even_cost is not None:
         even = f"{amounts.cost(status.even_cost)} with an even split"

@@ -1,0 +1,90 @@
+"""What becomes of the events that a transaction brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bascule.live import ledger
+from bascule.live.ledger import Assignment
+from bascule.live.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
+from bascule.live.settling import settle
+
+if TYPE_CHECKING:
+    from bascule.live.work import Work
+
+
+def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
+    """What becomes of each event; those that count are stored, the others set aside."""
+    work.write("outcomes")
+    work.write("set_aside")
+    work.look_up(event.unit for event in events)
+    ids = [event.id for event in events if event.id is not None]
+    taken = ledger.taken_ids(work.connection, work.before.id, ids)
+    answered: set[int] = set()
+    if work.design.measure is None:
+        known = (work.known[event.unit] for event in events)
+        numbers = [assigned.number for assigned in known if assigned is not None]
+        answered = ledger.answered(work.connection, work.before.id, numbers)
+    receipts = []
+    refused = []
+    for event in events:
+        receipt, number, at = _judged(work, event, work.known[event.unit], taken, answered)
+        receipts.append(receipt)
+        if receipt.accepted:
+            if event.id is not None:
+                taken[event.id] = (number, event.value)
+            answered.add(number)
+            work.news.add(number)
+            work.add(
+                "outcomes",
+                number=number,
+                value=float(event.value),
+                at=at,
+                received=work.now,
+                event=event.id,
+            )
+        elif receipt.reason != "duplicate":
+            refused.append((event, receipt))
+    # A retry of what was set aside is not listed again.
+    ids = [event.id for event, _ in refused if event.id is not None]
+    listed = ledger.listed(work.connection, work.before.id, ids)
+    for event, receipt in refused:
+        if (event.id, receipt.reason) not in listed:
+            work.put_aside(event, receipt)
+    settle(work)
+    return receipts
+
+
+def _judged(
+    work: Work,
+    event: Event,
+    assigned: Assignment | None,
+    taken: dict[str, tuple[int, float]],
+    answered: set[int],
+) -> tuple[Receipt, int, float]:
+    at = work.now if event.at is None else event.at
+    if assigned is None:
+        detail = f"unit {event.unit!r:.60} was never assigned"
+        return Receipt(False, "unknown unit", detail), -1, at
+    number = assigned.number
+    if event.id is not None and event.id in taken:
+        if taken[event.id] == (number, event.value):
+            return Receipt(False, "duplicate", "it was counted before"), number, at
+        detail = f"id {event.id!r:.60} belongs to another outcome"
+        return Receipt(False, "id used before", detail), number, at
+    fit = judge_value(work.design, event.value)
+    if not fit.accepted:
+        return fit, number, at
+    if work.state in ("over", "stopped"):
+        detail = f"the experiment is {work.state}: outcomes count no more"
+        return Receipt(False, "over", detail), number, at
+    if event.at is None:
+        # Clocks of two machines may differ by a little.
+        at = max(at, assigned.time)
+    timely = judge_time(work.design.measure, at, assigned.time, max(work.now, assigned.time))
+    if not timely.accepted:
+        return timely, number, at
+    if work.design.measure is None and number in answered:
+        return Receipt(False, "second outcome", "its unit has an outcome already"), number, at
+    return ACCEPTED, number, at
