@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeGuard
 
 from bascule.core.outcomes import Bernoulli, Outcome
 from bascule.plan.words import amount_words
@@ -76,7 +77,7 @@ class Amounts:
         return 3 if self.factor > 1 else 4
 
 
-def known(value: float | None) -> bool:
+def known(value: float | None) -> TypeGuard[float]:
     """Whether there is a number to show."""
     return value is not None and math.isfinite(value)
 

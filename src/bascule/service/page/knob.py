@@ -102,13 +102,19 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
     if now is None or then is None:
         lines.append("How long it will take cannot be forecast yet.")
         return lines
-    unit = Amounts.of(design.outcome).cost_unit
-    lines.append(
-        f"Expected: {time_words(then.units, status)} left in place of "
-        f"{time_words(now.units, status)}, and {two_digits(then.cost)} {unit} still to be lost "
-        f"in place of {two_digits(now.cost)}. This is a forecast, if the means are as they look."
-    )
+    told = forecast_words(design, status, now, then)
+    lines.append(f"{told} This is a forecast, if the means are as they look.")
     return lines
+
+
+def forecast_words(design: Design, status: Status, now: Turn, then: Turn) -> str:
+    """What is expected with the knob turned, against leaving it."""
+    unit = Amounts.of(design.outcome).cost_unit
+    return (
+        f"Expected: {time_words(then.units, status)} left in place of "
+        f"{time_words(now.units, status)}, and {two_digits(then.cost)} {unit} still to lose "
+        f"in place of {two_digits(now.cost)}."
+    )
 
 
 def time_words(units: float, status: Status) -> str:

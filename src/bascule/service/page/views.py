@@ -167,14 +167,8 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     amounts = Amounts.of(design.outcome)
     pending = status.units - status.matured
     of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
-    found = [
-        ("Units", count(status.units), of_cap),
-        (
-            "Counted",
-            count(status.matured),
-            f"{count(pending)} pending" if pending else "all of them",
-        ),
-    ]
+    waiting = f"{count(pending)} pending" if pending else "none pending"
+    found = [("Units", count(status.units), of_cap), ("Counted", count(status.matured), waiting)]
     if status.cost is not None and status.even_cost is not None:
         even = f"{amounts.cost(status.even_cost)} with an even split"
         found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), even))
@@ -242,12 +236,10 @@ def _forest(three: tuple[float, float, float] | None, low: float, high: float) -
 
 
 def _saving(cost: float, even: float, amounts: Amounts) -> str:
-    if even <= 0.0:
-        return "The arms look alike so far."
     saved = even - cost
-    part = percent(abs(saved) / even)
-    if abs(saved) < 0.005 * even:
-        return "As much as an even split of as many units would have cost."
+    if even <= 0.0 or abs(saved) < 0.005 * even:
+        return "As much as an even split would have cost."
+    part, size = percent(abs(saved) / even), f"{amounts.cost(abs(saved))} {amounts.cost_unit}"
     if saved > 0:
-        return f"{amounts.cost(saved)} {amounts.cost_unit} saved, {part} of what an even split of as many units would have cost."
-    return f"{amounts.cost(-saved)} {amounts.cost_unit} more than an even split of as many units, by {part}."
+        return f"{size} saved: {part} less than an even split of as many units."
+    return f"{size} more than an even split of as many units, by {part}."

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
-from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
+from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.live.standing import State
 from bascule.live.status import Status
 from bascule.plan.words import percent
@@ -125,9 +125,7 @@ def outcome_words(design: Design) -> str:
         return f"a number between {outcome.low:g} and {outcome.high:g}"
     if isinstance(outcome, Gaussian):
         return f"a number with a spread of {outcome.sigma:g} or less"
-    if isinstance(outcome, Recurrent):
-        return "numbers that keep coming"
-    return repr(outcome)
+    return "numbers that keep coming"
 
 
 def rule_words(design: Design) -> str:
@@ -141,9 +139,7 @@ def rule_words(design: Design) -> str:
         return f"the arm with the highest mean plus {rule.alpha:g} radii"
     if isinstance(rule, ETC | ETCPrime):
         return "the arms in turn"
-    if isinstance(rule, Static):
-        return "fixed shares of a population"
-    return rule.label
+    return "fixed shares of a population"
 
 
 def audit_words(entry: Mapping[str, Any]) -> str:
