@@ -10,6 +10,7 @@ from bascule.live.status import Status
 from bascule.live.store import Store
 from bascule.service.access import Caller
 from bascule.service.page import views, words
+from bascule.service.page.answers import rule_name
 from bascule.service.page.changes import arm_changes, changes
 from bascule.service.page.charts import points_for
 from bascule.service.page.fragments import Fragment
@@ -50,14 +51,12 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
             name=name,
             saying=words.saying(status, released),
             state=words.STATES[status.state],
-            rule=design.rule.label,
-            promise=status.promise,
+            rule=rule_name(design.rule),
+            promise=words.promise(design, status),
             guarantee=words.guarantee_kind(design, status),
-            meaning=words.GUARANTEES.get(words.guarantee_kind(design, status), ""),
             figures=views.figures(design, status),
             evidence=round(100 * status.evidence),
-            leader=status.leader,
-            is_open=status.state in OPEN,
+            shows_evidence=status.state in OPEN and status.matured > 0,
         ),
         fragment("arms", name=name, rows=views.arm_rows(design, status), units=status.units),
         fragment("effects", charts=effects),

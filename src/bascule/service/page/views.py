@@ -8,8 +8,8 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.standing import OPEN
-from bascule.live.status import ArmStatus, Point, Status
+from bascule.live.standing import State
+from bascule.live.status import Point, Status
 from bascule.plan.words import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, duration, known, when
@@ -17,6 +17,11 @@ from bascule.service.page.charts import Chart, allocation_chart, effect_charts, 
 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
 """The plot of an interval in a table, in pixels, and what is left free on each side of it."""
+
+ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
+
+MOST_NAMES = 4
+"""More arms than this are counted in the list, not named."""
 
 PARTS = {"in": "", "beaten": "Beaten", "taken out": "Taken out", "paused": "Paused"}
 
@@ -33,6 +38,7 @@ class Line:
     units: str
     arms: str
     evidence: int
+    shows_evidence: bool
     guarantee: str
 
 
@@ -103,17 +109,17 @@ def line(design: Design, status: Status) -> Line:
         said.headline,
         said.detail,
         count(status.units),
-        ", ".join(design.arms),
+        ", ".join(design.arms) if len(design.arms) <= MOST_NAMES else f"{len(design.arms)} arms",
         round(100 * status.evidence),
+        status.matured > 0 and said.tone in ("good", "going", "waiting"),
         words.guarantee_kind(design, status),
     )
 
 
 def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:
-    """What runs first, then what has ended, each the newest first."""
+    """What wants something done first, then what runs, then the rest; each the newest first."""
     newest = list(reversed(lines))
-    open_ones = [line for status, line in newest if status.state in OPEN]
-    return open_ones + [line for status, line in newest if status.state not in OPEN]
+    return [line for _, line in sorted(newest, key=lambda pair: ORDER.index(pair[0].state))]
 
 
 def arm_rows(design: Design, status: Status) -> list[ArmRow]:
@@ -194,12 +200,6 @@ def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
 def is_released(entries: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the winner was given to everyone."""
     return any(entry["action"] == "release" for entry in entries)
-
-
-def droppable(status: Status) -> list[ArmStatus]:
-    """Arms that may be taken out or paused: those still in, if two others would be left."""
-    into = [arm for arm in status.arms if arm.part in ("in", "paused")]
-    return into if len(into) > 2 else []
 
 
 def _leader(status: Status) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.live.standing import State
+from bascule.live.standing import OPEN, State
 from bascule.live.status import Status
 from bascule.plan.words import percent
 from bascule.service.page.amounts import count, duration, two_digits
@@ -27,10 +27,10 @@ STATES: dict[State, str] = {
 }
 
 GUARANTEES = {
-    "proven": "The bound is proven for every outcome the design allows, however often you look.",
-    "gaussian": "The bound is exact if outcomes are normal with the spread that was given.",
-    "as published": "The bound is the one published for this rule.",
-    "asymptotic": "The bound holds in the limit of many units.",
+    "proven": "proven for every outcome the design allows, however often you look",
+    "gaussian": "exact for normal outcomes of the given spread, however often you look",
+    "as published": "as published for this rule",
+    "asymptotic": "in the limit of many units",
 }
 
 
@@ -60,6 +60,8 @@ def saying(status: Status, released: bool = False) -> Saying:
 def headline(status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
     if status.state == "running" and status.decision is None:
+        if status.left is not None and status.left < 1.0:
+            return "Keep running: the decision may come at any time"
         if status.days_left is not None:
             return f"Keep running: about {duration(status.days_left)} left"
         if status.left is not None:
@@ -92,6 +94,18 @@ def _detail(status: Status, released: bool) -> str:
 def guarantee_kind(design: Design, status: Status) -> str:
     """What kind of proof stands behind the decision, or behind one to come."""
     return design.calibration.guarantee if status.decision is None else status.decision.guarantee
+
+
+def promise(design: Design, status: Status) -> str:
+    """What is guaranteed, and by what kind of proof."""
+    kind = guarantee_kind(design, status)
+    meaning = GUARANTEES.get(kind, kind)
+    if status.decision is not None:
+        return f"The bound on the error is {meaning}."
+    if status.state not in OPEN:
+        return f"{status.promise[0].upper()}{status.promise[1:]}."
+    bound = percent(design.calibration.error)
+    return f"A wrong decision has probability at most {bound}: {meaning}."
 
 
 def facts(design: Design) -> list[tuple[str, str]]:
@@ -152,8 +166,7 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action == "knob":
         return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
     if action == "create":
-        rule = detail.get("rule", {})
-        return f"Created, with {', '.join(detail.get('arms', []))} under {rule.get('kind', '')}"
+        return f"Created, with the arms {', '.join(detail.get('arms', []))}"
     named = {
         "start": "Started",
         "pause": "Paused",

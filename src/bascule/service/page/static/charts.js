@@ -7,8 +7,13 @@
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
 
+  /* A colour mixed with that of the paper: stacked areas must not shine through each other. */
   function faded(shade, part) {
-    return "color-mix(in srgb, " + shade + " " + part + "%, transparent)";
+    const over = parseInt(shade.slice(1), 16), under = parseInt(color("--paper").slice(1), 16);
+    const mixed = [16, 8, 0].map(function (bits) {
+      return Math.round(((over >> bits) & 255) * part / 100 + ((under >> bits) & 255) * (1 - part / 100));
+    });
+    return "rgb(" + mixed.join(", ") + ")";
   }
 
   function read(chart) {
@@ -89,6 +94,28 @@
     note.hidden = false;
   }
 
+  /* Days and hours as the table writes them, in UTC. */
+  const TIMES = [
+    [31536000, "{YYYY}", null, null, null, null, null, null, 1],
+    [2419200, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [86400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
+    [3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+    [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+    [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+    [0.001, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
+  ];
+
+  /* The first intervals are as wide as nothing is known; they may leave the picture. */
+  function settledRange(plot) {
+    const times = plot.data[0], since = times[0] + 0.12 * (times[times.length - 1] - times[0]);
+    let least = 0, most = 0;
+    times.forEach(function (time, i) {
+      if (time >= since) { most = Math.max(most, plot.data[1][i]); least = Math.min(least, plot.data[2][i]); }
+    });
+    const room = 0.1 * (most - least || 1);
+    return [least - room, most + room];
+  }
+
   function options(chart, found) {
     const soft = color("--soft"), line = color("--line");
     const isInterval = chart.dataset.kind === "interval";
@@ -102,8 +129,8 @@
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       tzDate: function (seconds) { return uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"); },
-      scales: { x: { time: true }, y: isInterval ? { range: function (plot, low, high) { const most = Math.max(high, 0), least = Math.min(low, 0), room = 0.06 * (most - least || 1); return [least - room, most + room]; } } : { range: [0, 100] } },
-      axes: [Object.assign({}, axis, { grid: { show: false }, space: 70 }), Object.assign({}, axis, { size: 52, values: marks, label: isInterval && unit ? unit : undefined, labelSize: 16, labelFont: "12px system-ui, sans-serif" })],
+      scales: { x: { time: true }, y: { range: isInterval ? settledRange : [0, 100] } },
+      axes: [Object.assign({}, axis, { grid: { show: false }, space: 70, values: TIMES }), Object.assign({}, axis, { size: 52, values: marks, label: isInterval && unit ? unit : undefined, labelSize: 16, labelFont: "12px system-ui, sans-serif" })],
       series: series(chart, found),
       bands: isInterval ? [{ series: [1, 2], fill: faded(color("--arm-" + ((armsOf(chart)[0] || 0) % 8)), 16) }] : [],
       hooks: { draw: isInterval ? [zeroLine] : [], setCursor: [function (plot) { readOut(chart, plot); }] },
