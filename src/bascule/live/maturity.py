@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bascule.core import checks
 from bascule.core.design import Design
@@ -30,8 +30,7 @@ Reason = Literal[
 """Why an outcome was set aside; `clipped` ones count, as the nearest limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless."""
 
     unit: str

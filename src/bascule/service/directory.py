@@ -1,7 +1,6 @@
-"""Which experiments there are, and the arms that units were told: both kept at hand.
+"""Which experiments there are, kept at hand and read again every second.
 
-An assignment never changes, so it may be kept for ever. What does change, whether a test was
-released or deleted, is read again every second: another program may have done it.
+Another program may have made one, released it or deleted it.
 """
 
 from __future__ import annotations
@@ -24,9 +23,6 @@ FRESH = 1.0
 
 PATIENCE = 0.05
 """Seconds before an unknown name is looked for again."""
-
-KEPT_UNITS = 50_000
-"""Arms kept at hand, in each of two generations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +99,3 @@ class Directory:
                     )
                 found[row.name] = known
         return found
-
-
-class Arms:
-    """The arms of units that were asked for lately, of all experiments together.
-
-    >>> arms = Arms(most=1)
-    >>> arms.put(1, "ann", "green")
-    >>> arms.get(1, "ann"), arms.get(2, "ann")
-    ('green', None)
-    """
-
-    def __init__(self, most: int = KEPT_UNITS) -> None:
-        self._most = most
-        self._new: dict[tuple[int, str], str] = {}
-        self._old: dict[tuple[int, str], str] = {}
-
-    def get(self, experiment: int, unit: str) -> str | None:
-        """The arm, if it is at hand."""
-        which = (experiment, unit)
-        found = self._new.get(which)
-        if found is None and (found := self._old.get(which)) is not None:
-            self.put(experiment, unit, found)
-        return found
-
-    def put(self, experiment: int, unit: str, arm: str) -> None:
-        """Keep an arm at hand until many others were asked for."""
-        if len(self._new) >= self._most:
-            self._old, self._new = self._new, {}
-        self._new[experiment, unit] = arm
