@@ -13,6 +13,8 @@ from bascule.live.settling import settle
 if TYPE_CHECKING:
     from bascule.live.work import Work
 
+NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
+
 
 def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     """What becomes of each event; those that count are stored, the others set aside."""
@@ -30,7 +32,7 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     refused = []
     known, news, now = work.known, work.news, work.now
     for event in events:
-        unit, value, _, name = event
+        unit, value, _, name, exposed = event
         receipt, number, at = _judged(work, event, known[unit], taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
@@ -39,6 +41,9 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
             answered.add(number)
             news.add(number)
             work.add("outcomes", number, float(value), at, now, name)
+            if not exposed:
+                receipts[-1] = NOT_EXPOSED
+                work.put_aside(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
     # A retry of what was set aside is not listed again.
@@ -58,7 +63,7 @@ def _judged(
     taken: dict[str, tuple[int, float]],
     answered: set[int],
 ) -> tuple[Receipt, int, float]:
-    unit, value, given, name = event
+    unit, value, given, name, _ = event
     now = work.now
     at = now if given is None else given
     if assigned is None:

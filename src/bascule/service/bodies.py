@@ -59,7 +59,8 @@ def take(model: type[Body], data: object) -> Body:
     except ValidationError as problem:
         own = problem.errors(include_url=False)[0].get("ctx", {}).get("error")
         error = readable(problem, "request")
-        raise Problem(422 if isinstance(own, InputError) else 400, str(error), field=error.field) from None
+        status = 422 if isinstance(own, InputError) else 400
+        raise Problem(status, str(error), field=error.field) from None
 
 
 def parse(body: bytes, deepest: int) -> object:

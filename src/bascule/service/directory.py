@@ -94,8 +94,6 @@ class Directory:
                     standing = loaded.standing
                     winner = arms[shipped(standing)] if standing.released else None
                     test = known.test if known else Experiment(self._store, row.id, row.name)
-                    known = Entry(
-                        test, arms, loaded.state, loaded.created, loaded.version, winner
-                    )
+                    known = Entry(test, arms, loaded.state, loaded.created, loaded.version, winner)
                 found[row.name] = known
         return found

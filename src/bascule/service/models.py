@@ -10,7 +10,10 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Outcome
 from bascule.live.standing import State
 
-NAME_PATTERN = r"^(?!\.\.?$)[A-Za-z0-9._-]{1,100}$"
+NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
+"""Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
+
+NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": 100}
 
 UnitName = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\u0000]*$")]
 
@@ -27,7 +30,7 @@ class Model(BaseModel):
 class NewExperiment(Model):
     """A test to create: its name, its design, and whether it starts at once."""
 
-    name: Annotated[str, Field(pattern=NAME_PATTERN, examples=["checkout-button"])]
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
     design: Design = Field(
         examples=[
             {
@@ -76,7 +79,7 @@ class NewOutcome(Model):
 
 
 class NewOutcomes(Model):
-    """Outcomes, each of which is answered for itself: what is wrong with one is said of that one."""
+    """Outcomes, each of which is answered for itself."""
 
     outcomes: list[Any] = Field(
         json_schema_extra={"items": {"anyOf": [{"$ref": "#/components/schemas/NewOutcome"}, {}]}}
