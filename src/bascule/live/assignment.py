@@ -1,10 +1,11 @@
-"""Which arm the next unit joins: a pure function of where the test stands and of a shuffle."""
+"""Which arms the next units join: a pure function of where the test stands and of a shuffle."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
 from bascule.core.design import Design
@@ -22,8 +23,7 @@ class FullError(InputError):
     """The cap on units leaves no room for another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An arm for a unit, the probability with which it was chosen, and the block it belongs to."""
 
     arm: int
@@ -31,25 +31,44 @@ class Place:
     deal: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Places for units in a row, where the test stands with them, and the blocks dealt for them.
+
+    They may be fewer than were asked for: then the test is `full`.
+    """
+
+    places: list[Place]
+    standing: Standing
+    deals: list[Deal]
+    full: FullError | None = None
+
+
 def place(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle
-) -> tuple[Place, Deal | None]:
-    """The place of the next unit, and the block that is handed out then.
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int = 1,
+    now: float = 0.0,
+) -> Placed:
+    """The places of the next units.
 
     `deal` is the block that has been handed out so far, up to slot `standing.handed`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> place(design, Standing.empty(design), None, lambda slots: None)
-    (Place(arm=0, probability=0.5, deal=1), Deal(number=1, parts=((0, 1),), struck=()))
+    >>> placed = place(design, Standing.empty(design), None, lambda slots: None, units=2)
+    >>> placed.places
+    [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
     if standing.verdict is not None:
-        return Place(shipped(standing), 1.0, None), deal
-    if isinstance(design.rule, Tilt):
-        return _slot(design, standing, deal, shuffle)
-    if design.max_units is not None and standing.units >= design.max_units:
-        raise _full(design)
-    return Place(next_arm(design, with_pending(standing)), 1.0, None), deal
+        placed = Placed([Place(shipped(standing), 1.0, None)] * units, standing, [])
+    elif isinstance(design.rule, Tilt):
+        placed = _slots(design, standing, deal, shuffle, units)
+    else:
+        placed = _one_by_one(design, standing, units)
+    return replace(placed, standing=_after(design, placed.standing, placed.places, now))
 
 
 def shipped(standing: Standing) -> int:
@@ -84,33 +103,52 @@ def with_pending(standing: Standing) -> Statistics:
     return replace(seen, arms=tuple(arms), removed=seen.removed | frozenset(standing.paused))
 
 
-def _slot(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle
-) -> tuple[Place, Deal]:
-    handed = standing.handed
+def _one_by_one(design: Design, standing: Standing, units: int) -> Placed:
+    places: list[Place] = []
+    assigned, most = list(standing.assigned), design.max_units
+    taken = standing.units
+    for _ in range(units):
+        if most is not None and taken >= most:
+            return Placed(places, standing, [], _full(design))
+        pending = replace(standing, assigned=tuple(assigned))
+        arm = next_arm(design, with_pending(pending))
+        assigned[arm] += 1
+        taken += 1
+        places.append(Place(arm, 1.0, None))
+    return Placed(places, standing, [])
+
+
+def _slots(
+    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle, units: int
+) -> Placed:
+    places: list[Place] = []
+    deals: list[Deal] = []
+    last, handed = standing.deal, standing.handed
     slots = () if deal is None else deal.slots
-    if deal is None or handed >= len(slots):
-        seen = standing.statistics
-        allowed = seen
-        if standing.paused:
-            allowed = replace(seen, removed=seen.removed | frozenset(standing.paused))
-        block = _coming(design, allowed)
-        if design.max_units is not None and standing.units + block.size > design.max_units:
-            raise _full(design)
-        deal = Deal(standing.deal + 1, _dealt(block, shuffle))
-        handed, slots = 0, deal.slots
-    arm, begin = slots[handed], 0
-    for size in deal.sizes:
-        if handed < begin + size:
-            left = slots[handed : begin + size]
-            break
-        begin += size
-    return Place(arm, left.count(arm) / len(left), deal.number), deal
+    block: Block | None = None
+    while len(places) < units:
+        if deal is None or handed >= len(slots):
+            # All blocks that are dealt now come after the same outcomes.
+            block = block or _coming(design, standing.statistics, frozenset(standing.paused))
+            taken = standing.units + len(places)
+            if design.max_units is not None and taken + block.size > design.max_units:
+                standing = replace(standing, deal=last, handed=handed)
+                return Placed(places, standing, deals, _full(design))
+            last, handed = last + 1, 0
+            deal = Deal(last, _dealt(block, shuffle))
+            deals.append(deal)
+            slots = deal.slots
+        end = min(len(slots), handed + units - len(places))
+        chances = deal.chances[handed:end]
+        for arm, chance in zip(slots[handed:end], chances, strict=True):
+            places.append(Place(arm, chance, last))
+        handed = end
+    return Placed(places, replace(standing, deal=last, handed=handed), deals)
 
 
 @lru_cache(maxsize=256)
-def _coming(design: Design, allowed: Statistics) -> Block:
-    # In a burst many blocks come after the same outcomes.
+def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
+    allowed = replace(seen, removed=seen.removed | paused) if paused else seen
     return next_block(design, allowed)
 
 
@@ -123,22 +161,16 @@ def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
     return tuple(parts)
 
 
-def after_placing(design: Design, standing: Standing, placed: Place, now: float) -> Standing:
-    """Where the test stands with one unit more."""
+def _after(design: Design, standing: Standing, places: list[Place], now: float) -> Standing:
+    """Where the test stands with so many units more."""
+    if not places:
+        return standing
     assigned = list(standing.assigned)
-    assigned[placed.arm] += 1
+    for placed in places:
+        assigned[placed.arm] += 1
     first_pending = standing.folded == standing.units and standing.verdict is None
-    handed = standing.handed
-    if placed.deal is not None:
-        handed = handed + 1 if placed.deal == standing.deal else 1
-    return replace(
-        standing,
-        assigned=tuple(assigned),
-        latest=now,
-        due=design.measure.matures(now) if first_pending and design.measure else standing.due,
-        deal=standing.deal if placed.deal is None else placed.deal,
-        handed=handed,
-    )
+    due = design.measure.matures(now) if first_pending and design.measure else standing.due
+    return replace(standing, assigned=tuple(assigned), latest=now, due=due)
 
 
 def _full(design: Design) -> FullError:

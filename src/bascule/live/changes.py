@@ -6,16 +6,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import update
-
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.plain_data import plain
 from bascule.core.rules import UCB, Tilt
-from bascule.live import schema
 from bascule.live.folding import take_out
 from bascule.live.settling import decide, settle
-from bascule.live.standing import OPEN, State, deal_to_json
+from bascule.live.standing import OPEN, State
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -70,14 +67,7 @@ def drop_arm(work: Work, name: str) -> None:
     place = {"after": standing.folded, "deal": standing.deal, "handed": standing.handed}
     work.log("drop arm", arm=name, **place)
     if kept is not None and kept is not deal:
-        work.write("blocks")
-        table = schema.blocks
-        work.deals[kept.number] = kept
-        work.connection.execute(
-            update(table)
-            .where(table.c.experiment == work.before.id, table.c.number == kept.number)
-            .values(slots=deal_to_json(kept))
-        )
+        work.deal_again(kept)
     if work.standing.verdict is not None:
         decide(work)
     settle(work)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
@@ -17,8 +19,11 @@ from bascule.live.status import Point, Status, point_of, spread, status_of
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Assignment, Loaded
-    from bascule.live.store import Store
+    from bascule.live.store import Do, Store
     from bascule.live.verify import Verification
+    from bascule.live.work import Work
+
+Answer = TypeVar("Answer")
 
 RECORDED_AT_ONCE = 5000
 
@@ -44,22 +49,47 @@ class Experiment:
     # Units
 
     def assign(self, unit: str | int) -> str:
-        """The arm of a unit, which it keeps for ever; it is on disk before this returns."""
+        """The arm of a unit, which it keeps for ever; it is on disk before this returns.
+
+        Callers in many threads share transactions. A unit that this program has seen before is
+        answered from memory; a `release` by another program reaches it within a second.
+        """
+        from bascule.live.enrolling import assign
+
         named = checked_unit(unit)
-        answer = self._change(lambda work: work.assign([named])[0], [named])
-        if isinstance(answer, InputError):
-            raise answer
-        return str(self._arms[answer.arm])
+        found = self.store.remembered(self.id, self.name, named)
+        if found is None:
+            return self._told(self._change(assign, [named], [named]))[0]
+        return self.arms[found.arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
+        from bascule.live.enrolling import assign
+
         named = [checked_unit(unit) for unit in units]
-        answers = self._change(lambda work: work.assign(named))
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise answer
-        arms = self._arms
-        return [arms[answer.arm] for answer in answers]
+        return self._told(self._change(assign, named, named))
+
+    def assign_soon(self, unit: str | int) -> Future[str]:
+        """The same as `assign` without waiting, as servers want it.
+
+        The future has the arm when it is on disk, or the error that `assign` raises. Await it with
+        `asyncio.wrap_future`. A unit that is remembered gives a future that is done.
+
+        >>> import bascule as bs
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("soon", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     test.assign_soon("user-42").result() == test.assign("user-42")
+        True
+        """
+        from bascule.live.enrolling import assign
+
+        named = checked_unit(unit)
+        found = self.store.remembered(self.id, self.name, named)
+        if found is not None:
+            done: Future[str] = Future()
+            done.set_result(self.arms[found.arm])
+            return done
+        return self._change_soon(assign, [named], [named], lambda answers: self._told(answers)[0])
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
@@ -89,9 +119,15 @@ class Experiment:
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            units = [event.unit for event in some]
-            receipts += self._change(lambda work, some=some: record(work, some), units)
+            receipts += self._change(record, some, [event.unit for event in some])
         return receipts
+
+    def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
+        """The same as `record_many` without waiting, in one transaction."""
+        from bascule.live.recording import record
+
+        events = [event_of(given) for given in outcomes]
+        return self._change_soon(record, events, [event.unit for event in events], list)
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -110,6 +146,11 @@ class Experiment:
 
     # Where it stands
 
+    @cached_property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms, which never change."""
+        return tuple(self.design.arms)
+
     @property
     def design(self) -> Design:
         """The design, with the knob as it stands now."""
@@ -124,7 +165,7 @@ class Experiment:
         """Take all mature units into the statistics, as every other call does a few at a time."""
         from bascule.live.settling import settle
 
-        while self._change(settle):
+        while self._do(settle):
             pass
 
     def status(self) -> Status:
@@ -210,50 +251,65 @@ class Experiment:
         if len(named) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
         ((knob, value),) = named.items()
-        self._change(lambda work: turn_knob(work, knob, value))
+        self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
         """Take an arm out of the test for good; nothing is claimed about it any more."""
         from bascule.live.changes import drop_arm
 
-        self._change(lambda work: drop_arm(work, arm))
+        self._do(lambda work: drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
         from bascule.live.changes import pause_arm
 
-        self._change(lambda work: pause_arm(work, arm, paused=True))
+        self._do(lambda work: pause_arm(work, arm, paused=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
         from bascule.live.changes import pause_arm
 
-        self._change(lambda work: pause_arm(work, arm, paused=False))
+        self._do(lambda work: pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
         """After the decision: everyone gets the winner, also who was in another arm."""
         from bascule.live.changes import release
 
-        self._change(release)
+        self._do(release)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
     # Inside
 
-    @property
-    def _arms(self) -> Sequence[str]:
-        kept = self.store.known(self.id)
-        return self.design.arms if kept is None else kept.design.arms
+    def _told(self, answers: Sequence[Any]) -> list[str]:
+        for answer in answers:
+            if isinstance(answer, InputError):
+                raise answer
+        arms = self.arms
+        return [arms[answer.arm] for answer in answers]
 
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Any, units: Sequence[str] = ()) -> Any:
-        return self.store.change(self.id, self.name, do, units)
+    def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, do, given, units)
+
+    def _change_soon(
+        self,
+        do: Do,
+        given: Sequence[Any],
+        units: Sequence[str],
+        then: Callable[[Sequence[Any]], Answer],
+    ) -> Future[Answer]:
+        return self.store.change_soon(self.id, self.name, do, given, units, then)
+
+    def _do(self, change: Callable[[Work], object]) -> Any:
+        """One change, which no other is like."""
+        return self._change(lambda work, _: [change(work)], [None])[0]
 
     def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
         from bascule.live.changes import move
 
-        self._change(lambda work: move(work, action, since, to))
+        self._do(lambda work: move(work, action, since, to))

@@ -1,27 +1,32 @@
 """Group commit: callers that come while one transaction is written share the next one.
 
-There is no thread of its own: the first caller to come writes for all who are there, and whoever
-came meanwhile is the next group. It waits for company, for a moment, only if there was company
-the last time. One caller alone is a group of one, and waits for nobody.
+The first caller to come writes for all who are there, and whoever came meanwhile is the next group.
+It waits for company, for a moment, only if there was company the last time. One caller alone is a
+group of one, and waits for nobody. Callers that do not wait for their answer (`submit`) are told it
+later; where only such callers are left, a thread of the groups' own writes for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
-from time import perf_counter, sleep
+from threading import Lock, Thread
+from time import perf_counter
 from typing import Generic, TypeVar
 
 Job = TypeVar("Job")
+Told = Callable[[BaseException | None], None]
 
 LARGEST_GROUP = 512
 
-PATIENCE, NAP = 0.002, 0.0002
-"""Seconds that a group waits for those who were in the last one, and between two looks."""
+PATIENCE, LONGEST_PATIENCE = 0.002, 0.01
+"""Seconds that a group waits for the next of those who were in the last one, and for all."""
+
+IDLE = 5.0
+"""Seconds without work after which the groups' own thread ends."""
 
 
 class _Ticket(Generic[Job]):
-    """A job that waits for its group."""
+    """A job that waits for its group, and its caller with it."""
 
     __slots__ = ("called", "failed", "is_done", "job")
 
@@ -32,6 +37,20 @@ class _Ticket(Generic[Job]):
         self.called.acquire()
         self.is_done = False
         self.failed: BaseException | None = None
+
+    def tell(self, failed: BaseException | None) -> None:
+        self.is_done, self.failed = True, failed
+        self.called.release()
+
+
+class _Promise(Generic[Job]):
+    """A job whose caller has gone on, and is told."""
+
+    __slots__ = ("job", "tell")
+
+    def __init__(self, job: Job, tell: Told) -> None:
+        self.job = job
+        self.tell = tell
 
 
 class Groups(Generic[Job]):
@@ -45,43 +64,99 @@ class Groups(Generic[Job]):
     def __init__(self, work: Callable[[list[Job]], object]) -> None:
         self._work = work
         self._lock = Lock()
-        self._queue: list[_Ticket[Job]] = []
+        self._queue: list[_Ticket[Job] | _Promise[Job]] = []
         self._busy = False
         self._company = 1
+        # Above 0 while a leader waits for that many; then `_complete` is released once.
+        self._wanted = 0
+        self._complete = Lock()
+        self._complete.acquire()
+        self._thread: Thread | None = None
+        self._wake = Lock()
+        self._wake.acquire()
 
     def run(self, job: Job) -> None:
         """Have the job done; an error of its group is raised for each caller in it."""
         ticket = _Ticket(job)
-        with self._lock:
-            self._queue.append(ticket)
-            leads = not self._busy
-            self._busy = True
-        if not leads:
+        if not self._join(ticket):
             ticket.called.acquire()
         if not ticket.is_done:
             self._lead()
         if ticket.failed is not None:
             raise ticket.failed
 
+    def submit(self, job: Job, tell: Told) -> None:
+        """Have the job done without waiting; `tell` gets the error of its group, or None.
+
+        It is called in the thread that wrote the group, and must return soon and not raise.
+        """
+        if self._join(_Promise(job, tell)):
+            self._call_thread()
+
+    def _join(self, member: _Ticket[Job] | _Promise[Job]) -> bool:
+        """Queue up; whether nobody leads yet."""
+        with self._lock:
+            self._queue.append(member)
+            if self._wanted and len(self._queue) >= self._wanted:
+                self._wanted = 0
+                self._complete.release()
+            leads = not self._busy
+            self._busy = True
+        return leads
+
     def _lead(self) -> None:
-        if self._company > 1:
-            until = perf_counter() + PATIENCE
-            while len(self._queue) < self._company and perf_counter() < until:
-                sleep(NAP)
+        self._wait_for_company()
         with self._lock:
             group, self._queue = self._queue[:LARGEST_GROUP], self._queue[LARGEST_GROUP:]
         self._company = len(group)
         failed: BaseException | None = None
         try:
-            self._work([ticket.job for ticket in group])
+            self._work([member.job for member in group])
         except BaseException as problem:
             failed = problem
-        for ticket in group:
-            ticket.is_done, ticket.failed = True, failed
-            ticket.called.release()
+        for member in group:
+            member.tell(failed)
         with self._lock:
-            if self._queue:
-                # Whoever has waited longest leads the next group.
-                self._queue[0].called.release()
-            else:
-                self._busy = False
+            first = self._queue[0] if self._queue else None
+            self._busy = first is not None
+        # Whoever has waited longest leads the next group.
+        if isinstance(first, _Ticket):
+            first.called.release()
+        elif first is not None:
+            self._call_thread()
+
+    def _wait_for_company(self) -> None:
+        until = perf_counter() + LONGEST_PATIENCE
+        there = 0
+        while True:
+            with self._lock:
+                # As long as they keep coming, the others of the last group will come too.
+                if not there < len(self._queue) < self._company or perf_counter() > until:
+                    return
+                there = len(self._queue)
+                self._wanted = self._company
+            if self._complete.acquire(timeout=PATIENCE):
+                return
+            with self._lock:
+                if self._wanted == 0:
+                    self._complete.acquire()
+                    return
+                self._wanted = 0
+
+    def _call_thread(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = Thread(target=self._serve, name="bascule-commit", daemon=True)
+                self._thread.start()
+        self._wake.release()
+
+    def _serve(self) -> None:
+        while True:
+            if self._wake.acquire(timeout=IDLE):
+                self._lead()
+                continue
+            with self._lock:
+                # A call may have come just now: it holds `_busy`, and will be heard.
+                if not self._busy:
+                    self._thread = None
+                    return

@@ -18,6 +18,9 @@ def checked_unit(unit: object, field: str = "unit") -> str:
     >>> checked_unit(42)
     '42'
     """
+    if type(unit) is str and 0 < len(unit) <= LONGEST_UNIT and unit.isascii() and "\0" not in unit:
+        # What nearly everyone gives.
+        return unit
     if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
         unit = str(int(unit))
     if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:

@@ -13,6 +13,8 @@ from bascule.live.settling import settle
 if TYPE_CHECKING:
     from bascule.live.work import Work
 
+NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
+
 
 def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     """What becomes of each event; those that count are stored, the others set aside."""
@@ -23,27 +25,25 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     taken = ledger.taken_ids(work.connection, work.before.id, ids)
     answered: set[int] = set()
     if work.design.measure is None:
-        known = (work.known[event.unit] for event in events)
-        numbers = [assigned.number for assigned in known if assigned is not None]
+        units = (work.known[event.unit] for event in events)
+        numbers = [assigned.number for assigned in units if assigned is not None]
         answered = ledger.answered(work.connection, work.before.id, numbers)
     receipts = []
     refused = []
+    known, news, now = work.known, work.news, work.now
     for event in events:
-        receipt, number, at = _judged(work, event, work.known[event.unit], taken, answered)
+        unit, value, _, name, exposed = event
+        receipt, number, at = _judged(work, event, known[unit], taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
-            if event.id is not None:
-                taken[event.id] = (number, event.value)
+            if name is not None:
+                taken[name] = (number, value)
             answered.add(number)
-            work.news.add(number)
-            work.add(
-                "outcomes",
-                number=number,
-                value=float(event.value),
-                at=at,
-                received=work.now,
-                event=event.id,
-            )
+            news.add(number)
+            work.add("outcomes", number, float(value), at, now, name)
+            if not exposed:
+                receipts[-1] = NOT_EXPOSED
+                work.put_aside(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
     # A retry of what was set aside is not listed again.
@@ -63,26 +63,28 @@ def _judged(
     taken: dict[str, tuple[int, float]],
     answered: set[int],
 ) -> tuple[Receipt, int, float]:
-    at = work.now if event.at is None else event.at
+    unit, value, given, name, _ = event
+    now = work.now
+    at = now if given is None else given
     if assigned is None:
-        detail = f"unit {event.unit!r:.60} was never assigned"
-        return Receipt(False, "unknown unit", detail), -1, at
-    number = assigned.number
-    if event.id is not None and event.id in taken:
-        if taken[event.id] == (number, event.value):
+        return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
+    number, arrived = assigned.number, assigned.time
+    if name is not None and name in taken:
+        if taken[name] == (number, value):
             return Receipt(False, "duplicate", "it was counted before"), number, at
-        detail = f"id {event.id!r:.60} belongs to another outcome"
+        detail = f"id {name!r:.60} belongs to another outcome"
         return Receipt(False, "id used before", detail), number, at
-    fit = judge_value(work.design, event.value)
+    fit = judge_value(work.design, value)
     if not fit.accepted:
         return fit, number, at
     if work.state in ("over", "stopped"):
         detail = f"the experiment is {work.state}: outcomes count no more"
         return Receipt(False, "over", detail), number, at
-    if event.at is None:
+    if now < arrived:
         # Clocks of two machines may differ by a little.
-        at = max(at, assigned.time)
-    timely = judge_time(work.design.measure, at, assigned.time, max(work.now, assigned.time))
+        now = arrived
+        at = now if given is None else given
+    timely = judge_time(work.design.measure, at, arrived, now)
     if not timely.accepted:
         return timely, number, at
     if work.design.measure is None and number in answered:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FOLDED_AT_ONCE = 2000
 """Units that one transaction takes into the statistics, so that none of them takes long."""
 
+FOLDED_AT_FIRST = 32
+"""Units that are read at first: where outcomes come one by one, few are ready."""
+
 SHOWN_EVERY = 1.02
 """By how much the number of units grows between two points of the history."""
 
@@ -46,21 +49,36 @@ def decide(work: Work) -> None:
 
 
 def _fold(work: Work, end: float, most: int) -> bool:
+    """Fold what is ready, first a few units and then more at a time, but never too many."""
+    left, size = most, FOLDED_AT_FIRST
+    while left > 0 and _may_fold(work, end):
+        size = min(size, left)
+        if not _fold_some(work, end, size):
+            return False
+        left -= size
+        size *= 4
+    return left <= 0
+
+
+def _may_fold(work: Work, end: float) -> bool:
     standing, measure = work.standing, work.design.measure
     if standing.folded >= standing.units:
         return False
-    if measure is None and not (standing.backlog or standing.folded in work.news):
-        # Nobody folds before the first unit that waits, and that one has no outcome yet.
-        return False
-    if measure is not None and standing.due is not None and standing.due > end:
-        return False
+    if measure is None:
+        # Nobody folds before the first unit that waits, and that one may have no outcome yet.
+        return standing.backlog or standing.folded in work.news
+    return standing.due is None or standing.due <= end
+
+
+def _fold_some(work: Work, end: float, size: int) -> bool:
+    """Fold so many units; whether all of them were ready."""
+    measure = work.design.measure
     work.write("assignments")
-    first = standing.folded
-    rows = ledger.assigned_from(work.connection, work.before.id, first, most)
+    first = work.standing.folded
+    rows = ledger.assigned_from(work.connection, work.before.id, first, size)
+    ready = rows
     if measure is not None:
         ready = [row for row in rows if measure.matures(row.time) <= end]
-    else:
-        ready = list(rows)
     last = first + len(ready) - 1
     events = dict(ledger.events_of(work.connection, work.before.id, first, last))
     work.read_deals([row.deal for row in ready if row.deal is not None])
@@ -79,7 +97,7 @@ def _fold(work: Work, end: float, most: int) -> bool:
     due = work.standing.due
     if measure is not None and len(ready) < len(rows):
         due = measure.matures(rows[len(ready)].time)
-    more = len(ready) == most
+    more = len(ready) == size
     work.standing = replace(work.standing, due=due, backlog=more)
     return more
 
@@ -100,5 +118,5 @@ def _show(work: Work) -> None:
     enough = SHOWN_EVERY * work.standing.shown if work.state in OPEN else 0
     if folded > work.standing.shown and folded >= enough:
         kept = statistics_to_json(work.standing.statistics)
-        work.add("history", folded=folded, time=work.now, statistics=kept)
+        work.add("history", folded, work.now, kept)
         work.standing = replace(work.standing, shown=folded)

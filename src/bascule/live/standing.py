@@ -8,6 +8,7 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -74,6 +75,21 @@ class Deal:
     def slots(self) -> tuple[int, ...]:
         """The arms of all slots that are handed out, in order."""
         return tuple(arm for part in self.kept for arm in part)
+
+    @cached_property
+    def chances(self) -> tuple[float, ...]:
+        """The probability that each of these slots had of its arm, given the slots before it.
+
+        >>> Deal(1, ((0, 1, 0),)).chances
+        (0.6666666666666666, 0.5, 1.0)
+        """
+        found = []
+        for part in self.kept:
+            left = Counter(part)
+            for gone, arm in enumerate(part):
+                found.append(left[arm] / (len(part) - gone))
+                left[arm] -= 1
+        return tuple(found)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

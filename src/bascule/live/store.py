@@ -6,40 +6,55 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
 from bascule.live.actor import acting
+from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
 from bascule.live.groups import Groups
+from bascule.live.memory import Known, Memory
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.ledger import Loaded
+    from bascule.live.ledger import Assignment, Loaded
     from bascule.live.work import Work
+
+Answer = TypeVar("Answer")
+Do = Callable[["Work", Sequence[Any]], Sequence[Any]]
+
+FRESH = 1.0
+"""Seconds for which a program need not ask whether others have released the units."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Job:
-    """Something to do to an experiment within a transaction, and what came of it."""
+    """Something to do to an experiment within a transaction, and what came of it.
+
+    `do` has an answer for each of the things that it is `given`, so that jobs of a group that do
+    the same are done together. `units` are those that it is about.
+    """
 
     experiment: int
     name: str
-    do: Callable[[Work], Any]
-    units: Sequence[str] = ()
-    actor: str = ""
-    answer: Any = None
+    do: Do
+    given: Sequence[Any]
+    units: Sequence[str]
+    actor: str
+    answers: Sequence[Any] = ()
     problem: InputError | None = None
 
 
@@ -79,6 +94,8 @@ class Store:
         self._shuffle = shuffle or random.Random().shuffle
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work)
+        self._memory = Memory()
+        self._seen: dict[int, tuple[Loaded, float]] = {}
 
     def create(self, name: str, design: Design | str | Path, *, start: bool = True) -> Experiment:
         """A new experiment, running at once unless `start` is false.
@@ -167,6 +184,7 @@ class Store:
                 connection.execute(delete(table).where(table.c.experiment == found))
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
+        self._memory.forget(found)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Every change by hand and every decision, the oldest first; of one name or of all."""
@@ -190,17 +208,56 @@ class Store:
             ]
 
     def change(
-        self, experiment: int, name: str, do: Callable[[Work], Any], units: Sequence[str] = ()
-    ) -> Any:
-        """Do something to an experiment; it is on disk when this returns, or has not happened.
-
-        `units` are those it is about: a group looks them up together.
-        """
-        job = Job(experiment, name, do, units, acting(self._actor))
+        self, experiment: int, name: str, do: Do, given: Sequence[Any], units: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        """Do something to an experiment; it is on disk when this returns, or has not happened."""
+        job = Job(experiment, name, do, given, units, acting(self._actor))
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem
-        return job.answer
+        return job.answers
+
+    def change_soon(
+        self,
+        experiment: int,
+        name: str,
+        do: Do,
+        given: Sequence[Any],
+        units: Sequence[str],
+        then: Callable[[Sequence[Any]], Answer],
+    ) -> Future[Answer]:
+        """The same without waiting; `then` makes the result of what was answered."""
+        job = Job(experiment, name, do, given, units, acting(self._actor))
+        future: Future[Answer] = Future()
+        # What waits to be written cannot be called off.
+        future.set_running_or_notify_cancel()
+
+        def tell(failed: BaseException | None) -> None:
+            problem = failed or job.problem
+            try:
+                if problem is not None:
+                    raise problem
+                future.set_result(then(job.answers))
+            except BaseException as known:
+                future.set_exception(known)
+
+        self._groups.submit(job, tell)
+        return future
+
+    def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
+        """A unit's assignment if this program has seen it: as it stands, or released."""
+        found = self._memory.of(experiment).get(unit)
+        if found is None:
+            return None
+        seen = self._seen.get(experiment)
+        if seen is None or perf_counter() - seen[1] > FRESH:
+            with self._database.reading() as connection:
+                loaded = self.load(connection, experiment, name)
+            self._seen[experiment] = seen = (loaded, perf_counter())
+        standing = seen[0].standing
+        if not standing.released:
+            return found
+        return found._replace(arm=shipped(standing), probability=1.0)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -251,44 +308,75 @@ class Store:
     def _work(self, jobs: list[Job]) -> None:
         try:
             with self._database.writing() as connection:
-                after = [
-                    self._one(connection, experiment, jobs)
+                done = [
+                    self._one(connection, [job for job in jobs if job.experiment == experiment])
                     # Always in the same order, so that two programs never wait for each other.
                     for experiment in sorted({job.experiment for job in jobs})
                 ]
         except BaseException:
             self._kept.clear()
             raise
-        for kept in after:
-            if kept is not None:
-                self._kept[kept.loaded.id] = kept
+        for kept, known in filter(None, done):
+            experiment = kept.loaded.id
+            self._kept[experiment] = kept
+            self._seen[experiment] = (kept.loaded, perf_counter())
+            self._memory.learn(experiment, known)
 
-    def _one(self, connection: Connection, experiment: int, jobs: list[Job]) -> _Kept | None:
+    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, Known] | None:
         from bascule.live.ledger import load
         from bascule.live.work import Work
 
-        mine = [job for job in jobs if job.experiment == experiment]
+        experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
         try:
-            loaded = load(connection, experiment, mine[0].name, known, lock=True)
+            loaded = load(connection, experiment, jobs[0].name, known, lock=True)
         except InputError as problem:
-            for job in mine:
+            self._memory.forget(experiment)
+            for job in jobs:
                 job.problem = problem
             return None
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
-        work = Work(connection, loaded, deals, self.clock.now(), self._shuffle, self._actor)
-        work.look_up(unit for job in mine for unit in job.units)
-        for job in mine:
-            work.actor = job.actor
-            try:
-                job.answer = job.do(work)
-            except InputError as problem:
-                job.problem = problem
+        work = Work(
+            connection,
+            loaded,
+            deals,
+            self.clock.now(),
+            self._shuffle,
+            self._actor,
+            self._memory.of(experiment),
+        )
+        work.look_up(unit for job in jobs for unit in job.units)
+        for alike in _alike(jobs):
+            _do(work, alike)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.standing.folding, after.standing.deal)
-        return _Kept(after, {number: deals[number] for number in wanted if number in deals})
+        deals = {number: deals[number] for number in wanted if number in deals}
+        return _Kept(after, deals), work.known
+
+
+def _alike(jobs: list[Job]) -> list[list[Job]]:
+    """Jobs that do the same, together: those of a group came at the same time."""
+    found: dict[Do, list[Job]] = {}
+    for job in jobs:
+        found.setdefault(job.do, []).append(job)
+    return list(found.values())
+
+
+def _do(work: Work, jobs: list[Job]) -> None:
+    given = [one for job in jobs for one in job.given]
+    work.actor = jobs[0].actor
+    try:
+        answers = jobs[0].do(work, given)
+    except InputError as problem:
+        for job in jobs:
+            job.problem = problem
+        return
+    first = 0
+    for job in jobs:
+        job.answers = answers[first : first + len(job.given)]
+        first += len(job.given)
 
 
 def _check_design(design: Design) -> None:

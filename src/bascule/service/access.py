@@ -37,6 +37,7 @@ from starlette.concurrency import run_in_threadpool
 from bascule.live.store import Store
 from bascule.service import sessions
 from bascule.service.keys import Key, Keyring, Role
+from bascule.service.limits import too_many
 from bascule.service.problems import Problem
 from bascule.service.sessions import Session
 from bascule.service.settings import Settings, is_loopback
@@ -141,8 +142,11 @@ async def who(request: Request) -> Caller:
         await run_in_threadpool(ring.refresh)
     given = _given_key(request)
     if given is not None:
-        return caller_of(_checked(request, given))
-    if COOKIE in request.cookies:
+        key = _checked(request, given)
+        _check_rate(request, key.id)
+        return caller_of(key)
+    _check_rate(request, _address(request))
+    if "cookie" in request.headers and COOKIE in request.cookies:
         caller = await _in_session(request)
         if request.method not in SAFE_METHODS:
             _check_csrf(caller, request.headers.get(CSRF_HEADER))
@@ -223,7 +227,7 @@ def check_same_site(request: Request) -> None:
 async def _in_session(request: Request) -> Caller:
     token = request.cookies.get(COOKIE)
     if token is None:
-        raise Problem(401, "sign in first")
+        raise Problem(401, "sign in first", headers=CHALLENGE)
     state = request.app.state
     found = await run_in_threadpool(sessions.find_session, state.store, token, time.time())
     if found is None:
@@ -261,6 +265,12 @@ def _checked(request: Request, given: str) -> Key:
         state.guesses.spend(address)
         raise Problem(401, "this key opens nothing: it is wrong, or was revoked", headers=CHALLENGE)
     return found
+
+
+def _check_rate(request: Request, caller: str) -> None:
+    wait = request.app.state.rates.wait(caller)
+    if wait:
+        raise too_many(wait)
 
 
 def _address(request: Request) -> str:

@@ -1,34 +1,49 @@
 """The service put together: `make_app(store, settings)` is an ASGI application.
 
-`app.state` has the `store`, the `settings`, the `keys` (a `Keyring`) and `guesses`.
+`app.state` has the `store`, the `settings`, the `keys` (a `Keyring`), the `directory` of
+experiments, the `planner`, the `metrics` and what limits callers.
 
 The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
 at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
 is served at `/static`. Calls of the store wait for the disk: in endpoints they go through
-`starlette.concurrency.run_in_threadpool`, and changes inside `acting_as(caller.name)` of
-`bascule.live.actor`, so that the audit log says who it was.
+`starlette.concurrency.run_in_threadpool`, and changes through `experiments.change`, so that the
+audit log says who it was. `await app.state.planner.plan(models.Wish(...))` plans.
 """
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.responses import RedirectResponse, Response
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.routing import Match
 
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.store import Store
+from bascule.service import experiments, ofrep, operation, planning, units
+from bascule.service.directory import Directory
+from bascule.service.envelope import Envelope
 from bascule.service.keys import Keyring
 from bascule.service.limits import Buckets
+from bascule.service.logs import log
+from bascule.service.metrics import Metrics
+from bascule.service.openapi import describe
+from bascule.service.planning import Planner
 from bascule.service.problems import Problem, problem_of
+from bascule.service.refusing import refusal
 from bascule.service.settings import Settings
 
 PAGE = "bascule.service.page"
-API = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/openapi.json")
+FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
 
 def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
@@ -47,17 +62,45 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         # A redirect for a slash too many would break clients that follow none.
         redirect_slashes=False,
+        lifespan=_lifespan,
     )
     app.state.store = store
     app.state.settings = settings
     app.state.keys = Keyring(store)
+    app.state.directory = Directory(store)
+    app.state.planner = Planner()
+    app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
+    app.state.rates = Buckets(settings.rate, settings.rate)
+    app.state.is_leaving = False
+    for part in (operation, units, ofrep, experiments, planning):
+        app.include_router(part.router)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     _answer_problems(app)
     _add_page(app)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=FROM_BROWSERS,
+            expose_headers=["ETag", "Retry-After"],
+        )
+    app.add_middleware(Envelope, metrics=app.state.metrics, largest=settings.largest_body)
     return app
 
 
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        app.state.is_leaving = True
+        app.state.planner.close()
+
+
 def _add_page(app: FastAPI) -> None:
+    app.state.problem_page = None
     if importlib.util.find_spec(PAGE) is None:
         return
     page = importlib.import_module(PAGE)
@@ -69,31 +112,44 @@ def _add_page(app: FastAPI) -> None:
 
 
 def _answer_problems(app: FastAPI) -> None:
+    def answer(request: Request, problem: Problem) -> Response:
+        return refusal(request.scope, problem, request, app.state.problem_page)
+
     @app.exception_handler(Problem)
     async def refused(request: Request, problem: Problem) -> Response:
-        if _wants_page(request):
-            if problem.status == 401 and request.method == "GET":
-                return RedirectResponse("/sign-in", 303)
-            shown = getattr(request.app.state, "problem_page", None)
-            if shown is not None:
-                answer: Response = shown(request, problem)
-                return answer
-        return problem.response()
+        return answer(request, problem)
 
     @app.exception_handler(InputError)
     async def unusable(request: Request, error: InputError) -> Response:
-        return await refused(request, problem_of(error))
+        return answer(request, problem_of(error))
 
     @app.exception_handler(StoreError)
     async def failed(request: Request, error: StoreError) -> Response:
-        return await refused(request, problem_of(error))
+        log("store failed", level="error", detail=str(error))
+        return answer(request, problem_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def misshapen(request: Request, error: RequestValidationError) -> Response:
+        first: dict[str, Any] = dict(error.errors()[0])
+        field = str(first["loc"][-1])
+        return answer(request, Problem(400, f"{field}: {first['msg'].lower()}", field=field))
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> Response:
-        problem = Problem(error.status_code, str(error.detail), headers=error.headers)
-        return await refused(request, problem)
+        headers = dict(error.headers or {})
+        detail = str(error.detail)
+        if error.status_code == 404:
+            detail = "there is nothing here"
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(app, request))
+            detail = f"here it is {headers['Allow']}"
+        return answer(request, Problem(error.status_code, detail, headers=headers))
 
 
-def _wants_page(request: Request) -> bool:
-    path = request.url.path
-    return not path.startswith(API) and "text/html" in request.headers.get("accept", "")
+def _methods(app: FastAPI, request: Request) -> list[str]:
+    """All methods that a path has: the framework names those of one route only."""
+    found: set[str] = set()
+    for route in app.routes:
+        if route.matches(request.scope)[0] != Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)

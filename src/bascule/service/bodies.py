@@ -1,0 +1,95 @@
+"""Reading what a request brings: JSON of a size, a depth and a type that were agreed on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import NoReturn, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from bascule.core.errors import InputError
+from bascule.core.plain_data import readable
+from bascule.service.problems import Problem
+from bascule.service.settings import Settings
+
+PATIENCE = 10.0
+"""Seconds in which a body has to arrive."""
+
+Body = TypeVar("Body", bound=BaseModel)
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+async def read_body(request: Request, media_type: str = "application/json") -> bytes:
+    """The bytes of a body; refused if they are too many, too slow, or not said to be JSON."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != media_type:
+        raise Problem(415, f"send Content-Type: {media_type}", code="PARSE_ERROR")
+    try:
+        async with asyncio.timeout(PATIENCE):
+            # The size was checked at the door, as the parts came in.
+            return await request.body()
+    except TimeoutError:
+        raise Problem(408, f"the body took longer than {PATIENCE:g} s") from None
+
+
+async def read_json(request: Request) -> object:
+    """What a body of JSON says."""
+    settings: Settings = request.app.state.settings
+    return parse(await read_body(request), settings.deepest_json)
+
+
+async def read_model(request: Request, model: type[Body]) -> Body:
+    """A body that has the fields of a model."""
+    return take(model, await read_json(request))
+
+
+def take(model: type[Body], data: object) -> Body:
+    """Plain data as a model, or one line about what does not fit.
+
+    A body that has another shape is 400; one of the right shape whose values make no sense, 422.
+    """
+    try:
+        # As JSON: there a date is text and a number is a number, and nothing else.
+        return model.model_validate_json(json.dumps(data), strict=True)
+    except ValidationError as problem:
+        own = problem.errors(include_url=False)[0].get("ctx", {}).get("error")
+        error = readable(problem, "request")
+        status = 422 if isinstance(own, InputError) else 400
+        raise Problem(status, str(error), field=error.field) from None
+
+
+def parse(body: bytes, deepest: int) -> object:
+    """JSON as plain data; refused if it is nested deeper than anyone needs.
+
+    >>> parse(b'{"unit": "user-42"}', 3)
+    {'unit': 'user-42'}
+    """
+    if body.count(b"[") + body.count(b"{") > deepest and depth(body) > deepest:
+        raise Problem(400, f"the JSON is nested deeper than {deepest} levels", code="PARSE_ERROR")
+    try:
+        data: object = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise Problem(400, "the body is not valid JSON", code="PARSE_ERROR") from None
+    return data
+
+
+def depth(body: bytes) -> int:
+    """How deep JSON is nested, without building it.
+
+    >>> depth(b'{"a": ["[[["]}')
+    2
+    """
+    deep = most = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", body)):
+        deep += 1 if bracket in b"[{" else -1
+        most = max(most, deep)
+    return most
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
