@@ -15,7 +15,7 @@ from bascule.live.forecast import Turn, turns
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
 from bascule.live.standing import State
-from bascule.live.status import Point, Status, point_of, spread, status_of
+from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Assignment, Loaded
@@ -200,7 +200,8 @@ class Experiment:
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
         """What is expected from here on with the knob at each value; empty where nobody knows."""
         loaded = self._loaded()
-        return turns(loaded.design, loaded.standing.statistics, values)
+        seen = loaded.standing.statistics
+        return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Drift of the outcomes, and units per arm against the logged probabilities.

@@ -1,21 +1,25 @@
 """How much longer a live test will take, and what turning its knob would change. No guarantee.
 
-A forecast takes the means as they look now. At another knob the part of the way that is covered
-stays, and what is left of it is gone at the new pace.
+A forecast takes the means as they look now. At another knob what is left takes more or less time
+in the same proportion as the whole test would.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB, Tilt
 from bascule.core.statistics import Statistics
 from bascule.theory import Prediction, mean_path, predict
+
+MOST_PAIRS = 8
+"""Predictions that are put together for one of more arms: each takes a twentieth of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,49 +50,68 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     return None
 
 
-def units_left(design: Design, seen: Statistics) -> float | None:
+def units_left(design: Design, seen: Statistics, evidence: float) -> float | None:
     """The units that a decision is expected to take from here, if the means are as they look.
+
+    `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
+    taken longer than was expected, it is taken to grow with the square root of the units.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> units_left(design, Statistics.empty(2)) is None
+    >>> units_left(design, Statistics.empty(2), 0.0) is None
     True
     """
     expected = expectation(design, seen)
-    return None if expected is None else max(0.0, expected.decision_time - seen.units)
+    if expected is not None and expected.decision_time > seen.units:
+        return expected.decision_time - seen.units
+    return seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else None
 
 
-def turns(design: Design, seen: Statistics, values: Sequence[float]) -> tuple[Turn, ...]:
+def turns(
+    design: Design, seen: Statistics, evidence: float, values: Sequence[float]
+) -> tuple[Turn, ...]:
     """What is expected with the knob at each value; nothing where theory does not say.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> seen = Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
-    >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in turns(design, seen, [3, 9])]
+    >>> found = turns(design, seen, 0.5, [3, 9])
+    >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
     [(3, 185, 23), (9, 333, 20)]
     """
     from bascule.live.changes import with_knob
 
     now, knob = expectation(design, seen), knob_of(design)
-    if now is None or knob is None:
+    left = units_left(design, seen, evidence)
+    if now is None or knob is None or left is None:
         return ()
-    left = max(0.0, 1.0 - seen.units / now.decision_time)
+    part = left / now.decision_time
     found = []
     for value in values:
         then = expectation(with_knob(design, knob[0], value), seen)
         if then is not None:
-            found.append(Turn(value, left * then.decision_time, left * then.regret))
+            found.append(Turn(value, part * then.decision_time, part * then.regret))
     return tuple(found)
 
 
 def expectation(design: Design, seen: Statistics) -> Prediction | None:
-    """What theory says of the whole test, if the means are as they look; None where nothing."""
-    arms = [arm for i, arm in enumerate(seen.arms) if i not in seen.out]
-    if len(arms) != len(seen.arms) or any(arm.units == 0 for arm in arms):
+    """What theory says of the whole test, if the means are as they look; None where nothing.
+
+    Of arms that are out it says nothing, and those that are left share the error as before.
+    """
+    into = [i for i in range(len(seen.arms)) if i not in seen.out]
+    arms = [seen.arms[i] for i in into]
+    if len(arms) < 2 or any(arm.units == 0 for arm in arms):
         return None
+    if len(arms) < len(seen.arms):
+        if design.error is None or not isinstance(design.rule, Tilt):
+            return None
+        error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
+        design = replace(design, arms=[design.arms[i] for i in into], error=error)
     means = sorted((arm.mean for arm in arms), reverse=True)
     gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
-    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / seen.units))
+    units = sum(arm.units for arm in arms)
+    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / units))
     return _expected(design, gaps, _rounded(means[0]), _rounded(spread))
 
 
@@ -100,11 +123,38 @@ def _expected(
     try:
         if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
             expected = mean_path(design, gaps)
+        elif len(gaps) > 1 and isinstance(design.rule, Tilt) and not _has_sigma(design):
+            return _of_pairs(design, gaps, best, spread)
         else:
             expected = predict(design, gaps, best=best, noise=spread or None)
     except (InputError, ArithmeticError):
         return None
     return expected if math.isfinite(expected.decision_time) else None
+
+
+def _of_pairs(
+    design: Design, gaps: tuple[float, ...], best: float, spread: float
+) -> Prediction | None:
+    """The best arm against each other one: a test of two arms each, with the same best arm.
+
+    Blocks treat every pair alike, so this is what more arms come to if nothing else is known.
+    """
+    if len(gaps) > MOST_PAIRS:
+        return None
+    error = design.calibration.error / len(gaps)
+    pair = replace(design, arms=design.arms[:2], error=error, delta=None)
+    found = [_expected(pair, (gap,), best, spread) for gap in gaps]
+    known = [one for one in found if one is not None]
+    if len(known) < len(gaps):
+        return None
+    rivals = [one.units[1] for one in known]
+    leader = max(one.units[0] for one in known)
+    regret = sum(gap * units for gap, units in zip(gaps, rivals, strict=True))
+    return Prediction(leader + sum(rivals), regret, (leader, *rivals))
+
+
+def _has_sigma(design: Design) -> bool:
+    return isinstance(design.outcome, Gaussian)
 
 
 def _rounded(value: float) -> float:

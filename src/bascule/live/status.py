@@ -48,8 +48,9 @@ class Status:
     """Where a live test stands.
 
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
-    difference from every rival lies above 0. `cost` is what the units so far lost against giving
-    each the arm that looks best now, and `even_cost` what an even split would have lost. `left` is
+    difference from every rival lies above 0. `cost` is what the units so far, those up to the
+    decision once there is one, lost against giving each the arm that looks best now, and
+    `even_cost` what an even split of as many would have lost. `left` is
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
     """
@@ -137,7 +138,10 @@ def status_of(
     seen = standing.statistics
     found = effects(design, seen)
     leader, share = _evidence(design, seen, found)
-    left = units_left(design, seen) if state in OPEN else None
+    left = units_left(design, seen, share) if state in OPEN else None
+    # Whoever comes after the decision gets the winner: that is no longer the test.
+    decided = standing.verdict is not None
+    counted = [arm.units for arm in seen.arms] if decided else standing.assigned
     pace = standing.units / (now - created) if now > created else 0.0
     return Status(
         name=name,
@@ -151,8 +155,8 @@ def status_of(
         leader=leader,
         decision=standing.verdict,
         promise=_promise(design, seen, state),
-        cost=_cost(seen, standing.assigned),
-        even_cost=_cost(seen, [standing.units / len(design.arms)] * len(design.arms)),
+        cost=_cost(seen, counted),
+        even_cost=_cost(seen, [sum(counted) / len(design.arms)] * len(design.arms)),
         left=left,
         days_left=left / pace / 86400 if left is not None and pace > 0 else None,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
@@ -204,6 +208,16 @@ def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
             part = "taken out"
         found.append(ArmStatus(name, standing.assigned[i], matured, mean, *bounds[i], part))
     return tuple(found)
+
+
+def evidence_of(design: Design, seen: Statistics) -> float:
+    """How much of the way to a decision is covered.
+
+    >>> import bascule as bs
+    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
+    0.0
+    """
+    return _evidence(design, seen, effects(design, seen))[1]
 
 
 def _evidence(

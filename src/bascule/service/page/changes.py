@@ -22,7 +22,7 @@ class Change:
     label: str
     asks: bool = False
     arm: str = ""
-    danger: bool = False
+    look: str = ""
 
     @property
     def id(self) -> str:
@@ -47,15 +47,17 @@ def changes(status: Status, released: bool) -> list[Change]:
     """What can be done to the whole test now."""
     found = []
     if status.state == "ready":
-        found.append(Change("start", "Start"))
+        found.append(Change("start", "Start", look="primary"))
     if status.state == "paused":
-        found.append(Change("start", "Go on"))
+        found.append(Change("start", "Go on", look="primary"))
     if status.state == "running":
         found.append(Change("pause", "Pause"))
     if status.decision is not None and status.decision.arm is not None and not released:
-        found.append(Change("release", f"Give everyone {status.decision.name}", asks=True))
+        found.append(
+            Change("release", f"Give everyone {status.decision.name}", asks=True, look="primary")
+        )
     if status.state != "stopped":
-        found.append(Change("stop", "Stop for good", asks=True, danger=True))
+        found.append(Change("stop", "Stop for good", asks=True, look="danger"))
     return found
 
 
@@ -71,7 +73,7 @@ def arm_changes(status: Status) -> dict[str, list[Change]]:
             if arm.part == "paused"
             else Change("pause-arm", "Pause", arm=arm.name)
         )
-        found[arm.name] = [rest, Change("drop-arm", "Take out", True, arm.name, danger=True)]
+        found[arm.name] = [rest, Change("drop-arm", "Take out", True, arm.name, look="danger")]
     return found
 
 

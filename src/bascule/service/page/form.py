@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -13,7 +12,6 @@ from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
 from bascule.plan.amounts import amount
 from bascule.plan.answer import Plan
 from bascule.plan.choose import Point
-from bascule.plan.run import stages
 from bascule.plan.wishes import Wishes
 
 LONGEST = 4000
@@ -92,12 +90,6 @@ class Form:
 def chosen(plan: Plan, label: str) -> Point:
     """The point of the frontier with this label; the recommended one where there is none."""
     return next((point for point in plan.points if point.rule.label == label), plan.chosen)
-
-
-@lru_cache(maxsize=128)
-def first_answer(wishes: Wishes) -> Plan:
-    """What theory says at once; where it says too little, a few runs."""
-    return next(stages(wishes, threads=1))
 
 
 def _number(field: str, text: str) -> float:

@@ -86,7 +86,7 @@ def _controls(test: Experiment, status: Status, caller: Caller, released: bool) 
     # The slider is apart from its forecasts: these change while somebody holds it.
     still = None if knob is None else (knob.name, knob.meaning, knob.value, knob.low, knob.high)
     return [
-        fragment("knob", name=test.name, knob=still, may=may, caller=caller),
+        fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
         fragment("outlook", knob=knob),
         fragment(
             "actions",

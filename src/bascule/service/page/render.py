@@ -1,4 +1,4 @@
-"""Templates made into answers, with the headers that keep a browser from running anything else."""
+"""Templates made into answers."""
 
 from __future__ import annotations
 
@@ -18,33 +18,11 @@ if TYPE_CHECKING:
     from bascule.service.access import Caller
     from bascule.service.problems import Problem
 
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    # What one person saw must not be shown to the next one on the same machine.
-    "Cache-Control": "no-store",
-}
-
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:
     """A whole page."""
     text = render(template, caller=caller, **shown)
-    return HTMLResponse(text, status, HEADERS)
+    return HTMLResponse(text, status)
 
 
 def render(template: str, **shown: Any) -> str:
@@ -59,7 +37,7 @@ def fragment(id: str, **shown: Any) -> Fragment:  # noqa: A002
 
 def parts(text: str) -> HTMLResponse:
     """An answer for htmx; 204 where there is nothing new."""
-    return HTMLResponse(text, 200 if text else 204, HEADERS)
+    return HTMLResponse(text, 200 if text else 204)
 
 
 def problem_page(request: Request, problem: Problem) -> HTMLResponse:

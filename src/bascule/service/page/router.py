@@ -11,14 +11,15 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.live.actor import acting_as
 from bascule.service import access
 from bascule.service.access import Caller
+from bascule.service.experiments import change
 from bascule.service.page import looks
 from bascule.service.page.answers import plan_view
 from bascule.service.page.changes import ask, knob_preview, make
-from bascule.service.page.form import Form, first_answer
+from bascule.service.page.form import Form
 from bascule.service.page.fragments import changed
+from bascule.service.page.plans import Plans
 from bascule.service.page.render import page, parts, render
 from bascule.service.problems import Problem
 
@@ -110,13 +111,12 @@ def _add_changes(router: APIRouter) -> None:
         given = _texts(await request.form())
         store = request.app.state.store
 
-        def change() -> str:
-            with acting_as(caller.name):
-                return make(store.get(name), action, given.get("value", ""), given.get("arm", ""))
+        def do_it() -> str:
+            return make(store.get(name), action, given.get("value", ""), given.get("arm", ""))
 
         problem, done = None, ""
         try:
-            done = await run_in_threadpool(change)
+            done = await change(request, caller, do_it)
         except InputError as error:
             if error.field == "experiment" or not _is_htmx(request):
                 raise
@@ -131,42 +131,50 @@ def _add_changes(router: APIRouter) -> None:
 
 
 def _add_new(router: APIRouter) -> None:
+    plans = Plans()
+
+    async def answered(request: Request, form: Form) -> dict[str, Any]:
+        """The form with the planner's answer, or with what keeps it from answering."""
+        try:
+            plan = await plans.plan(request.app.state.planner, form.wishes())
+        except InputError as error:
+            return {"form": form, "plan": None, "problems": {error.field: str(error)}}
+        except Problem as problem:
+            return {"form": form, "plan": None, "problems": {"": problem.detail}}
+        return {"form": form, "plan": plan_view(plan, form.rule), "problems": {}}
+
     @router.get("/new")
-    async def blank(caller: Admin) -> Response:
-        return page("new.html", caller, **await _answered(Form()))
+    async def blank(request: Request, caller: Admin) -> Response:
+        return page("new.html", caller, **await answered(request, Form()))
 
     @router.get("/new/plan")
-    async def answer(request: Request, caller: Viewer) -> Response:
-        shown = await _answered(Form.read(request.query_params))
+    async def answer(request: Request, caller: Admin) -> Response:
+        shown = await answered(request, Form.read(request.query_params))
         return parts(render("parts/answer.html", caller=caller, **shown))
 
     @router.post("/new")
     async def create(request: Request, caller: Changer) -> Response:
         form = Form.read(_texts(await request.form()))
-
-        def made() -> str:
-            plan = first_answer(form.wishes())
-            with acting_as(caller.name):
-                store = request.app.state.store
-                design = form.design(plan)
-                return str(store.create(form.name.strip(), design, start=bool(form.start)).name)
-
+        name, store = form.name.strip(), request.app.state.store
+        access.allow(caller, name)
         try:
-            access.allow(caller, form.name.strip())
-            name = await run_in_threadpool(made)
+            plan = await plans.plan(request.app.state.planner, form.wishes())
+            design = form.design(plan)
+            await change(request, caller, store.create, name, design, start=bool(form.start))
         except InputError as error:
-            shown = {**await _answered(form), "problems": _by_field(error)}
+            shown = await answered(request, form)
+            shown["problems"] = {error.field: str(error)}
             return page("new.html", caller, 422, **shown)
         return RedirectResponse(f"/tests/{name}", 303)
 
 
 def _add_sign_in(router: APIRouter) -> None:
     @router.get("/sign-in")
-    async def ask_key(request: Request, link: str | None = None) -> Response:
-        if link is None:
+    async def ask_key(request: Request, token: str | None = None) -> Response:
+        if token is None:
             return page("sign-in.html", None, problem=None)
         try:
-            session = await access.sign_in_with_link(request, link)
+            session = await access.sign_in_with_link(request, token)
         except Problem as problem:
             return page("sign-in.html", None, problem.status, problem=problem.detail)
         answer = RedirectResponse("/", 303)
@@ -190,19 +198,6 @@ def _add_sign_in(router: APIRouter) -> None:
         answer = RedirectResponse("/sign-in", 303)
         await access.sign_out(request, answer)
         return answer
-
-
-async def _answered(form: Form) -> dict[str, Any]:
-    """The form with the planner's answer, or with what keeps it from answering."""
-    try:
-        plan = await run_in_threadpool(lambda: first_answer(form.wishes()))
-    except InputError as error:
-        return {"form": form, "plan": None, "problems": _by_field(error)}
-    return {"form": form, "plan": plan_view(plan, form.rule), "problems": {}}
-
-
-def _by_field(error: InputError) -> dict[str, str]:
-    return {error.field: str(error)}
 
 
 def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:

@@ -12,7 +12,7 @@ from bascule.live.standing import State
 from bascule.live.status import Point, Status
 from bascule.plan.words import percent
 from bascule.service.page import words
-from bascule.service.page.amounts import UNKNOWN, Amounts, count, duration, known, when
+from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.page.charts import Chart, allocation_chart, effect_charts, seen_from
 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
@@ -174,12 +174,12 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     pending = status.units - status.matured
     of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
     waiting = f"{count(pending)} pending" if pending else "none pending"
+    if status.decision is not None:
+        waiting = "up to the decision"
     found = [("Units", count(status.units), of_cap), ("Counted", count(status.matured), waiting)]
     if status.cost is not None and status.even_cost is not None:
         even = f"{amounts.cost(status.even_cost)} with an even split"
         found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), even))
-    if status.days_left is not None and status.state == "running":
-        found.append(("Left", duration(status.days_left), "a forecast, at the pace so far"))
     return found
 
 
@@ -193,13 +193,21 @@ def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[AuditRow]:
 
 def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
     """Diagnostics, alarms first."""
-    rows = [DiagnosticRow(one.name, one.message, one.flagged, one.validity) for one in found]
+    rows = [
+        DiagnosticRow(_begun(one.name), _begun(one.message), one.flagged, one.validity)
+        for one in found
+    ]
     return sorted(rows, key=lambda row: not row.flagged)
 
 
 def is_released(entries: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the winner was given to everyone."""
     return any(entry["action"] == "release" for entry in entries)
+
+
+def _begun(text: str) -> str:
+    """Text as the beginning of a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _leader(status: Status) -> str | None:
