@@ -29,7 +29,7 @@ from starlette.routing import Route
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.store import Store
-from bascule.service import experiments, ofrep, operation, planning, units
+from bascule.service import background, experiments, ofrep, operation, planning, units
 from bascule.service.directory import Directory
 from bascule.service.envelope import Envelope
 from bascule.service.keys import Keyring
@@ -95,10 +95,12 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    tasks = background.start(app)
     try:
         yield
     finally:
         app.state.is_leaving = True
+        await background.stop(tasks)
         app.state.planner.close()
 
 
