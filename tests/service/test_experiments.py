@@ -167,7 +167,7 @@ def test_what_the_framework_refuses_is_a_problem_too(
 
 
 def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
-    wish = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "10%"}
+    wish = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
     answer = admin.post("/v1/plan", json={**wish, "units_per_day": 200}).json()
     assert answer["possible"] is True
     assert answer["design"]["rule"]["kind"] == "tilt"
