@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.design import Design
@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.forecast import Turn, turns
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
-from bascule.live.standing import State
+from bascule.live.standing import OPEN, State
 from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
 
 if TYPE_CHECKING:
@@ -214,6 +214,20 @@ class Experiment:
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
             return diagnostics_of(connection, loaded, level)
+
+    def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
+        """Alarms that are new: each goes into the audit log, once.
+
+        While a test runs, these are of the diagnostics that hold at any time, since one looks again
+        and again; when it has ended, of all.
+        """
+        from bascule.live.diagnostics import put_into_log
+
+        found = self.diagnostics(level)
+        if self.state in OPEN:
+            found = tuple(one for one in found if one.validity == "any time")
+        flagged = [one for one in found if one.flagged]
+        return tuple(one for one in flagged if self._do(partial(put_into_log, found=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and compare."""

@@ -24,12 +24,12 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Route
 
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.store import Store
-from bascule.service import experiments, ofrep, operation, planning, units
+from bascule.service import background, experiments, ofrep, operation, planning, units
 from bascule.service.directory import Directory
 from bascule.service.envelope import Envelope
 from bascule.service.keys import Keyring
@@ -41,6 +41,7 @@ from bascule.service.planning import Planner
 from bascule.service.problems import Problem, problem_of
 from bascule.service.refusing import refusal
 from bascule.service.settings import Settings
+from bascule.service.shortcut import Shortcut
 
 PAGE = "bascule.service.page"
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
@@ -73,11 +74,13 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
     app.state.is_leaving = False
-    for part in (operation, units, ofrep, experiments, planning):
-        app.include_router(part.router)
+    app.state.routers = [part.router for part in (operation, units, ofrep, experiments, planning)]
+    for router in app.state.routers:
+        app.include_router(router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     _answer_problems(app)
     _add_page(app)
+    app.add_middleware(Shortcut)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -92,10 +95,12 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    tasks = background.start(app)
     try:
         yield
     finally:
         app.state.is_leaving = True
+        await background.stop(tasks)
         app.state.planner.close()
 
 
@@ -104,7 +109,9 @@ def _add_page(app: FastAPI) -> None:
     if importlib.util.find_spec(PAGE) is None:
         return
     page = importlib.import_module(PAGE)
-    app.include_router(page.page_router(), include_in_schema=False)
+    router = page.page_router()
+    app.state.routers.append(router)
+    app.include_router(router, include_in_schema=False)
     static = Path(str(page.__file__)).parent / "static"
     if static.is_dir():
         app.mount("/static", StaticFiles(directory=static), name="static")
@@ -141,15 +148,16 @@ def _answer_problems(app: FastAPI) -> None:
         if error.status_code == 404:
             detail = "there is nothing here"
         if error.status_code == 405:
-            headers["Allow"] = ", ".join(_methods(app, request))
+            headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
             detail = f"here it is {headers['Allow']}"
         return answer(request, Problem(error.status_code, detail, headers=headers))
 
 
-def _methods(app: FastAPI, request: Request) -> list[str]:
+def _methods(app: FastAPI, path: str) -> list[str]:
     """All methods that a path has: the framework names those of one route only."""
     found: set[str] = set()
-    for route in app.routes:
-        if route.matches(request.scope)[0] != Match.NONE:
-            found |= getattr(route, "methods", None) or set()
+    for router in app.state.routers:
+        for route in router.routes:
+            if isinstance(route, Route) and route.path_regex.match(path):
+                found |= route.methods or set()
     return sorted(found)

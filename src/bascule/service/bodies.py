@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from typing import NoReturn, TypeVar
 
 from fastapi import Request
@@ -19,9 +18,6 @@ PATIENCE = 10.0
 """Seconds in which a body has to arrive."""
 
 Body = TypeVar("Body", bound=BaseModel)
-
-_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 async def read_body(request: Request, media_type: str = "application/json") -> bytes:
@@ -69,26 +65,32 @@ def parse(body: bytes, deepest: int) -> object:
     >>> parse(b'{"unit": "user-42"}', 3)
     {'unit': 'user-42'}
     """
-    if body.count(b"[") + body.count(b"{") > deepest and depth(body) > deepest:
-        raise Problem(400, f"the JSON is nested deeper than {deepest} levels", code="PARSE_ERROR")
     try:
         data: object = json.loads(body, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise _too_deep(deepest) from None
+    except ValueError:
         raise Problem(400, "the body is not valid JSON", code="PARSE_ERROR") from None
+    if body.count(b"[") + body.count(b"{") > deepest and is_deeper(data, deepest):
+        raise _too_deep(deepest)
     return data
 
 
-def depth(body: bytes) -> int:
-    """How deep JSON is nested, without building it.
+def is_deeper(data: object, levels: int) -> bool:
+    """Whether plain data are nested deeper than so many levels.
 
-    >>> depth(b'{"a": ["[[["]}')
-    2
+    >>> is_deeper({"a": [1]}, 1), is_deeper({"a": [1]}, 2)
+    (True, False)
     """
-    deep = most = 0
-    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", body)):
-        deep += 1 if bracket in b"[{" else -1
-        most = max(most, deep)
-    return most
+    nested = [data] if isinstance(data, (dict, list)) else []
+    for _ in range(levels):
+        parts = (part.values() if isinstance(part, dict) else part for part in nested)
+        nested = [one for some in parts for one in some if isinstance(one, (dict, list))]
+    return bool(nested)
+
+
+def _too_deep(deepest: int) -> Problem:
+    return Problem(400, f"the JSON is nested deeper than {deepest} levels", code="PARSE_ERROR")
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -21,7 +21,7 @@ class Amounts:
     >>> Amounts.of(Bernoulli()).mean(0.0525), Amounts.of(Gaussian(1)).mean(12.3456)
     ('5.25 %', '12.35')
     >>> Amounts.of(Bernoulli()).interval(-0.004, 0.0113)
-    '−0.4 to +1.13 points'
+    '−0.400 to +1.13 points'
     """
 
     factor: float
@@ -69,8 +69,11 @@ class Amounts:
 
     def _short(self, value: float) -> str:
         scaled = self.factor * value
-        text = f"{scaled:,.0f}" if abs(scaled) >= 10_000 else f"{scaled:.{self._digits}g}"
-        return "0" if float(text.replace(",", "")) == 0 else text.replace("-", "−")
+        if abs(scaled) >= 1000:
+            return f"{scaled:,.0f}".replace("-", "−")
+        # Zeros at the end say how much is known, and keep a column straight.
+        text = f"{scaled:#.{self._digits}g}".removesuffix(".")
+        return "0" if float(text) == 0 else text.replace("-", "−")
 
     @property
     def _digits(self) -> int:

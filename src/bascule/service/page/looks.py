@@ -24,7 +24,8 @@ def list_fragments(store: Store, caller: Caller) -> dict[str, Fragment]:
     for test in store.experiments():
         if caller.sees(test.name):
             status = test.status()
-            lines.append((status, views.line(test.design, status)))
+            released = status.decision is not None and views.is_released(test.audit())
+            lines.append((status, views.line(test.design, status, released)))
     found = fragment("tests", lines=views.in_order(lines), caller=caller)
     return {"tests": found}
 
@@ -49,7 +50,7 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
         fragment(
             "banner",
             name=name,
-            saying=words.saying(status, released),
+            saying=words.saying(design, status, released),
             state=words.STATES[status.state],
             rule=rule_name(design.rule),
             promise=words.promise(design, status),

@@ -60,7 +60,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals["static"] = static_address
+    made.filters["tight"] = tight
     return made
+
+
+def tight(text: str) -> str:
+    """The same with numbers that stay on one line with their percent signs.
+
+    >>> tight("at most 5 %") == "at most 5\\u00a0%"
+    True
+    """
+    return text.replace(" %", "\u00a0%")
 
 
 @lru_cache(maxsize=32)

@@ -99,9 +99,9 @@ class DiagnosticRow:
     validity: str
 
 
-def line(design: Design, status: Status) -> Line:
+def line(design: Design, status: Status, released: bool) -> Line:
     """A test in one line."""
-    said = words.saying(status)
+    said = words.saying(design, status, released)
     return Line(
         status.name,
         words.STATES[status.state],

@@ -52,14 +52,17 @@ def tone(status: Status) -> Tone:
     return "waiting" if status.state in ("ready", "paused") else "ended"
 
 
-def saying(status: Status, released: bool = False) -> Saying:
+def saying(design: Design, status: Status, released: bool = False) -> Saying:
     """What to do now, and why."""
-    return Saying(headline(status), _detail(status, released), tone(status))
+    return Saying(headline(design, status), _detail(status, released), tone(status))
 
 
-def headline(status: Status) -> str:
+def headline(design: Design, status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
     if status.state == "running" and status.decision is None:
+        rest = None if design.max_units is None else design.max_units - status.units
+        if status.left is not None and rest is not None and status.left > rest:
+            return f"Keep running: as it looks, it ends undecided after {count(rest)} more units"
         if status.left is not None and status.left < 1.0:
             return "Keep running: the decision may come at any time"
         if status.days_left is not None:
