@@ -9,6 +9,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
+from bascule.core.rules import Tilt
 from bascule.plan.amounts import amount
 from bascule.plan.answer import Plan
 from bascule.plan.choose import Point
@@ -61,8 +62,11 @@ class Form:
 
     def wishes(self) -> Wishes:
         """The question for the planner."""
+        outcome = self._outcome()
+        # Names that no design could have are refused before any planning.
+        Design(self.names, outcome, Tilt(1))
         return Wishes(
-            outcome=self._outcome(),
+            outcome=outcome,
             baseline=amount("baseline", self.baseline, "it is the mean of the first arm"),
             lift=self.lift,
             arms=self.names,

