@@ -15,7 +15,7 @@ from bascule.live.names import checked_unit
 from bascule.service import models
 from bascule.service.access import allow, client
 from bascule.service.answers import Answer
-from bascule.service.bodies import read_json
+from bascule.service.bodies import read_json, whole
 from bascule.service.openapi import EXPERIMENT, body, refusals
 from bascule.service.problems import Problem
 from bascule.service.settings import Settings
@@ -97,7 +97,7 @@ def event_of(given: object) -> Event | Receipt:
 def named(unit: object) -> str:
     """A unit's name, as a request has it."""
     try:
-        return checked_unit(unit)
+        return checked_unit(whole(unit))
     except InputError as problem:
         raise Problem(400, str(problem), field="unit") from None
 
@@ -111,7 +111,7 @@ def _event(given: object) -> Event:
     for field in given:
         if field not in OUTCOME_FIELDS:
             raise InputError("outcome", f"{field!r:.60} is not a field of an outcome: remove it")
-    unit, name = checked_unit(given["unit"]), given.get("id")
+    unit, name = checked_unit(whole(given["unit"])), given.get("id")
     exposed = given.get("exposed", True)
     if not isinstance(exposed, bool):
         raise InputError("exposed", "exposed must be true or false")
@@ -119,7 +119,7 @@ def _event(given: object) -> Event:
         unit,
         _number(given["value"]),
         _time(given.get("at")),
-        None if name is None else checked_unit(name, "id"),
+        None if name is None else checked_unit(whole(name), "id"),
         exposed,
     )
 
