@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Gaussian
 from bascule.core.progress import intervals
 from bascule.core.rules import UCB, Tilt
 from bascule.core.statistics import Statistics
@@ -237,15 +238,23 @@ def _left(design: Design, seen: Statistics) -> float | None:
 
 @lru_cache(maxsize=256)
 def _expected(design: Design, gaps: tuple[float, ...], best: float, spread: float) -> float | None:
-    # Dear enough to be kept; the noise of two arms under the stop of a mixture is dearer still.
+    # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do;
+    # bets find a difference about as soon as if the outcomes were normal with the same spread.
     try:
-        if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+        if isinstance(design.rule, Tilt):
+            alike = design if isinstance(design.outcome, Gaussian) else _normal(design, spread)
+            expected = mean_path(alike, gaps).decision_time
+        elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
             expected = mean_path(design, gaps).decision_time
         else:
             expected = predict(design, gaps, best=best, noise=spread or None).decision_time
     except (InputError, ArithmeticError):
         return None
     return expected if math.isfinite(expected) else None
+
+
+def _normal(design: Design, spread: float) -> Design:
+    return replace(design, outcome=Gaussian(spread), min_effect=None, max_units=None, measure=None)
 
 
 def _rounded(value: float) -> float:
