@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -66,16 +65,14 @@ async def record(request: Request, name: str) -> Response:
 
 async def arm_of(test: Experiment, unit: str) -> str:
     """The arm of a unit: at once if it was seen before, or else when it is on disk."""
-    future = test.assign_soon(unit)
-    if future.done():
-        return future.result()
-    return await asyncio.wrap_future(future)
+    found = test.store.remembered(test.id, test.name, unit)
+    return await test.assign_async(unit) if found is None else test.arms[found.arm]
 
 
 async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
     """What becomes of events; those that could not be read keep what was said of them."""
     fit = [event for event in events if isinstance(event, Event)]
-    answers = await asyncio.wrap_future(test.record_soon(fit)) if fit else []
+    answers = await test.record_async(fit) if fit else []
     taken = iter(answers)
     return [event if isinstance(event, Receipt) else next(taken) for event in events]
 
