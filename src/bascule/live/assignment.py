@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
@@ -13,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.progress import next_arm
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.standing import Deal, Standing
+from bascule.live.standing import Deal, Standing, chances_in
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -124,26 +125,27 @@ def _slots(
     places: list[Place] = []
     deals: list[Deal] = []
     last, handed = standing.deal, standing.handed
-    slots = () if deal is None else deal.slots
+    slots: tuple[int, ...] = () if deal is None else deal.slots
+    chances: Sequence[float] = () if deal is None else deal.chances
     block: Block | None = None
+    full: FullError | None = None
+    seen: dict[tuple[int, ...], list[float]] = {}
     while len(places) < units:
-        if deal is None or handed >= len(slots):
+        if handed >= len(slots):
             # All blocks that are dealt now come after the same outcomes.
             block = block or _coming(design, standing.statistics, frozenset(standing.paused))
             taken = standing.units + len(places)
             if design.max_units is not None and taken + block.size > design.max_units:
-                standing = replace(standing, deal=last, handed=handed)
-                return Placed(places, standing, deals, _full(design))
+                full = _full(design)
+                break
             last, handed = last + 1, 0
-            deal = Deal(last, _dealt(block, shuffle))
-            deals.append(deal)
-            slots = deal.slots
-        end = min(len(slots), handed + units - len(places))
-        chances = deal.chances[handed:end]
-        for arm, chance in zip(slots[handed:end], chances, strict=True):
-            places.append(Place(arm, chance, last))
-        handed = end
-    return Placed(places, replace(standing, deal=last, handed=handed), deals)
+            parts, slots, chances = _dealt(block, shuffle, seen)
+            deals.append(Deal(last, parts))
+        end = handed + units - len(places)
+        some = slots[handed:end]
+        places += map(Place, some, chances[handed:end], repeat(last))
+        handed += len(some)
+    return Placed(places, replace(standing, deal=last, handed=handed), deals, full)
 
 
 @lru_cache(maxsize=256)
@@ -152,13 +154,26 @@ def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
     return next_block(design, allowed)
 
 
-def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
+def _dealt(
+    block: Block, shuffle: Shuffle, seen: dict[tuple[int, ...], list[float]]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], Sequence[float]]:
+    """The parts of a block, and the arm of each slot with its probability.
+
+    Short parts come in few orders: `seen` has the probabilities of those that came before.
+    """
     parts = []
+    chances: list[float] = []
     for _ in range(block.repeat):
-        slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
+        slots: list[int] = []
+        for arm, units in enumerate(block.units):
+            slots += [arm] * units
         shuffle(slots)
-        parts.append(tuple(slots))
-    return tuple(parts)
+        part = tuple(slots)
+        if part not in seen:
+            seen[part] = chances_in(part)
+        parts.append(part)
+        chances += seen[part]
+    return tuple(parts), tuple(chain.from_iterable(parts)), chances
 
 
 def _after(design: Design, standing: Standing, places: list[Place], now: float) -> Standing:

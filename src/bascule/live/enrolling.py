@@ -48,16 +48,19 @@ def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
         return not_enrolling(work.before.name, work.state)
     # Never backwards, so that units mature in the order in which they came.
     time = max(work.now, standing.latest)
-    number = standing.units
     deal = work.deal(standing.deal) if standing.deal and standing.verdict is None else None
     placed = place(design, standing, deal, work.shuffle, len(units), time)
     for dealt in placed.deals:
         work.deals[dealt.number] = dealt
         work.add("blocks", dealt.number, deal_to_json(dealt))
-    for unit, (arm, probability, block) in zip(units, placed.places, strict=False):
-        work.known[unit] = Assignment(unit, arm, number, probability, time, block)
-        work.add("assignments", number, unit, arm, block, probability, time)
-        number += 1
+    made = [
+        Assignment(unit, arm, number, probability, time, block)
+        for number, (unit, (arm, probability, block)) in enumerate(
+            zip(units, placed.places, strict=False), standing.units
+        )
+    ]
+    work.known.update(zip(units, made, strict=False))
+    work.add_all("assignments", made)
     work.standing = placed.standing
     return placed.full
 

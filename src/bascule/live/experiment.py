@@ -6,24 +6,28 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.live.forecast import Turn, turns
+from bascule.live.groups import Flush
+from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
 from bascule.live.standing import OPEN, State
 from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
 
 if TYPE_CHECKING:
+    import asyncio
+
     from bascule.live.ledger import Assignment, Loaded
-    from bascule.live.store import Do, Store
+    from bascule.live.store import Store
     from bascule.live.verify import Verification
     from bascule.live.work import Work
 
-Answer = TypeVar("Answer")
+Tell = Callable[[Any, BaseException | None], Flush | None]
 
 RECORDED_AT_ONCE = 5000
 
@@ -54,26 +58,25 @@ class Experiment:
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a `release` by another program reaches it within a second.
         """
-        from bascule.live.enrolling import assign
-
         named = checked_unit(unit)
-        found = self.store.remembered(self.id, self.name, named)
+        store, given = self.store, (named,)
+        found = store.remembered(self.id, self.name, named)
         if found is None:
-            return self._told(self._change(assign, [named], [named]))[0]
+            (found,) = store.change(self.id, self.name, store.assigning, given, given)
+            if isinstance(found, InputError):
+                raise found
         return self.arms[found.arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
-        from bascule.live.enrolling import assign
-
         named = [checked_unit(unit) for unit in units]
-        return self._told(self._change(assign, named, named))
+        return self._told(self._change(self.store.assigning, named, named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
-        """The same as `assign` without waiting, as servers want it.
+        """The same as `assign` without waiting.
 
-        The future has the arm when it is on disk, or the error that `assign` raises. Await it with
-        `asyncio.wrap_future`. A unit that is remembered gives a future that is done.
+        The future has the arm when it is on disk, or the error that `assign` raises. A unit that
+        is remembered gives a future that is done.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
@@ -81,15 +84,24 @@ class Experiment:
         ...     test.assign_soon("user-42").result() == test.assign("user-42")
         True
         """
-        from bascule.live.enrolling import assign
+        future: Future[str] = Future()
+        self._assign_later(unit, _answering(future))
+        return future
 
-        named = checked_unit(unit)
-        found = self.store.remembered(self.id, self.name, named)
-        if found is not None:
-            done: Future[str] = Future()
-            done.set_result(self.arms[found.arm])
-            return done
-        return self._change_soon(assign, [named], [named], lambda answers: self._told(answers)[0])
+    def assign_async(self, unit: str | int) -> asyncio.Future[str]:
+        """The same to be awaited, as servers want it: one call into the loop answers a group.
+
+        >>> import asyncio, bascule as bs
+        >>> async def serve(test):
+        ...     return await test.assign_async("user-42")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("loop", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     asyncio.run(serve(test)) == test.assign("user-42")
+        True
+        """
+        future, tell = self.store.awaited()
+        self._assign_later(unit, tell)
+        return future
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
@@ -113,21 +125,26 @@ class Experiment:
 
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
-        from bascule.live.recording import record
-
         receipts: list[Receipt] = []
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(record, some, [event.unit for event in some])
+            receipts += self._change(self.store.recording, some, [event.unit for event in some])
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """The same as `record_many` without waiting, in one transaction."""
-        from bascule.live.recording import record
+        future: Future[list[Receipt]] = Future()
+        self._record_later(outcomes, _answering(future))
+        return future
 
-        events = [event_of(given) for given in outcomes]
-        return self._change_soon(record, events, [event.unit for event in events], list)
+    def record_async(
+        self, outcomes: Iterable[tuple[Any, ...] | Event]
+    ) -> asyncio.Future[list[Receipt]]:
+        """The same to be awaited."""
+        future, tell = self.store.awaited()
+        self._record_later(outcomes, tell)
+        return future
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -311,14 +328,29 @@ class Experiment:
     def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
         return self.store.change(self.id, self.name, do, given, units)
 
-    def _change_soon(
-        self,
-        do: Do,
-        given: Sequence[Any],
-        units: Sequence[str],
-        then: Callable[[Sequence[Any]], Answer],
-    ) -> Future[Answer]:
-        return self.store.change_soon(self.id, self.name, do, given, units, then)
+    def _assign_later(self, unit: str | int, tell: Tell) -> None:
+        named, store, arms = checked_unit(unit), self.store, self.arms
+        given = (named,)
+
+        def then(job: Job) -> Flush | None:
+            found = job.answers[0] if job.problem is None else job.problem
+            if isinstance(found, BaseException):
+                return tell(None, found)
+            return tell(arms[found.arm], None)
+
+        found = store.remembered(self.id, self.name, named)
+        if found is not None:
+            flush = tell(arms[found.arm], None)
+            if flush is not None:
+                flush()
+        else:
+            store.submit(Job(self.id, self.name, store.assigning, given, given), then)
+
+    def _record_later(self, outcomes: Iterable[tuple[Any, ...] | Event], tell: Tell) -> None:
+        events = [event_of(given) for given in outcomes]
+        units = [event.unit for event in events]
+        job = Job(self.id, self.name, self.store.recording, events, units)
+        self.store.submit(job, lambda job: tell(list(job.answers), job.problem))
 
     def _do(self, change: Callable[[Work], object]) -> Any:
         """One change, which no other is like."""
@@ -328,3 +360,16 @@ class Experiment:
         from bascule.live.changes import move
 
         self._do(lambda work: move(work, action, since, to))
+
+
+def _answering(future: Future[Any]) -> Tell:
+    # What waits to be written cannot be called off.
+    future.set_running_or_notify_cancel()
+
+    def tell(answer: Any, problem: BaseException | None) -> None:
+        if problem is None:
+            future.set_result(answer)
+        else:
+            future.set_exception(problem)
+
+    return tell

@@ -18,9 +18,6 @@ from bascule.core.rules import UCB, Tilt
 from bascule.core.statistics import Statistics
 from bascule.theory import Prediction, mean_path, predict
 
-MOST_PAIRS = 8
-"""Predictions that are put together for one of more arms: each takes a twentieth of a second."""
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -119,12 +116,14 @@ def expectation(design: Design, seen: Statistics) -> Prediction | None:
 def _expected(
     design: Design, gaps: tuple[float, ...], best: float, spread: float
 ) -> Prediction | None:
-    # Dear enough to be kept; the noise of two arms under the stop of a mixture is dearer still.
+    # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do;
+    # bets find a difference about as soon as if the outcomes were normal with the same spread.
     try:
-        if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+        if isinstance(design.rule, Tilt):
+            alike = design if isinstance(design.outcome, Gaussian) else _normal(design, spread)
+            expected = mean_path(alike, gaps)
+        elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
             expected = mean_path(design, gaps)
-        elif len(gaps) > 1 and isinstance(design.rule, Tilt) and not _has_sigma(design):
-            return _of_pairs(design, gaps, best, spread)
         else:
             expected = predict(design, gaps, best=best, noise=spread or None)
     except (InputError, ArithmeticError):
@@ -132,29 +131,8 @@ def _expected(
     return expected if math.isfinite(expected.decision_time) else None
 
 
-def _of_pairs(
-    design: Design, gaps: tuple[float, ...], best: float, spread: float
-) -> Prediction | None:
-    """The best arm against each other one: a test of two arms each, with the same best arm.
-
-    Blocks treat every pair alike, so this is what more arms come to if nothing else is known.
-    """
-    if len(gaps) > MOST_PAIRS:
-        return None
-    error = design.calibration.error / len(gaps)
-    pair = replace(design, arms=design.arms[:2], error=error, delta=None)
-    found = [_expected(pair, (gap,), best, spread) for gap in gaps]
-    known = [one for one in found if one is not None]
-    if len(known) < len(gaps):
-        return None
-    rivals = [one.units[1] for one in known]
-    leader = max(one.units[0] for one in known)
-    regret = sum(gap * units for gap, units in zip(gaps, rivals, strict=True))
-    return Prediction(leader + sum(rivals), regret, (leader, *rivals))
-
-
-def _has_sigma(design: Design) -> bool:
-    return isinstance(design.outcome, Gaussian)
+def _normal(design: Design, spread: float) -> Design:
+    return replace(design, outcome=Gaussian(spread), min_effect=None, max_units=None, measure=None)
 
 
 def _rounded(value: float) -> float:

@@ -14,11 +14,12 @@ from time import perf_counter
 from typing import Generic, TypeVar
 
 Job = TypeVar("Job")
-Told = Callable[[BaseException | None], None]
+Flush = Callable[[], None]
+Told = Callable[[BaseException | None], Flush | None]
 
 LARGEST_GROUP = 512
 
-PATIENCE, LONGEST_PATIENCE = 0.002, 0.01
+PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds that a group waits for the next of those who were in the last one, and for all."""
 
 IDLE = 5.0
@@ -38,9 +39,10 @@ class _Ticket(Generic[Job]):
         self.is_done = False
         self.failed: BaseException | None = None
 
-    def tell(self, failed: BaseException | None) -> None:
+    def tell(self, failed: BaseException | None) -> Flush | None:
         self.is_done, self.failed = True, failed
         self.called.release()
+        return None
 
 
 class _Promise(Generic[Job]):
@@ -88,7 +90,8 @@ class Groups(Generic[Job]):
     def submit(self, job: Job, tell: Told) -> None:
         """Have the job done without waiting; `tell` gets the error of its group, or None.
 
-        It is called in the thread that wrote the group, and must return soon and not raise.
+        It is called in the thread that wrote the group, and must return soon and not raise. What
+        it returns, if anything, is called once when the whole group has been told.
         """
         if self._join(_Promise(job, tell)):
             self._call_thread()
@@ -108,14 +111,17 @@ class Groups(Generic[Job]):
         self._wait_for_company()
         with self._lock:
             group, self._queue = self._queue[:LARGEST_GROUP], self._queue[LARGEST_GROUP:]
-        self._company = len(group)
         failed: BaseException | None = None
         try:
             self._work([member.job for member in group])
         except BaseException as problem:
             failed = problem
-        for member in group:
-            member.tell(failed)
+        with self._lock:
+            # Who is told now may soon be back, beside those who wait already.
+            self._company = min(len(group) + len(self._queue), LARGEST_GROUP)
+        for flush in {member.tell(failed) for member in group}:
+            if flush is not None:
+                flush()
         with self._lock:
             first = self._queue[0] if self._queue else None
             self._busy = first is not None

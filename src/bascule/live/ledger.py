@@ -76,12 +76,29 @@ def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
 
     SQLite gets a list as one text, so that the statement stays the same, whatever its length.
     """
-    if connection.dialect.name == "sqlite":
-        statement = statement.replace("ANY_OF", "(SELECT value FROM json_each(?))")
-        values = tuple(json.dumps(v) if isinstance(v, list) else v for v in values)
-    else:
+    if connection.dialect.name != "sqlite":
         statement = statement.replace("IN ANY_OF", "= ANY(?)").replace("?", "%s")
-    return connection.exec_driver_sql(statement, values).fetchall()
+        return connection.exec_driver_sql(statement, values).fetchall()
+    statement = statement.replace("ANY_OF", "(SELECT value FROM json_each(?))")
+    values = tuple(json.dumps(v) if isinstance(v, list) else v for v in values)
+    found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
+    return found
+
+
+def tell(connection: Connection, statement: str, values: Sequence[Any]) -> None:
+    """Change what is stored: with one row of values, or with a list of many."""
+    many = isinstance(values, list)
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(statement.replace("?", "%s"), values)
+    elif many:
+        driver(connection).executemany(statement, values)
+    else:
+        driver(connection).execute(statement, values)
+
+
+def driver(connection: Connection) -> Any:
+    """The connection of the driver, which answers short questions in a tenth of the time."""
+    return connection.connection.driver_connection
 
 
 def load(

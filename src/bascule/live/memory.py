@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Assignment
@@ -24,7 +24,7 @@ class Memory:
     """The units that were seen last, experiment by experiment.
 
     >>> memory = Memory(most=2)
-    >>> memory.learn(1, {"u": "an assignment", "v": None, "w": "another", "x": "one more"})
+    >>> memory.learn(1, {"u": ("u", 0), "v": None, "w": ("w", 1), "x": ("x", 0)})
     >>> list(memory.of(1))
     ['w', 'x']
     """
@@ -32,17 +32,18 @@ class Memory:
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
         self._lock = Lock()
-        self._units: dict[int, dict[str, Assignment]] = {}
+        # Plain tuples, which cost the garbage collector nothing.
+        self._units: dict[int, dict[str, tuple[Any, ...]]] = {}
 
-    def of(self, experiment: int) -> Mapping[str, Assignment]:
-        """What is remembered of an experiment."""
+    def of(self, experiment: int) -> Mapping[str, tuple[Any, ...]]:
+        """What is remembered of an experiment: the fields of assignments, by unit."""
         return self._units.get(experiment, {})
 
     def learn(self, experiment: int, known: Known) -> None:
         """Remember units; called when they are on disk."""
         with self._lock:
             units = self._units.setdefault(experiment, {})
-            units.update((unit, found) for unit, found in known.items() if found is not None)
+            units.update((unit, tuple(found)) for unit, found in known.items() if found)
             for unit in list(islice(units, max(0, len(units) - self._most))):
                 del units[unit]
 

@@ -8,7 +8,7 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
@@ -83,18 +83,27 @@ class Deal:
         >>> Deal(1, ((0, 1, 0),)).chances
         (0.6666666666666666, 0.5, 1.0)
         """
-        found = []
-        for part in self.kept:
-            left = Counter(part)
-            for gone, arm in enumerate(part):
-                found.append(left[arm] / (len(part) - gone))
-                left[arm] -= 1
-        return tuple(found)
+        return tuple(chance for part in self.kept for chance in chances_in(part))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many units each part has."""
         return tuple(len(part) for part in self.kept)
+
+
+def chances_in(part: Sequence[int]) -> list[float]:
+    """The probability of the arm in each slot of a shuffled part, given the slots before it.
+
+    >>> chances_in((0, 1, 0))
+    [0.6666666666666666, 0.5, 1.0]
+    """
+    found = []
+    left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
+    for arm in part:
+        found.append(left[arm] / slots)
+        left[arm] -= 1
+        slots -= 1
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +205,9 @@ def standing_from_json(text: str, statistics: Statistics) -> Standing:
 
 def deal_to_json(deal: Deal) -> str:
     """The slots of a block, as text."""
-    return json.dumps([deal.parts, deal.struck], separators=(",", ":"))
+    # Lists of whole numbers look the same in Python; this is written often, and is quicker.
+    parts, struck = [list(part) for part in deal.parts], [list(one) for one in deal.struck]
+    return f"[{parts},{struck}]".replace(" ", "")
 
 
 def deal_from_json(number: int, text: str) -> Deal:

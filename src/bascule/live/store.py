@@ -6,13 +6,12 @@ import json
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -21,7 +20,8 @@ from bascule.live.actor import acting
 from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
-from bascule.live.groups import Groups
+from bascule.live.groups import Flush, Groups
+from bascule.live.jobs import Do, Job, do_all
 from bascule.live.memory import Known, Memory
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
@@ -29,33 +29,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bascule.live.ledger import Assignment, Loaded
-    from bascule.live.work import Work
-
-Answer = TypeVar("Answer")
-Do = Callable[["Work", Sequence[Any]], Sequence[Any]]
 
 FRESH = 1.0
 """Seconds for which a program need not ask whether others have released the units."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-
-
-@dataclass(slots=True, eq=False)
-class Job:
-    """Something to do to an experiment within a transaction, and what came of it.
-
-    `do` has an answer for each of the things that it is `given`, so that jobs of a group that do
-    the same are done together. `units` are those that it is about.
-    """
-
-    experiment: int
-    name: str
-    do: Do
-    given: Sequence[Any]
-    units: Sequence[str]
-    actor: str
-    answers: Sequence[Any] = ()
-    problem: InputError | None = None
 
 
 @dataclass(slots=True)
@@ -87,11 +65,17 @@ class Store:
         shuffle: Callable[[list[int]], None] | None = None,
     ) -> None:
         from bascule.live.database import Database
+        from bascule.live.enrolling import assign
+        from bascule.live.post import awaited
+        from bascule.live.recording import record
 
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
         self._shuffle = shuffle or random.Random().shuffle
+        self.assigning: Do = assign
+        self.recording: Do = record
+        self.awaited = awaited
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work)
         self._memory = Memory()
@@ -217,38 +201,27 @@ class Store:
             raise job.problem
         return job.answers
 
-    def change_soon(
-        self,
-        experiment: int,
-        name: str,
-        do: Do,
-        given: Sequence[Any],
-        units: Sequence[str],
-        then: Callable[[Sequence[Any]], Answer],
-    ) -> Future[Answer]:
-        """The same without waiting; `then` makes the result of what was answered."""
-        job = Job(experiment, name, do, given, units, acting(self._actor))
-        future: Future[Answer] = Future()
-        # What waits to be written cannot be called off.
-        future.set_running_or_notify_cancel()
+    def submit(self, job: Job, then: Callable[[Job], Flush | None]) -> None:
+        """The same without waiting: `then` gets the job when it is on disk, or has failed.
 
-        def tell(failed: BaseException | None) -> None:
-            problem = failed or job.problem
-            try:
-                if problem is not None:
-                    raise problem
-                future.set_result(then(job.answers))
-            except BaseException as known:
-                future.set_exception(known)
+        It is called in the thread that wrote, and must return soon. What it returns is called once
+        when the whole group has been told.
+        """
+
+        def tell(failed: BaseException | None) -> Flush | None:
+            job.problem = failed or job.problem
+            return then(job)
 
         self._groups.submit(job, tell)
-        return future
 
     def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
         """A unit's assignment if this program has seen it: as it stands, or released."""
-        found = self._memory.of(experiment).get(unit)
-        if found is None:
+        fields = self._memory.of(experiment).get(unit)
+        if fields is None:
             return None
+        from bascule.live.ledger import Assignment
+
+        found = Assignment(*fields)
         seen = self._seen.get(experiment)
         if seen is None or perf_counter() - seen[1] > FRESH:
             with self._database.reading() as connection:
@@ -347,36 +320,12 @@ class Store:
             self._memory.of(experiment),
         )
         work.look_up(unit for job in jobs for unit in job.units)
-        for alike in _alike(jobs):
-            _do(work, alike)
+        do_all(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.standing.folding, after.standing.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work.known
-
-
-def _alike(jobs: list[Job]) -> list[list[Job]]:
-    """Jobs that do the same, together: those of a group came at the same time."""
-    found: dict[Do, list[Job]] = {}
-    for job in jobs:
-        found.setdefault(job.do, []).append(job)
-    return list(found.values())
-
-
-def _do(work: Work, jobs: list[Job]) -> None:
-    given = [one for job in jobs for one in job.given]
-    work.actor = jobs[0].actor
-    try:
-        answers = jobs[0].do(work, given)
-    except InputError as problem:
-        for job in jobs:
-            job.problem = problem
-        return
-    first = 0
-    for job in jobs:
-        job.answers = answers[first : first + len(job.given)]
-        first += len(job.given)
 
 
 def _check_design(design: Design) -> None:

@@ -25,15 +25,15 @@ from bascule.live.standing import (
 
 
 def _insert(table: Table) -> str:
-    names = [column.name for column in table.columns if column.name != "id"]
-    # The number of the experiment comes first in every row.
-    names.sort(key=lambda name: name != "experiment")
-    marks = ", ".join("?" * len(names))
-    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({marks})"
+    names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
+    if table is schema.assignments:
+        names = list(Assignment._fields)
+    marks = ", ".join("?" * (1 + len(names)))
+    return f"INSERT INTO {table.name} (experiment, {', '.join(names)}) VALUES ({marks})"
 
 
 INSERTS = {table.name: _insert(table) for table in (*schema.OF_EXPERIMENT, schema.audit)}
-"""How rows are written, table by table, in the order of the schema."""
+"""How rows are written: the experiment's number first, then the columns in the schema's order."""
 
 
 class Work:
@@ -47,7 +47,7 @@ class Work:
         now: float,
         shuffle: Shuffle,
         actor: str,
-        remembered: Mapping[str, Assignment] | None = None,
+        remembered: Mapping[str, tuple[Any, ...]] | None = None,
     ) -> None:
         self.connection = connection
         self.before = before
@@ -65,17 +65,17 @@ class Work:
 
     def look_up(self, units: Iterable[str]) -> None:
         """Read which units have an arm, once for all who ask in this transaction."""
-        known = self.known
+        known, remembered = self.known, self._remembered
         unread = []
-        for unit in dict.fromkeys(units):
+        for unit in units:
             if unit not in known:
                 # Once there, an assignment never changes.
-                known[unit] = self._remembered.get(unit)
-                if known[unit] is None:
+                seen = remembered.get(unit)
+                known[unit] = None if seen is None else Assignment(*seen)
+                if seen is None:
                     unread.append(unit)
-        found = ledger.find_units(self.connection, self.before.id, unread)
-        for unit in unread:
-            known[unit] = found.get(unit)
+        if unread:
+            known.update(ledger.find_units(self.connection, self.before.id, unread))
 
     def put_aside(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it came, with the reason."""
@@ -108,7 +108,11 @@ class Work:
             return before
         changes["version"] = before.version + 1
         names = ", ".join(f"{name} = ?" for name in changes)
-        self._run(f"UPDATE experiments SET {names} WHERE id = ?", (*changes.values(), before.id))
+        ledger.tell(
+            self.connection,
+            f"UPDATE experiments SET {names} WHERE id = ?",
+            (*changes.values(), before.id),
+        )
         return replace(
             before,
             design=self.design,
@@ -123,7 +127,7 @@ class Work:
         self.deals[deal.number] = deal
         which = (self.before.id, deal.number)
         statement = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
-        self._run(statement, (deal_to_json(deal), *which))
+        ledger.tell(self.connection, statement, (deal_to_json(deal), *which))
 
     def read_deals(self, numbers: Sequence[int]) -> None:
         """Have blocks at hand, from the first of the numbers to the last."""
@@ -144,15 +148,14 @@ class Work:
         """Have a row written with the others of its table; after the experiment's number."""
         self._rows[table].append((self.before.id, *values))
 
+    def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """The same for many rows."""
+        experiment = (self.before.id,)
+        self._rows[table] += [experiment + row for row in rows]
+
     def write(self, table: str) -> None:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows[table]
         if rows:
-            self._run(INSERTS[table], rows)
+            ledger.tell(self.connection, INSERTS[table], rows)
             self._rows[table] = []
-
-    def _run(self, statement: str, values: Any) -> None:
-        # Straight to the driver: to translate each row would take longer than to write it.
-        if self.connection.dialect.name != "sqlite":
-            statement = statement.replace("?", "%s")
-        self.connection.exec_driver_sql(statement, values)

@@ -101,7 +101,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         app.state.is_leaving = True
         await background.stop(tasks)
-        app.state.planner.close()
+        await app.state.planner.close()
 
 
 def _add_page(app: FastAPI) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from io import StringIO
@@ -19,7 +20,7 @@ from bascule.live.store import Store
 from bascule.service import models, reply
 from bascule.service.access import Caller, admin, allow, viewer
 from bascule.service.answers import Answer
-from bascule.service.bodies import read_model
+from bascule.service.bodies import read_json, read_model, take
 from bascule.service.directory import Entry
 from bascule.service.openapi import EXPERIMENT, body, refusals
 from bascule.service.problems import Problem
@@ -61,7 +62,7 @@ async def change(
 )
 async def create(request: Request, caller: Boss) -> Response:
     """Create a test, and start it unless `start` is false."""
-    given = await read_model(request, models.NewExperiment)
+    given = take(models.NewExperiment, _with_infinity(await read_json(request)))
     allow(caller, given.name)
     _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
@@ -237,7 +238,7 @@ async def set_aside(request: Request, name: str, caller: Looker) -> Response:
     response_class=StreamingResponse,
     responses={
         200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"},
-        **refusals(404),
+        **refusals(400, 404),
     },
     openapi_extra=EXPERIMENT,
 )
@@ -268,6 +269,14 @@ async def _csv(test: Experiment, table: str) -> AsyncIterator[str]:
         if after is None:
             return
         rows, after = await run_in_threadpool(some_rows, test, table, after)
+
+
+def _with_infinity(data: object) -> object:
+    """The same with a number for the word: JSON has no infinity, and designs have."""
+    match data:
+        case {"design": {"rule": {"alpha": "Infinity", **rule}, **design}, **rest}:
+            return {**rest, "design": {**design, "rule": {**rule, "alpha": math.inf}}}
+    return data
 
 
 async def _standing(test: Experiment) -> Response:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any
+import base64
+import pickle
+import sys
+from asyncio.subprocess import PIPE
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from bascule.core.errors import InputError
 from bascule.service import models
 from bascule.service.access import viewer
 from bascule.service.answers import Answer
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
 SECONDS = 20.0
 """How long a plan may take."""
 
-RUNS = 400
-"""Simulated tests behind a plan."""
+LONGEST_LINE = 2**24
 
 router = APIRouter(prefix="/v1", tags=["planning"])
 
@@ -34,33 +36,57 @@ class Planner:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._pool: ProcessPoolExecutor | None = None
+        self._process: asyncio.subprocess.Process | None = None
 
     async def plan(self, wish: models.Wish) -> Plan:
         """The plan for a wish, as `bascule.plan` makes it."""
         async with self._lock:
-            if self._pool is None:
-                self._pool = ProcessPoolExecutor(1, get_context("spawn"))
-            made = self._pool.submit(_plan, wish.model_dump(exclude={"outcome"}), wish.outcome)
             try:
                 async with asyncio.timeout(SECONDS):
-                    return await asyncio.wrap_future(made)
+                    line = await self._ask(wish.model_dump_json().encode() + b"\n")
             except TimeoutError:
-                self.close()
+                await self.close()
                 raise Problem(
                     422, f"planning took longer than {SECONDS:g} s: ask for a larger lift"
                 ) from None
-            except BrokenProcessPool:
-                self.close()
-                raise Problem(503, "planning was interrupted: repeat the request") from None
+            except BaseException:
+                # The next one to ask must not get this answer.
+                await self.close()
+                raise
+            if not line:
+                await self.close()
+                raise Problem(422, "planning failed: ask for less extreme numbers")
+        made: Plan | InputError = pickle.loads(base64.b64decode(line))
+        if isinstance(made, InputError):
+            raise made
+        return made
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End the process, whatever it does."""
-        if self._pool is not None:
-            for process in list((self._pool._processes or {}).values()):
-                process.kill()
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            self._process = None
+
+    async def _ask(self, line: bytes) -> bytes:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "bascule.service.planner",
+                stdin=PIPE,
+                stdout=PIPE,
+                limit=LONGEST_LINE,
+                start_new_session=True,
+            )
+        given, told = self._process.stdin, self._process.stdout
+        assert given is not None
+        assert told is not None
+        with suppress(ConnectionError):
+            given.write(line)
+            await given.drain()
+        return await told.readline()
 
 
 @router.post(
@@ -80,9 +106,3 @@ async def plan(request: Request) -> Response:
     wish = await read_model(request, models.Wish)
     made = await request.app.state.planner.plan(wish)
     return Answer(made.to_dict())
-
-
-def _plan(wish: dict[str, Any], outcome: Any) -> Plan:
-    import bascule as bs
-
-    return bs.plan(outcome, runs=RUNS, threads=1, **wish)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +14,7 @@ from bascule.live.names import checked_unit
 from bascule.service import models
 from bascule.service.access import allow, client
 from bascule.service.answers import Answer
-from bascule.service.bodies import read_json
+from bascule.service.bodies import read_json, whole
 from bascule.service.openapi import EXPERIMENT, body, refusals
 from bascule.service.problems import Problem
 from bascule.service.settings import Settings
@@ -66,16 +65,14 @@ async def record(request: Request, name: str) -> Response:
 
 async def arm_of(test: Experiment, unit: str) -> str:
     """The arm of a unit: at once if it was seen before, or else when it is on disk."""
-    future = test.assign_soon(unit)
-    if future.done():
-        return future.result()
-    return await asyncio.wrap_future(future)
+    found = test.store.remembered(test.id, test.name, unit)
+    return await test.assign_async(unit) if found is None else test.arms[found.arm]
 
 
 async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
     """What becomes of events; those that could not be read keep what was said of them."""
     fit = [event for event in events if isinstance(event, Event)]
-    answers = await asyncio.wrap_future(test.record_soon(fit)) if fit else []
+    answers = await test.record_async(fit) if fit else []
     taken = iter(answers)
     return [event if isinstance(event, Receipt) else next(taken) for event in events]
 
@@ -97,7 +94,7 @@ def event_of(given: object) -> Event | Receipt:
 def named(unit: object) -> str:
     """A unit's name, as a request has it."""
     try:
-        return checked_unit(unit)
+        return checked_unit(whole(unit))
     except InputError as problem:
         raise Problem(400, str(problem), field="unit") from None
 
@@ -111,7 +108,7 @@ def _event(given: object) -> Event:
     for field in given:
         if field not in OUTCOME_FIELDS:
             raise InputError("outcome", f"{field!r:.60} is not a field of an outcome: remove it")
-    unit, name = checked_unit(given["unit"]), given.get("id")
+    unit, name = checked_unit(whole(given["unit"])), given.get("id")
     exposed = given.get("exposed", True)
     if not isinstance(exposed, bool):
         raise InputError("exposed", "exposed must be true or false")
@@ -119,7 +116,7 @@ def _event(given: object) -> Event:
         unit,
         _number(given["value"]),
         _time(given.get("at")),
-        None if name is None else checked_unit(name, "id"),
+        None if name is None else checked_unit(whole(name), "id"),
         exposed,
     )
 
