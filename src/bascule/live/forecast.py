@@ -74,7 +74,7 @@ def turns(
     >>> seen = Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
     >>> found = turns(design, seen, 0.5, [3, 9])
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
-    [(3, 185, 23), (9, 333, 20)]
+    [(3, 206, 24), (9, 378, 20)]
     """
     from bascule.live.changes import with_knob
 

@@ -119,11 +119,7 @@ def facts(design: Design) -> list[tuple[str, str]]:
         ("Allocation", rule_words(design)),
         ("Error", f"at most {percent(design.calibration.error)}, {design.calibration.guarantee}"),
     ]
-    if design.measure is not None:
-        window = duration(float(design.measure.window) / 86400)
-        found.append(("A unit counts", f"{window} after it came, with its {_aggregate(design)}"))
-    else:
-        found.append(("A unit counts", "with the first number recorded for it"))
+    found.append(("A unit counts", _counting(design)))
     if design.min_effect is not None:
         found.append(("Smallest difference that matters", f"{design.min_effect:g}"))
     if design.max_units is not None:
@@ -191,7 +187,17 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     return f"{action.capitalize()}{': ' if told else ''}{told}"
 
 
-def _aggregate(design: Design) -> str:
-    assert design.measure is not None
-    names = {"sum": "sum of events", "any": "1 if anything happened", "mean": "mean of events"}
-    return names.get(design.measure.aggregate, "last event")
+def _counting(design: Design) -> str:
+    measure = design.measure
+    if measure is None:
+        return "with the first number recorded for it"
+    names = {"sum": "the sum of its events", "any": "1 if anything happened, or 0"}
+    names |= {"mean": "the mean of its events", "last": "its last event"}
+    what = names[measure.aggregate]
+    if measure.window is None:
+        return f"again for every {duration(_days(measure.period))}, with {what}"
+    return f"{duration(_days(measure.window))} after it came, with {what}"
+
+
+def _days(seconds: float | str | None) -> float:
+    return float(seconds or 0.0) / 86400
