@@ -426,9 +426,3 @@ def test_a_name_is_used_once(store: bs.Store) -> None:
     store.create("once", COINS)
     with pytest.raises(bs.InputError, match="already"):
         store.create("once", COINS)
-
-
-@pytest.mark.parametrize("rule", [bs.UCB(2), bs.Static(100, horizon=3)], ids=str)
-def test_outcomes_that_keep_coming_are_refused(store: bs.Store, rule: Any) -> None:
-    with pytest.raises(bs.InputError, match="cannot run live yet"):
-        store.create("again", bs.Design(["a", "b"], bs.Recurrent(1, 1), rule))

@@ -70,7 +70,9 @@ def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
         .where(history.c.experiment == stored.id)
         .order_by(history.c.folded)
     )
-    points = [statistics_from_json(text) for text in connection.execute(asked).scalars()]
+    kept = (statistics_from_json(text) for text in connection.execute(asked).scalars())
+    # Where outcomes keep coming, a point holds the same units as the one before.
+    points = [seen for seen in kept if isinstance(seen, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
         if after.units > before.units:

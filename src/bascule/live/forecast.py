@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
+from bascule.core.progress import AnyStatistics
 from bascule.core.rules import UCB, Tilt
-from bascule.core.statistics import Statistics
 from bascule.theory import Prediction, mean_path, predict
 
 
@@ -47,7 +48,7 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     return None
 
 
-def units_left(design: Design, seen: Statistics, evidence: float) -> float | None:
+def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | None:
     """The units that a decision is expected to take from here, if the means are as they look.
 
     `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
@@ -55,9 +56,12 @@ def units_left(design: Design, seen: Statistics, evidence: float) -> float | Non
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> units_left(design, Statistics.empty(2), 0.0) is None
+    >>> units_left(design, bs.Statistics.empty(2), 0.0) is None
     True
     """
+    if isinstance(seen, CohortStatistics):
+        # It depends on how many come in a period, of which nothing is known here.
+        return None
     expected = expectation(design, seen)
     if expected is not None and expected.decision_time > seen.units:
         return expected.decision_time - seen.units
@@ -65,13 +69,13 @@ def units_left(design: Design, seen: Statistics, evidence: float) -> float | Non
 
 
 def turns(
-    design: Design, seen: Statistics, evidence: float, values: Sequence[float]
+    design: Design, seen: AnyStatistics, evidence: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
     """What is expected with the knob at each value; nothing where theory does not say.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
+    >>> seen = bs.Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
     >>> found = turns(design, seen, 0.5, [3, 9])
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
     [(3, 206, 24), (9, 378, 20)]
@@ -91,11 +95,13 @@ def turns(
     return tuple(found)
 
 
-def expectation(design: Design, seen: Statistics) -> Prediction | None:
+def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
     """What theory says of the whole test, if the means are as they look; None where nothing.
 
     Of arms that are out it says nothing, and those that are left share the error as before.
     """
+    if isinstance(seen, CohortStatistics):
+        return None
     into = [i for i in range(len(seen.arms)) if i not in seen.out]
     arms = [seen.arms[i] for i in into]
     if len(arms) < 2 or any(arm.units == 0 for arm in arms):

@@ -39,6 +39,11 @@ _EVENTS = (
     "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "ORDER BY number, at, id"
 )
+_EVENTS_BETWEEN = (
+    "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
+    "ON a.experiment = o.experiment AND a.number = o.number "
+    "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
+)
 _TAKEN = "SELECT event, number, value FROM outcomes WHERE experiment = ? AND event IN ANY_OF"
 _ANSWERED = "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number IN ANY_OF"
 _LISTED = "SELECT event, reason FROM set_aside WHERE experiment = ? AND event IN ANY_OF"
@@ -163,6 +168,13 @@ def events_of(
     rows = ask(connection, _EVENTS, experiment, first, last)
     for number, its in groupby(rows, key=itemgetter(0)):
         yield number, [row[1] for row in its]
+
+
+def events_between(
+    connection: Connection, experiment: int, first: float, last: float
+) -> Sequence[tuple[int, int, float, float, float]]:
+    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much."""
+    return ask(connection, _EVENTS_BETWEEN, experiment, first, last)
 
 
 def taken_ids(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bascule.core.rules import Static
 from bascule.live import ledger
+from bascule.live.hashing import placed_by_hash
 from bascule.live.ledger import Assignment
 from bascule.live.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
 from bascule.live.settling import settle
+from bascule.live.stages import counting_stage, due, period_of
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -33,9 +37,12 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     known, news, now = work.known, work.news, work.now
     for event in events:
         unit, value, _, name, exposed = event
-        receipt, number, at = _judged(work, event, known[unit], taken, answered)
+        assigned = known[unit] or _found(work, unit)
+        receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
+            if known[unit] is None and assigned is not None:
+                _take_in(work, assigned)
             if name is not None:
                 taken[name] = (number, value)
             answered.add(number)
@@ -54,6 +61,23 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
             work.put_aside(event, receipt)
     settle(work)
     return receipts
+
+
+def _found(work: Work, unit: str) -> Assignment | None:
+    """A unit of a static population, of whom nothing is stored before its first event."""
+    begun = work.standing.origin
+    if begun is None or not isinstance(work.design.rule, Static):
+        return None
+    arms = len(work.design.arms)
+    return placed_by_hash(work.before.name, arms, unit, work.standing.units, begun)
+
+
+def _take_in(work: Work, assigned: Assignment) -> None:
+    work.known[assigned.unit] = assigned
+    work.add_all("assignments", [assigned])
+    counted = list(work.standing.assigned)
+    counted[assigned.arm] += 1
+    work.standing = replace(work.standing, assigned=tuple(counted))
 
 
 def _judged(
@@ -84,9 +108,26 @@ def _judged(
         # Clocks of two machines may differ by a little.
         now = arrived
         at = now if given is None else given
-    timely = judge_time(work.design.measure, at, arrived, now)
+    timely = _timely(work, assigned, at, now)
     if not timely.accepted:
         return timely, number, at
     if work.design.measure is None and number in answered:
         return Receipt(False, "second outcome", "its unit has an outcome already"), number, at
     return ACCEPTED, number, at
+
+
+def _timely(work: Work, assigned: Assignment, at: float, now: float) -> Receipt:
+    measure, standing = work.design.measure, work.standing
+    if measure is None or measure.period is None:
+        if measure is not None and assigned.number < standing.folded:
+            # A program whose clock is ahead has counted the unit already.
+            return Receipt(False, "late", "it came after its unit had counted")
+        return judge_time(measure, at, assigned.time, now)
+    timely = judge_time(None, at, assigned.time, now)
+    assert standing.origin is not None
+    stage = counting_stage(standing.origin, period_of(measure), assigned.time, at)
+    if timely.accepted and (
+        stage <= standing.progress or now >= due(measure, standing.origin, stage)
+    ):
+        return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
+    return timely

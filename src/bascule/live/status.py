@@ -13,11 +13,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
-from bascule.core.progress import intervals
-from bascule.core.rules import Tilt
+from bascule.core.progress import AnyStatistics, intervals
+from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
 from bascule.live.forecast import units_left
@@ -53,6 +54,7 @@ class Status:
     `even_cost` what an even split of as many would have lost. `left` is
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
+    `stage` counts the stages that are over, where outcomes keep coming.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Status:
     rule: str
     units: int
     matured: int
+    stage: int | None
     arms: tuple[ArmStatus, ...]
     effects: tuple[Effect, ...]
     evidence: float
@@ -139,24 +142,28 @@ def status_of(
     found = effects(design, seen)
     leader, share = _evidence(design, seen, found)
     left = units_left(design, seen, share) if state in OPEN else None
-    # Whoever comes after the decision gets the winner: that is no longer the test.
-    decided = standing.verdict is not None
-    counted = [arm.units for arm in seen.arms] if decided else standing.assigned
+    arms = _arms(design, standing)
+    means, units = _means(design, seen), [arm.units for arm in arms]
+    counted = units
+    if standing.verdict is not None and isinstance(seen, Statistics):
+        # Whoever comes after the decision gets the winner: that is no longer the test.
+        counted = [arm.units for arm in seen.arms]
     pace = standing.units / (now - created) if now > created else 0.0
     return Status(
         name=name,
         state=state,
         rule=design.rule.label,
-        units=standing.units,
+        units=sum(units),
         matured=standing.folded,
-        arms=_arms(design, standing),
+        stage=seen.stage if isinstance(seen, CohortStatistics) else None,
+        arms=arms,
         effects=found,
         evidence=share,
         leader=leader,
         decision=standing.verdict,
         promise=_promise(design, seen, state),
-        cost=_cost(seen, counted),
-        even_cost=_cost(seen, [sum(counted) / len(design.arms)] * len(design.arms)),
+        cost=_cost(means, counted),
+        even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
         left=left,
         days_left=left / pace / 86400 if left is not None and pace > 0 else None,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
@@ -164,12 +171,12 @@ def status_of(
 
 
 @lru_cache(maxsize=4096)
-def point_of(design: Design, statistics: Statistics, matured: int, time: float) -> Point:
+def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> Point:
     """A point of a test's history."""
     return Point(
         moment(time).isoformat(),
         matured,
-        tuple(arm.mean if arm.units else None for arm in statistics.arms),
+        tuple(_means(design, statistics)),
         tuple(arm.units for arm in statistics.arms),
         effects(design, statistics),
     )
@@ -191,14 +198,18 @@ def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> l
 def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
     seen = standing.statistics
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
-    if not isinstance(design.rule, Tilt):
+    if not isinstance(design.rule, (Tilt, Static)):
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
+    means = _means(design, seen)
     for i, name in enumerate(design.arms):
-        arm = seen.arms[i]
-        # Of a block that is not complete, the outcomes are known but not compared yet.
-        matured = arm.units + standing.open[i].units
-        mean = (arm.total + standing.open[i].total) / matured if matured else None
+        units, matured, mean = standing.assigned[i], seen.arms[i].units, means[i]
+        if isinstance(seen, Statistics):
+            # Of a block that is not complete, the outcomes are known but not compared yet.
+            matured += standing.open[i].units
+            mean = (seen.arms[i].total + standing.open[i].total) / matured if matured else None
+        elif isinstance(design.rule, Static):
+            units = design.rule.sizes(len(design.arms))[i]
         part = "in"
         if i in standing.paused:
             part = "paused"
@@ -206,11 +217,22 @@ def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
             part = "beaten"
         if i in seen.removed:
             part = "taken out"
-        found.append(ArmStatus(name, standing.assigned[i], matured, mean, *bounds[i], part))
+        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part))
     return tuple(found)
 
 
-def evidence_of(design: Design, seen: Statistics) -> float:
+def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
+    """What each arm has shown on average; None before it has shown anything."""
+    if isinstance(seen, Statistics):
+        return [arm.mean if arm.units else None for arm in seen.arms]
+    if not isinstance(design.rule, Static):
+        found = zip(seen.arms, intervals(design, seen), strict=True)
+        return [interval.mean if arm.units else None for arm, interval in found]
+    totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
+    return [total / units if units else None for units, total in totals]
+
+
+def evidence_of(design: Design, seen: AnyStatistics) -> float:
     """How much of the way to a decision is covered.
 
     >>> import bascule as bs
@@ -221,7 +243,7 @@ def evidence_of(design: Design, seen: Statistics) -> float:
 
 
 def _evidence(
-    design: Design, seen: Statistics, found: Sequence[Effect]
+    design: Design, seen: AnyStatistics, found: Sequence[Effect]
 ) -> tuple[str | None, float]:
     """The arm that is furthest on its way to beating all others, and how far it is."""
     into = [name for i, name in enumerate(design.arms) if i not in seen.out]
@@ -246,15 +268,16 @@ def _share(difference: float, low: float) -> float:
     return difference / (difference - low)
 
 
-def _cost(seen: Statistics, units: Sequence[float]) -> float | None:
-    if any(arm.units == 0 for arm in seen.arms):
+def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None:
+    known = [mean for mean in means if mean is not None]
+    if len(known) < len(means):
         return None
-    best = max(arm.mean for arm in seen.arms)
-    return sum(n * (best - arm.mean) for n, arm in zip(units, seen.arms, strict=True))
+    best = max(known)
+    return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
 
 
-def _promise(design: Design, seen: Statistics, state: State) -> str:
-    ended = ending(design, seen)
+def _promise(design: Design, seen: AnyStatistics, state: State) -> str:
+    ended = ending(design, seen) if seen.units else None
     if ended is not None:
         return ended.promise
     promised = design.calibration
