@@ -16,7 +16,7 @@ from bascule.service.keys import create_key
 from bascule.service.server import Impatient, address, listen
 from bascule.service.settings import Settings
 
-DESIGN = {
+DESIGN: dict[str, Any] = {
     "arms": ["control", "green"],
     "outcome": {"kind": "bernoulli"},
     "rule": {"kind": "tilt", "tilt": 3},
@@ -30,7 +30,7 @@ class Service:
     def __init__(self, location: str = ":memory:", keys: bool = True, **settings: Any) -> None:
         self.clock = bs.ManualClock()
         self.store: Store = bs.open(location, clock=self.clock)
-        self.settings = Settings(port=0, **settings)
+        self.settings = Settings(**{"port": 0, **settings})
         self.keys = {r: create_key(self.store, r) for r in ("client", "viewer", "admin") if keys}
         self.app = make_app(self.store, self.settings)
         listening = listen(self.settings)
