@@ -93,7 +93,7 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
                 f"now {amounts.difference(now[0])}, {amounts.interval(now[1], now[2])}",
                 amounts.difference_unit.strip(),
                 (names.index(mine),),
-                ("Units counted", "Difference", "Lower end", "Upper end"),
+                (_progress(status), "Difference", "Lower end", "Upper end"),
                 tuple(row for row in rows if row.cells[2].value is not None),
             )
         )
@@ -120,7 +120,7 @@ def allocation_chart(status: Status, history: Sequence[Point]) -> Chart:
         ", ".join(f"{name} {share}" for name, share in zip(names, _latest(rows), strict=False)),
         "%",
         tuple(range(len(names))),
-        ("Units counted", *names),
+        (_progress(status), *names),
         tuple(rows),
     )
 
@@ -134,6 +134,11 @@ def seen_from(effect: Effect, first: str) -> tuple[float, float, float]:
     if effect.first == first:
         return effect.difference, effect.low, effect.high
     return -effect.difference, -effect.high, -effect.low
+
+
+def _progress(status: Status) -> str:
+    """What a test's points are counted in."""
+    return "Units counted" if status.stage is None else "Stage"
 
 
 def _gap(status: Status, pair: tuple[str, str]) -> float:
