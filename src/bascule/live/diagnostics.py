@@ -5,9 +5,11 @@ It is read from the history and from the log, and takes as long as that is.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
@@ -16,8 +18,11 @@ from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.ledger import Loaded, ask
-from bascule.live.schema import assignments, blocks, history
+from bascule.live.schema import assignments, audit, blocks, history
 from bascule.live.standing import Deal, deal_from_json, statistics_from_json
+
+if TYPE_CHECKING:
+    from bascule.live.work import Work
 
 READ_AT_ONCE = 10_000
 
@@ -46,6 +51,18 @@ def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tupl
     if not periods and allocation is None and prompt is None:
         return ()
     return diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+
+
+def put_into_log(work: Work, found: Diagnostic) -> bool:
+    """Put an alarm into the audit log; whether it is new there."""
+    asked = select(audit.c.detail).where(
+        audit.c.experiment == work.before.id, audit.c.action == "alarm"
+    )
+    told = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
+    if found.name in told:
+        return False
+    work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
+    return True
 
 
 def between(before: Statistics, after: Statistics) -> Statistics:

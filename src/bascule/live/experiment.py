@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError, StoreError
 from bascule.core.rules import Static
+from bascule.live.forecast import Turn, turns
 from bascule.live.groups import Flush
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
-from bascule.live.standing import State
-from bascule.live.status import Point, Status, point_of, status_of
+from bascule.live.standing import OPEN, State
+from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -202,8 +203,8 @@ class Experiment:
             loaded.created,
         )
 
-    def history(self) -> list[Point]:
-        """Where the test stood, time after time: the points of a plot."""
+    def history(self, most: int | None = None) -> list[Point]:
+        """Where the test stood, time after time: the points of a plot, at `most` so many."""
         from sqlalchemy import select
 
         from bascule.live.schema import history
@@ -212,10 +213,17 @@ class Experiment:
         design = self.design
         asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
-            return [
-                point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-                for row in connection.execute(asked)
-            ]
+            rows = connection.execute(asked).all()
+        return [
+            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
+            for row in spread(rows, [row.folded for row in rows], most)
+        ]
+
+    def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
+        """What is expected from here on with the knob at each value; empty where nobody knows."""
+        loaded = self._loaded()
+        seen = loaded.standing.statistics
+        return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Drift of the outcomes, and units per arm against the logged probabilities.
@@ -228,6 +236,20 @@ class Experiment:
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
             return diagnostics_of(connection, loaded, level)
+
+    def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
+        """Alarms that are new: each goes into the audit log, once.
+
+        While a test runs, these are of the diagnostics that hold at any time, since one looks again
+        and again; when it has ended, of all.
+        """
+        from bascule.live.diagnostics import put_into_log
+
+        found = self.diagnostics(level)
+        if self.state in OPEN:
+            found = tuple(one for one in found if one.validity == "any time")
+        flagged = [one for one in found if one.flagged]
+        return tuple(one for one in flagged if self._do(partial(put_into_log, found=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and compare."""

@@ -19,7 +19,8 @@ class Job:
     """Something to do to an experiment within a transaction, and what came of it.
 
     `do` has an answer for each of the things that it is `given`, so that jobs of a group that do
-    the same are done together. `units` are those that it is about.
+    the same are done together. `units` are those that it is about, and `actor` is who wants it,
+    where that is not whoever opened the store.
     """
 
     experiment: int
@@ -27,6 +28,7 @@ class Job:
     do: Do
     given: Sequence[Any]
     units: Sequence[str]
+    actor: str = ""
     answers: Sequence[Any] = ()
     problem: BaseException | None = None
 
@@ -36,7 +38,9 @@ def do_all(work: Work, jobs: list[Job]) -> None:
     alike: dict[Do, list[Job]] = {}
     for job in jobs:
         alike.setdefault(job.do, []).append(job)
+    own = work.actor
     for some in alike.values():
+        work.actor = some[0].actor or own
         _do(work, some)
 
 

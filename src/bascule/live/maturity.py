@@ -14,6 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 
 Reason = Literal[
+    "invalid",
     "not a number",
     "out of range",
     "unknown unit",
@@ -26,17 +27,26 @@ Reason = Literal[
     "future",
     "over",
     "clipped",
+    "not exposed",
 ]
-"""Why an outcome was set aside; `clipped` ones count, as the nearest limit."""
+"""Why an outcome was set aside; `clipped` ones count, as the nearest limit.
+
+Those of units that were `not exposed` to their arm count too: to leave them out would compare
+whom an arm reached, not the arms.
+"""
 
 
 class Event(NamedTuple):
-    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless."""
+    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
+
+    `exposed` is false where the unit did not see its arm.
+    """
 
     unit: str
     value: float
     at: float | None = None
     id: str | None = None
+    exposed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

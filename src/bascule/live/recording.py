@@ -17,6 +17,8 @@ from bascule.live.stages import counting_stage, due, period_of
 if TYPE_CHECKING:
     from bascule.live.work import Work
 
+NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
+
 
 def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     """What becomes of each event; those that count are stored, the others set aside."""
@@ -35,7 +37,7 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     places = []
     known, news, now = work.known, work.news, work.now
     for event in events:
-        unit, value, _, name = event
+        unit, value, _, name, exposed = event
         assigned = known[unit] or _found(work, unit)
         receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
@@ -47,6 +49,9 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
             answered.add(number)
             news.add(number)
             work.add("outcomes", number, float(value), at, now, name)
+            if not exposed:
+                receipts[-1] = NOT_EXPOSED
+                work.put_aside(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
@@ -103,7 +108,7 @@ def _judged(
     taken: dict[str, tuple[int, float]],
     answered: set[int],
 ) -> tuple[Receipt, int, float]:
-    unit, value, given, name = event
+    unit, value, given, name, _ = event
     now = work.now
     at = now if given is None else given
     if assigned is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.live.actor import acting
 from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
@@ -93,7 +94,7 @@ class Store:
             from bascule.live.design_file import load_design
 
             design = load_design(design)
-        _check_name(name)
+        check_name(name)
         check_stages(design)
         now, standing = self.clock.now(), Standing.empty(design)
         if start:
@@ -115,7 +116,7 @@ class Store:
                 )
             ).inserted_primary_key
             assert made is not None
-            entry = {"experiment": made[0], "name": name, "time": now, "actor": self._actor}
+            entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
             connection.execute(
                 insert(audit).values(action="create", detail=json.dumps(data), **entry)
             )
@@ -155,7 +156,7 @@ class Store:
         from bascule.live.ledger import load
 
         found = self.get(name).id
-        entry = {"experiment": found, "name": name, "actor": self._actor}
+        entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.writing() as connection:
             loaded = load(connection, found, name, None, lock=True)
             if loaded.state != "stopped":
@@ -197,7 +198,7 @@ class Store:
         self, experiment: int, name: str, do: Do, given: Sequence[Any], units: Sequence[str] = ()
     ) -> Sequence[Any]:
         """Do something to an experiment; it is on disk when this returns, or has not happened."""
-        job = Job(experiment, name, do, given, units)
+        job = Job(experiment, name, do, given, units, acting(self._actor))
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem
@@ -242,6 +243,12 @@ class Store:
         with self._database.reading() as connection:
             yield connection
 
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction on tables that belong to no experiment; on disk when it ends."""
+        with self._database.writing() as connection:
+            yield connection
+
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """An experiment as it is stored."""
         from bascule.live.ledger import load
@@ -252,6 +259,11 @@ class Store:
         """What the last transaction left of an experiment, if it is still at hand."""
         kept = self._kept.get(experiment)
         return None if kept is None else kept.loaded
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may use it: then it is PostgreSQL."""
+        return not self._database.is_sqlite
 
     def close(self) -> None:
         """Let go of the database."""
@@ -321,7 +333,11 @@ class Store:
         return _Kept(after, deals), work.known
 
 
-def _check_name(name: object) -> None:
+def check_name(name: object) -> None:
+    """Raise unless an experiment may have this name.
+
+    >>> check_name("checkout-button")
+    """
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
         raise InputError(
             "name",
