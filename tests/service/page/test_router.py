@@ -217,7 +217,7 @@ def test_pages_are_well_formed_and_labelled(service: Service, name: str, path: s
 def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, name: str) -> None:
     with signed_in(service) as browser:
         given = {"csrf_token": token(browser), "arms": "a\nb", "lift": "30%"}
-        for wrong, told in ((name, "there is an experiment"), ("a b", "name must be 1 to 100")):
+        for wrong, told in ((name, "There is an experiment"), ("a b", "Name must be 1 to 100")):
             answer = browser.post("/new", data={**given, "name": wrong})
             assert answer.status_code == 422
             assert told in answer.text

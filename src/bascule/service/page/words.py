@@ -189,6 +189,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action in named:
         arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
         return named[action].replace("{arm}", arm)
+    if action == "alarm":
+        return f"Alarm: {detail['message']}"
     if action == "end":
         return "Ended undecided"
     if action == "decide":
