@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bascule.analyze.course import Day
 from bascule.core.calibration import Guarantee
 from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.effects import Effect
+from bascule.simulate.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,22 @@ class Analysis:
         import pandas
 
         return pandas.DataFrame(self.to_rows())
+
+    def plot(self) -> Figure:
+        """The difference day by day with the day of the decision, and the cost."""
+        from bascule.analyze.plot import plot_analysis
+
+        return plot_analysis(self)
+
+    def html(self) -> str:
+        """One page to hand around, which needs nothing from elsewhere."""
+        from bascule.analyze.page import page
+
+        return page(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        return write_whole(Path(path), self.html().encode())
 
     def __str__(self) -> str:
         from bascule.analyze.words import told
