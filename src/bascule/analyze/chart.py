@@ -223,14 +223,19 @@ def forest(analysis: Analysis, name: str, width: float) -> Forest | None:
         return None
     scale = Scale.of(analysis)
     low, high = span([step for _, step, _ in known])
-    low, high = min([low, *(s.low for _, s, _ in known)]), max([high, *(s.high for _, s, _ in known)])
+    low, high = (
+        min([low, *(s.low for _, s, _ in known)]),
+        max([high, *(s.high for _, s, _ in known)]),
+    )
     inside = width - 2 * RIGHT
 
     def x(value: float) -> float:
         return round(RIGHT + (value - low) / (high - low) * inside, 1)
 
     lines = tuple(
-        Line(label, _interval(scale, s), 20.0 + ROW * at, x(s.low), x(s.high), x(s.difference), sure)
+        Line(
+            label, _interval(scale, s), 20.0 + ROW * at, x(s.low), x(s.high), x(s.difference), sure
+        )
         for at, (label, s, sure) in enumerate(known)
     )
     steps = round_steps(scale.factor * low, scale.factor * high, 7 if width > 500 else 4)

@@ -68,11 +68,15 @@ def view(analysis: Analysis, key: str) -> View:
     effects = []
     for at, one in enumerate(rivals[:MOST_CHARTS]):
         charts = [
-            effect_chart(analysis, one, f"{key}-{at}-{name}", name, width, 300.0 if at == 0 else 220.0)
+            effect_chart(
+                analysis, one, f"{key}-{at}-{name}", name, width, 300.0 if at == 0 else 220.0
+            )
             for name, width in SIZES
         ]
         effects.append(tuple(chart for chart in charts if chart is not None))
-    costs = [cost_chart(analysis, f"{key}-cost-{name}", name, width, 190.0) for name, width in SIZES]
+    costs = [
+        cost_chart(analysis, f"{key}-cost-{name}", name, width, 190.0) for name, width in SIZES
+    ]
     forests = [forest(analysis, name, width) for name, width in SIZES]
     heading, days = day_rows(analysis, rivals[:MOST_CHARTS])
     return View(
