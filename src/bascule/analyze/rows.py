@@ -156,7 +156,7 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
     inside = at >= both["first"]
     parts = {"early": counting(at < both["first"]).sum()}
     if measure is not None:
-        closes = both["first"] + ibis.interval(microseconds=round(1e6 * float(measure.window)))
+        closes = both["first"] + ibis.interval(microseconds=round(1e6 * measure.closes(0.0)))
         inside = inside & (at < closes)
         parts |= {
             "late": counting(at >= closes).sum(),
