@@ -22,9 +22,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: install
 	@$(BIN)/bascule demo
 
-test: lint clients browser
+test:
+	@$(MAKE) --no-print-directory --jobs=2 install browser
+	@$(MAKE) --no-print-directory --jobs=3 lint clients docs
 	$(BIN)/python -m pytest -n auto --dist loadfile
-	@$(MAKE) --no-print-directory docs
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed

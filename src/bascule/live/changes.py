@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,23 +38,19 @@ def turn_knob(work: Work, knob: str, value: float) -> None:
     _refuse_ended(work)
     work.design = with_knob(work.design, knob, value)
     told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
-    work.log("knob", knob=knob, **plain(told))
+    # Where it happened, so that it can be replayed.
+    work.log("knob", knob=knob, **plain(told), after=work.standing.progress)
 
 
 def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
-
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
+    """The design with its knob turned; at an infinite alpha UCB is ETC'.
 
     >>> import bascule as bs
     >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
     5.0
     """
     rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
+    return replace(design, rule=replace(rule, **{knob: value}))
 
 
 def drop_arm(work: Work, name: str) -> None:

@@ -46,6 +46,10 @@ _EVENTS_BETWEEN = (
 )
 _TAKEN = "SELECT event, number, value FROM outcomes WHERE experiment = ? AND event IN ANY_OF"
 _ANSWERED = "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number IN ANY_OF"
+_ELSEWHERE = (
+    "SELECT a.unit, e.name FROM experiments e JOIN assignments a ON a.experiment = e.id "
+    "WHERE e.id <> ? AND a.unit IN ANY_OF"
+)
 _LISTED = "SELECT event, reason FROM set_aside WHERE experiment = ? AND event IN ANY_OF"
 
 
@@ -199,3 +203,8 @@ def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple
     if not ids:
         return set()
     return {(event, reason) for event, reason in ask(connection, _LISTED, experiment, ids)}
+
+
+def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
+    """Which of the units are in another experiment, and in which."""
+    return dict(map(tuple, ask(connection, _ELSEWHERE, experiment, units))) if units else {}

@@ -33,7 +33,8 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
         numbers = [assigned.number for assigned in units if assigned is not None]
         answered = ledger.answered(work.connection, work.before.id, numbers)
     receipts = []
-    refused = []
+    refused: list[tuple[Event, Receipt]] = []
+    places = []
     known, news, now = work.known, work.news, work.now
     for event in events:
         unit, value, _, name, exposed = event
@@ -53,6 +54,10 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
                 work.put_aside(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
+            places.append(len(receipts) - 1)
+    refused = _with_others_named(work, refused)
+    for i, (_, receipt) in zip(places, refused, strict=True):
+        receipts[i] = receipt
     # A retry of what was set aside is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = ledger.listed(work.connection, work.before.id, ids)
@@ -61,6 +66,22 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
             work.put_aside(event, receipt)
     settle(work)
     return receipts
+
+
+def _with_others_named(
+    work: Work, refused: list[tuple[Event, Receipt]]
+) -> list[tuple[Event, Receipt]]:
+    """The same, and of units that are in another experiment it is said."""
+    unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
+    others = ledger.elsewhere(work.connection, work.before.id, sorted(unknown))
+    found = []
+    for event, receipt in refused:
+        if receipt.reason == "unknown unit" and event.unit in others:
+            detail = f"unit {event.unit!r:.60} is in experiment {others[event.unit]!r}, not here"
+            found.append((event, Receipt(False, "other experiment", detail)))
+        else:
+            found.append((event, receipt))
+    return found
 
 
 def _found(work: Work, unit: str) -> Assignment | None:

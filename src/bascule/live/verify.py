@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -15,6 +16,7 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
 from bascule.core.rules import Static
 from bascule.live import ledger, schema
+from bascule.live.changes import with_knob
 from bascule.live.folding import fold_unit, take_out
 from bascule.live.ledger import Loaded
 from bascule.live.maturity import unit_outcome
@@ -78,7 +80,7 @@ class _Replay:
         self._block = 0
         self._slots: dict[int, tuple[int, ...]] = {}
         self._deals: dict[int, Deal] = {}
-        self._removals = read_removals(connection, stored.id)
+        self._by_hand = ByHand(connection, stored)
 
     def run(self) -> None:
         """Read the units in their order, and fold as many as are folded."""
@@ -92,7 +94,7 @@ class _Replay:
             for row in rows:
                 self._take(row, events.get(row.number, []))
         self._check_block()
-        self._remove_now()
+        self._change_now()
 
     def found(self) -> dict[str, Any]:
         """What must agree with what is stored."""
@@ -120,17 +122,18 @@ class _Replay:
             self._handed.append(row.arm)
         if row.number >= self.stored.standing.folded:
             return
-        self._remove_now()
+        self._change_now()
         value, _ = unit_outcome(self.design, values)
         deal = None if row.deal is None else self._deal(row.deal)
-        self.standing = fold_unit(self.design, self.standing, deal, row.arm, value, 0.0)
+        design = self._by_hand.design
+        self.standing = fold_unit(design, self.standing, deal, row.arm, value, 0.0)
 
-    def _remove_now(self) -> None:
-        while self._removals and self._removals[0]["after"] <= self.standing.folded:
-            change = self._removals.pop(0)
+    def _change_now(self) -> None:
+        for change in self._by_hand.after(self.standing.folded):
             deal = self._deal(change["deal"]) if change["deal"] else None
             standing = replace(self.standing, handed=change["handed"])
-            self.standing, kept = take_out(self.design, standing, change["arm"], deal, 0.0)
+            design = self._by_hand.design
+            self.standing, kept = take_out(design, standing, change["arm"], deal, 0.0)
             if kept is not None:
                 self._deals[kept.number] = kept
 
@@ -166,15 +169,30 @@ class _Replay:
         return self._deals[number]
 
 
-def read_removals(connection: Connection, experiment: int) -> list[dict[str, Any]]:
-    """Arms that were taken out by hand, and when."""
-    table = schema.audit.c
-    asked = (
-        select(table.detail)
-        .where(table.experiment == experiment, table.action == "drop arm")
-        .order_by(table.id)
-    )
-    return [json.loads(text) for text in connection.execute(asked).scalars()]
+class ByHand:
+    """Knobs that were turned and arms that were taken out, each where it happened."""
+
+    def __init__(self, connection: Connection, stored: Loaded) -> None:
+        table = schema.audit.c
+        asked = (
+            select(table.action, table.detail)
+            .where(table.experiment == stored.id, table.action.in_(("knob", "drop arm")))
+            .order_by(table.id)
+        )
+        self._left = [(action, json.loads(text)) for action, text in connection.execute(asked)]
+        self.design = stored.design
+        for action, told in reversed(self._left):
+            if action == "knob":
+                self.design = with_knob(self.design, told["knob"], float(told["before"]))
+
+    def after(self, progress: int) -> Iterator[dict[str, Any]]:
+        """Turn the knob as it was turned by then, and yield the arms that were taken out."""
+        while self._left and self._left[0][1]["after"] <= progress:
+            action, told = self._left.pop(0)
+            if action == "knob":
+                self.design = with_knob(self.design, told["knob"], float(told["now"]))
+            else:
+                yield told
 
 
 class StageReplay:
@@ -185,7 +203,7 @@ class StageReplay:
         self.standing = Standing.empty(stored.design)
         self.units = 0
         self.misdealt: list[str] = []
-        self._removals = read_removals(connection, stored.id)
+        self._by_hand = ByHand(connection, stored)
 
     def run(self) -> None:
         """Read the units, then the stages one after the other."""
@@ -210,15 +228,15 @@ class StageReplay:
             self.units += len(rows)
         self.standing = replace(self.standing, assigned=tuple(assigned))
         for stage in range(1, wanted.progress + 1):
-            self._remove_now()
+            self._change_now()
             sums = read_stage(self.connection, self.stored.id, design.measure, origin, stage)
-            self.standing = closed(design, self.standing, sums, 0.0)
-        self._remove_now()
+            self.standing = closed(self._by_hand.design, self.standing, sums, 0.0)
+        self._change_now()
 
-    def _remove_now(self) -> None:
-        while self._removals and self._removals[0]["after"] <= self.standing.progress:
-            name = self._removals.pop(0)["arm"]
-            self.standing, _ = take_out(self.stored.design, self.standing, name, None, 0.0)
+    def _change_now(self) -> None:
+        for change in self._by_hand.after(self.standing.progress):
+            design = self._by_hand.design
+            self.standing, _ = take_out(design, self.standing, change["arm"], None, 0.0)
 
     def found(self) -> dict[str, Any]:
         """What must agree with what is stored."""
