@@ -58,7 +58,7 @@ docs: install
 	@echo "The documentation is in docs/_build/html/index.html"
 
 images: install
-	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
+	$(BIN)/bascule demo --study --runs 10000 --seed 0 --out docs/images > /dev/null
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
 	$(BIN)/python docs/screenshot.py docs/images/dashboard.png

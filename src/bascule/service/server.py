@@ -140,7 +140,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 def run(app: FastAPI, listening: socket.socket) -> None:
     """Serve an application on a socket until told to stop."""
-    uvicorn.Server(uvicorn.Config(app, **_options())).run(sockets=[listening])
+    uvicorn.Server(uvicorn.Config(app, **options())).run(sockets=[listening])
 
 
 def worker() -> FastAPI:
@@ -162,11 +162,12 @@ def _serve_together(
         port = listening.getsockname()[1]
         # The server binds the port anew, for all of its workers.
         listening.close()
-        config = _options(host=settings.host, port=port, factory=True, workers=workers)
+        config = options(host=settings.host, port=port, factory=True, workers=workers)
         uvicorn.run("bascule.service.server:worker", **config)
 
 
-def _options(**more: Any) -> dict[str, Any]:
+def options(**more: Any) -> dict[str, Any]:
+    """How the server is run, wherever it is."""
     return {
         "http": Impatient,
         "log_config": None,
