@@ -78,9 +78,14 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
 
 def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     """Diagnostics, which are read from the log and take as long as that is."""
-    rows = views.diagnostic_rows(_diagnosed(store, store.get(name)))
+    test = store.get(name)
+    rows = views.diagnostic_rows(_diagnosed(store, test))
+    set_aside = views.set_aside_words(test.set_aside_counts())
     alarms = [row for row in rows if row.flagged]
-    found = [fragment("alarm", alarms=alarms), fragment("diagnostics", rows=rows)]
+    found = [
+        fragment("alarm", alarms=alarms),
+        fragment("diagnostics", rows=rows, set_aside=set_aside),
+    ]
     return {part.id: part for part in found}
 
 
