@@ -1,4 +1,4 @@
-"""`python -m bench.load HOST PORT KEY WHAT SECONDS`: many connections, each with a request at a time.
+"""`python -m bench.load HOST PORT KEY WHAT SECONDS`: many connections, a request at a time on each.
 
 As wrk does it, in a process of its own: as soon as a connection has its answer it asks again. WHAT
 is `health`, `new` (a new unit with every request) or `known` (units that were assigned before).

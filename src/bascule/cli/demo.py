@@ -70,9 +70,9 @@ def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) ->
         keys = {role: create_key(store, role, label="demo") for role in ("client", "admin")}
         link = f"{url}/sign-in?token={make_link(store, time.time())}"
         console.print(
-            f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, of "
-            f"those who\nsee the green one {BUY['green']:.0%}; nobody knows that yet. A day takes "
-            f"{DAY:g} seconds.\n"
+            f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, "
+            f"of those who\nsee the green one {BUY['green']:.0%}; nobody knows that yet. "
+            f"A day takes {DAY:g} seconds.\n"
             "Promise: the decision is wrong with probability at most 5 %, proven.\n"
         )
         console.print(f"The page: {link}\n", soft_wrap=True)
