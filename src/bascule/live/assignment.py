@@ -9,11 +9,14 @@ from itertools import chain, repeat
 from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.progress import next_arm
+from bascule.core.outcomes import Recurrent
+from bascule.core.progress import AnyStatistics, next_arm
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.stages import joined
 from bascule.live.standing import Deal, Standing, chances_in
 
 Shuffle = Callable[[list[int]], None]
@@ -81,7 +84,7 @@ def shipped(standing: Standing) -> int:
     return next(arm for arm in range(len(standing.assigned)) if arm not in out)
 
 
-def with_pending(standing: Standing) -> Statistics:
+def with_pending(standing: Standing) -> AnyStatistics:
     """The statistics as if every pending unit had given its arm's mean so far.
 
     Its radius is then that of all units that the arm has been given, so that a burst of units
@@ -93,6 +96,9 @@ def with_pending(standing: Standing) -> Statistics:
     ArmStatistics(units=3, total=0.0, squares=0.0)
     """
     seen = standing.statistics
+    removed = seen.removed | frozenset(standing.paused)
+    if isinstance(seen, CohortStatistics):
+        return replace(seen, arms=_cohorts_with_pending(seen, standing.assigned), removed=removed)
     everything = sum(seen.arms, ArmStatistics())
     arms = []
     for arm, units in zip(seen.arms, standing.assigned, strict=True):
@@ -101,7 +107,22 @@ def with_pending(standing: Standing) -> Statistics:
         share = pending / like.units if like.units else 0.0
         more = ArmStatistics(pending, share * like.total, share * like.squares)
         arms.append(arm + more if pending else arm)
-    return replace(seen, arms=tuple(arms), removed=seen.removed | frozenset(standing.paused))
+    return replace(seen, arms=tuple(arms), removed=removed)
+
+
+def _cohorts_with_pending(
+    seen: CohortStatistics, assigned: tuple[int, ...]
+) -> tuple[ArmCohorts, ...]:
+    """The same where outcomes keep coming: as if each pending unit had given one."""
+    means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
+    overall = sum(means) / max(1, seen.units)
+    arms = []
+    for arm, total, units in zip(seen.arms, means, assigned, strict=True):
+        pending = units - arm.units
+        like = total / arm.units if arm.units else overall
+        more = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
+        arms.append(arm + more)
+    return tuple(arms)
 
 
 def _one_by_one(design: Design, standing: Standing, units: int) -> Placed:
@@ -133,7 +154,7 @@ def _slots(
     while len(places) < units:
         if handed >= len(slots):
             # All blocks that are dealt now come after the same outcomes.
-            block = block or _coming(design, standing.statistics, frozenset(standing.paused))
+            block = block or _coming(design, standing.once, frozenset(standing.paused))
             taken = standing.units + len(places)
             if design.max_units is not None and taken + block.size > design.max_units:
                 full = _full(design)
@@ -183,7 +204,11 @@ def _after(design: Design, standing: Standing, places: list[Place], now: float) 
     assigned = list(standing.assigned)
     for placed in places:
         assigned[placed.arm] += 1
-    first_pending = standing.folded == standing.units and standing.verdict is None
+    is_open = standing.verdict is None
+    if isinstance(design.outcome, Recurrent):
+        standing = joined(design, standing, [p.arm for p in places], now) if is_open else standing
+        return replace(standing, assigned=tuple(assigned), latest=now)
+    first_pending = standing.folded == standing.units and is_open
     due = design.measure.matures(now) if first_pending and design.measure else standing.due
     return replace(standing, assigned=tuple(assigned), latest=now, due=due)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.plain_data import plain
-from bascule.core.rules import UCB, Tilt
+from bascule.core.rules import UCB, Static, Tilt
 from bascule.live.folding import take_out
 from bascule.live.settling import decide, settle
+from bascule.live.stages import begun
 from bascule.live.standing import OPEN, State
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def move(work: Work, action: str, since: tuple[State, ...], to: State) -> None:
     settle(work)
     if work.state in since:
         work.state = to
+        if to == "running":
+            work.standing = begun(work.design, work.standing, work.now)
         work.log(action)
 
 
@@ -36,35 +38,32 @@ def turn_knob(work: Work, knob: str, value: float) -> None:
     _refuse_ended(work)
     work.design = with_knob(work.design, knob, value)
     told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
-    work.log("knob", knob=knob, **plain(told))
+    # Where it happened, so that it can be replayed.
+    work.log("knob", knob=knob, **plain(told), after=work.standing.progress)
 
 
 def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
-
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
+    """The design with its knob turned; at an infinite alpha UCB is ETC'.
 
     >>> import bascule as bs
     >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
     5.0
     """
     rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
+    return replace(design, rule=replace(rule, **{knob: value}))
 
 
 def drop_arm(work: Work, name: str) -> None:
     """Take an arm out of the test for good, from the next unit on."""
     _refuse_ended(work)
+    _refuse_static(work)
     standing = work.standing
     if name in (work.design.arms[i] for i in standing.statistics.removed):
         raise InputError("arm", f"arm {name!r} was taken out before")
     deal = work.deal(standing.deal) if standing.deal else None
     work.standing, kept = take_out(work.design, standing, name, deal, work.now)
     # Where it happened, so that it can be replayed.
-    place = {"after": standing.folded, "deal": standing.deal, "handed": standing.handed}
+    place = {"after": standing.progress, "deal": standing.deal, "handed": standing.handed}
     work.log("drop arm", arm=name, **place)
     if kept is not None and kept is not deal:
         work.deal_again(kept)
@@ -76,6 +75,7 @@ def drop_arm(work: Work, name: str) -> None:
 def pause_arm(work: Work, arm: str, paused: bool) -> None:
     """Give an arm no new units for a while, or units again."""
     _refuse_ended(work)
+    _refuse_static(work)
     arms = work.design.arms
     if arm not in arms:
         raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
@@ -98,6 +98,13 @@ def release(work: Work) -> None:
     if not work.standing.released:
         work.log("release", arm=verdict.name)
         work.standing = replace(work.standing, released=True)
+
+
+def _refuse_static(work: Work) -> None:
+    if isinstance(work.design.rule, Static):
+        raise InputError(
+            "arm", "everyone has an arm for good in a static population: stop the test instead"
+        )
 
 
 def _refuse_ended(work: Work) -> None:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, StoreError
+from bascule.core.rules import Static
+from bascule.live.forecast import Turn, turns
 from bascule.live.groups import Flush
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
 from bascule.live.standing import OPEN, State
-from bascule.live.status import Point, Status, point_of, status_of
+from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
 
 if TYPE_CHECKING:
     import asyncio
@@ -55,20 +57,24 @@ class Experiment:
         """The arm of a unit, which it keeps for ever; it is on disk before this returns.
 
         Callers in many threads share transactions. A unit that this program has seen before is
-        answered from memory; a `release` by another program reaches it within a second.
+        answered from memory; a `release` by another program reaches it within a second. In a static
+        population a hash tells the arm, and nothing is stored.
         """
         named = checked_unit(unit)
-        store, given = self.store, (named,)
-        found = store.remembered(self.id, self.name, named)
-        if found is None:
+        arm = self._at_hand(named)
+        if arm is None:
+            store, given = self.store, (named,)
             (found,) = store.change(self.id, self.name, store.assigning, given, given)
             if isinstance(found, InputError):
                 raise found
-        return self.arms[found.arm]
+            arm = found.arm
+        return self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
         named = [checked_unit(unit) for unit in units]
+        if self._is_static:
+            return [self.assign(unit) for unit in named]
         return self._told(self._change(self.store.assigning, named, named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
@@ -197,8 +203,8 @@ class Experiment:
             loaded.created,
         )
 
-    def history(self) -> list[Point]:
-        """Where the test stood, time after time: the points of a plot."""
+    def history(self, most: int | None = None) -> list[Point]:
+        """Where the test stood, time after time: the points of a plot, at `most` so many."""
         from sqlalchemy import select
 
         from bascule.live.schema import history
@@ -207,10 +213,17 @@ class Experiment:
         design = self.design
         asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
-            return [
-                point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-                for row in connection.execute(asked)
-            ]
+            rows = connection.execute(asked).all()
+        return [
+            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
+            for row in spread(rows, [row.folded for row in rows], most)
+        ]
+
+    def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
+        """What is expected from here on with the knob at each value; empty where nobody knows."""
+        loaded = self._loaded()
+        seen = loaded.standing.statistics
+        return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Drift of the outcomes, and units per arm against the logged probabilities.
@@ -313,6 +326,23 @@ class Experiment:
         arms = self.arms
         return [arms[answer.arm] for answer in answers]
 
+    @cached_property
+    def _is_static(self) -> bool:
+        return isinstance(self.design.rule, Static)
+
+    def _at_hand(self, unit: str) -> int | None:
+        """The arm of a unit, where it takes no transaction to tell."""
+        if not self._is_static:
+            found = self.store.remembered(self.id, self.name, unit)
+            return None if found is None else found.arm
+        from bascule.live.hashing import arm_of
+
+        try:
+            released = self.store.released(self.id, self.name)
+        except StoreError:
+            released = None
+        return arm_of(self.name, len(self.arms), unit) if released is None else released
+
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
@@ -330,9 +360,9 @@ class Experiment:
                 return tell(None, found)
             return tell(arms[found.arm], None)
 
-        found = store.remembered(self.id, self.name, named)
-        if found is not None:
-            flush = tell(arms[found.arm], None)
+        arm = self._at_hand(named)
+        if arm is not None:
+            flush = tell(arms[arm], None)
             if flush is not None:
                 flush()
         else:

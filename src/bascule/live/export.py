@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ def some_rows(
 ) -> tuple[list[tuple[Any, ...]], int | None]:
     """Rows of the assignments or outcomes, and where to go on from; None at the end.
 
+    Times are written as text.
+
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:
     ...     test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
@@ -57,7 +60,7 @@ def some_rows(
     with experiment.store.reading() as connection:
         rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE))
     last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
-    return [row[1:] for row in rows], last
+    return [tuple(_plain(value) for value in row[1:]) for row in rows], last
 
 
 def _all(read: Any, connection: Connection, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
@@ -85,7 +88,7 @@ def _assignments(
         .limit(most)
     )
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
-        when = moment(row.time).isoformat()
+        when = moment(row.time)
         yield row.number, row.unit, arms[row.arm], row.number, row.probability, row.deal, when
 
 
@@ -112,13 +115,18 @@ def _outcomes(
         .limit(most)
     )
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
-        times = moment(row.at).isoformat(), moment(row.received).isoformat()
+        times = moment(row.at), moment(row.received)
         yield row.id, row.unit, arms[row.arm], row.value, *times, row.event
 
 
 def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows(chain([names], rows))
+        plain = ([_plain(value) for value in row] for row in rows)
+        csv.writer(file, lineterminator="\n").writerows(chain([names], plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
@@ -129,8 +137,11 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
         raise InputError(
             "form", "Parquet needs pyarrow: pip install pyarrow, or export CSV"
         ) from None
-    columns = list(zip(*rows, strict=True)) or [()] * len(names)
-    parquet.write_table(
-        pyarrow.table({name: list(column) for name, column in zip(names, columns, strict=True)}),
-        path,
-    )
+    kinds = {"number": pyarrow.int64(), "block": pyarrow.int64()}
+    kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
+    kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in names])
+    with parquet.ParquetWriter(path, schema) as writer:
+        while some := list(islice(rows, ROWS_AT_ONCE)):
+            columns = [list(column) for column in zip(*some, strict=True)]
+            writer.write_table(pyarrow.table(columns, schema=schema))

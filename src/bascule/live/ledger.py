@@ -39,8 +39,17 @@ _EVENTS = (
     "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "ORDER BY number, at, id"
 )
+_EVENTS_BETWEEN = (
+    "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
+    "ON a.experiment = o.experiment AND a.number = o.number "
+    "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
+)
 _TAKEN = "SELECT event, number, value FROM outcomes WHERE experiment = ? AND event IN ANY_OF"
 _ANSWERED = "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number IN ANY_OF"
+_ELSEWHERE = (
+    "SELECT a.unit, e.name FROM experiments e JOIN assignments a ON a.experiment = e.id "
+    "WHERE e.id <> ? AND a.unit IN ANY_OF"
+)
 _LISTED = "SELECT event, reason FROM set_aside WHERE experiment = ? AND event IN ANY_OF"
 
 
@@ -165,6 +174,13 @@ def events_of(
         yield number, [row[1] for row in its]
 
 
+def events_between(
+    connection: Connection, experiment: int, first: float, last: float
+) -> Sequence[tuple[int, int, float, float, float]]:
+    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much."""
+    return ask(connection, _EVENTS_BETWEEN, experiment, first, last)
+
+
 def taken_ids(
     connection: Connection, experiment: int, ids: list[str]
 ) -> dict[str, tuple[int, float]]:
@@ -187,3 +203,8 @@ def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple
     if not ids:
         return set()
     return {(event, reason) for event, reason in ask(connection, _LISTED, experiment, ids)}
+
+
+def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
+    """Which of the units are in another experiment, and in which."""
+    return dict(map(tuple, ask(connection, _ELSEWHERE, experiment, units))) if units else {}

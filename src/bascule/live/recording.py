@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from bascule.core.rules import Static
 from bascule.live import ledger
+from bascule.live.hashing import placed_by_hash
 from bascule.live.ledger import Assignment
 from bascule.live.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
 from bascule.live.settling import settle
+from bascule.live.stages import counting_stage, due, period_of
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -29,13 +33,17 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
         numbers = [assigned.number for assigned in units if assigned is not None]
         answered = ledger.answered(work.connection, work.before.id, numbers)
     receipts = []
-    refused = []
+    refused: list[tuple[Event, Receipt]] = []
+    places = []
     known, news, now = work.known, work.news, work.now
     for event in events:
         unit, value, _, name, exposed = event
-        receipt, number, at = _judged(work, event, known[unit], taken, answered)
+        assigned = known[unit] or _found(work, unit)
+        receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
+            if known[unit] is None and assigned is not None:
+                _take_in(work, assigned)
             if name is not None:
                 taken[name] = (number, value)
             answered.add(number)
@@ -46,6 +54,10 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
                 work.put_aside(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
+            places.append(len(receipts) - 1)
+    refused = _with_others_named(work, refused)
+    for i, (_, receipt) in zip(places, refused, strict=True):
+        receipts[i] = receipt
     # A retry of what was set aside is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = ledger.listed(work.connection, work.before.id, ids)
@@ -54,6 +66,39 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
             work.put_aside(event, receipt)
     settle(work)
     return receipts
+
+
+def _with_others_named(
+    work: Work, refused: list[tuple[Event, Receipt]]
+) -> list[tuple[Event, Receipt]]:
+    """The same, and of units that are in another experiment it is said."""
+    unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
+    others = ledger.elsewhere(work.connection, work.before.id, sorted(unknown))
+    found = []
+    for event, receipt in refused:
+        if receipt.reason == "unknown unit" and event.unit in others:
+            detail = f"unit {event.unit!r:.60} is in experiment {others[event.unit]!r}, not here"
+            found.append((event, Receipt(False, "other experiment", detail)))
+        else:
+            found.append((event, receipt))
+    return found
+
+
+def _found(work: Work, unit: str) -> Assignment | None:
+    """A unit of a static population, of whom nothing is stored before its first event."""
+    begun = work.standing.origin
+    if begun is None or not isinstance(work.design.rule, Static):
+        return None
+    arms = len(work.design.arms)
+    return placed_by_hash(work.before.name, arms, unit, work.standing.units, begun)
+
+
+def _take_in(work: Work, assigned: Assignment) -> None:
+    work.known[assigned.unit] = assigned
+    work.add_all("assignments", [assigned])
+    counted = list(work.standing.assigned)
+    counted[assigned.arm] += 1
+    work.standing = replace(work.standing, assigned=tuple(counted))
 
 
 def _judged(
@@ -84,9 +129,26 @@ def _judged(
         # Clocks of two machines may differ by a little.
         now = arrived
         at = now if given is None else given
-    timely = judge_time(work.design.measure, at, arrived, now)
+    timely = _timely(work, assigned, at, now)
     if not timely.accepted:
         return timely, number, at
     if work.design.measure is None and number in answered:
         return Receipt(False, "second outcome", "its unit has an outcome already"), number, at
     return ACCEPTED, number, at
+
+
+def _timely(work: Work, assigned: Assignment, at: float, now: float) -> Receipt:
+    measure, standing = work.design.measure, work.standing
+    if measure is None or measure.period is None:
+        if measure is not None and assigned.number < standing.folded:
+            # A program whose clock is ahead has counted the unit already.
+            return Receipt(False, "late", "it came after its unit had counted")
+        return judge_time(measure, at, assigned.time, now)
+    timely = judge_time(None, at, assigned.time, now)
+    assert standing.origin is not None
+    stage = counting_stage(standing.origin, period_of(measure), assigned.time, at)
+    if timely.accepted and (
+        stage <= standing.progress or now >= due(measure, standing.origin, stage)
+    ):
+        return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
+    return timely

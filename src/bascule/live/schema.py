@@ -54,6 +54,8 @@ assignments = Table(
     Column("probability", Double, nullable=False),
     Column("time", Double, nullable=False),
     UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
+    # Rows in the order of their key alone: a third less to write.
+    sqlite_with_rowid=False,
 )
 
 blocks = Table(
@@ -62,6 +64,7 @@ blocks = Table(
     _of_experiment(),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("slots", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 outcomes = Table(

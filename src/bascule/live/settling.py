@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from sqlalchemy import Connection
+
 from bascule.core.ends import cap_met
-from bascule.live import ledger
+from bascule.core.measure import Measure
+from bascule.core.outcomes import Recurrent
+from bascule.core.rules import Static
+from bascule.live import ledger, stages
 from bascule.live.folding import fold_unit
 from bascule.live.maturity import Event, Receipt, unit_outcome
 from bascule.live.standing import OPEN, statistics_to_json
@@ -20,6 +25,9 @@ FOLDED_AT_ONCE = 2000
 FOLDED_AT_FIRST = 32
 """Units that are read at first: where outcomes come one by one, few are ready."""
 
+STAGES_AT_ONCE = 20
+"""Stages that one transaction closes."""
+
 SHOWN_EVERY = 1.02
 """By how much the number of units grows between two points of the history."""
 
@@ -31,12 +39,13 @@ def settle(work: Work, most: int = FOLDED_AT_ONCE) -> bool:
     work.write("outcomes")
     deadline = work.design.deadline
     end = work.now if deadline is None else min(work.now, deadline.timestamp())
-    more = _fold(work, end, most)
+    recurrent = isinstance(work.design.outcome, Recurrent)
+    more = _close_stages(work, end) if recurrent else _fold(work, end, most)
     if work.standing.verdict is not None:
         decide(work)
     elif not more and _has_ended(work):
         work.state = "over"
-        work.log("end", after=work.standing.folded)
+        work.log("end", after=work.standing.progress)
     _show(work)
     return more and work.standing.verdict is None
 
@@ -102,9 +111,48 @@ def _fold_some(work: Work, end: float, size: int) -> bool:
     return more
 
 
+def _close_stages(work: Work, end: float) -> bool:
+    """Close the stages whose outcomes are all there, a few at a time; whether there may be more."""
+    measure = work.design.measure
+    assert measure is not None
+    for _ in range(STAGES_AT_ONCE):
+        origin, stage = work.standing.origin, work.standing.progress + 1
+        if origin is None or work.standing.verdict is not None or _horizon_met(work):
+            return False
+        if stages.due(measure, origin, stage) > end:
+            return False
+        work.write("assignments")
+        work.standing = stages.closed(
+            work.design,
+            work.standing,
+            read_stage(work.connection, work.before.id, measure, origin, stage),
+            work.now,
+        )
+    return True
+
+
+def read_stage(
+    connection: Connection, experiment: int, measure: Measure, origin: float, stage: int
+) -> stages.Sums:
+    """What the log says about a stage."""
+    period = stages.period_of(measure)
+    # The period of a unit that came in the middle of a stage began in the one before.
+    first, last = origin + (stage - 2) * period, origin + stage * period
+    rows = ledger.events_between(connection, experiment, first, last)
+    return stages.sums_of(measure, origin, stage, rows)
+
+
+def _horizon_met(work: Work) -> bool:
+    rule = work.design.rule
+    last = rule.horizon if isinstance(rule, Static) else None
+    return last is not None and work.standing.progress >= last
+
+
 def _has_ended(work: Work) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
+        return True
+    if _horizon_met(work):
         return True
     waiting = work.standing.folded < work.standing.units
     if waiting or work.design.max_units is None:
@@ -114,9 +162,9 @@ def _has_ended(work: Work) -> bool:
 
 
 def _show(work: Work) -> None:
-    folded = work.standing.folded
+    progress = work.standing.progress
     enough = SHOWN_EVERY * work.standing.shown if work.state in OPEN else 0
-    if folded > work.standing.shown and folded >= enough:
+    if progress > work.standing.shown and progress >= enough:
         kept = statistics_to_json(work.standing.statistics)
-        work.add("history", folded, work.now, kept)
-        work.standing = replace(work.standing, shown=folded)
+        work.add("history", progress, work.now, kept)
+        work.standing = replace(work.standing, shown=progress)

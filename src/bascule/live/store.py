@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
 from bascule.live.actor import acting
 from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
@@ -23,6 +22,7 @@ from bascule.live.experiment import Experiment
 from bascule.live.groups import Flush, Groups
 from bascule.live.jobs import Do, Job, do_all
 from bascule.live.memory import Known, Memory
+from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -95,8 +95,10 @@ class Store:
 
             design = load_design(design)
         check_name(name)
-        _check_design(design)
+        check_stages(design)
         now, standing = self.clock.now(), Standing.empty(design)
+        if start:
+            standing = begun(design, standing, now)
         data = design.to_dict()
         with self._database.writing() as connection:
             asked = select(experiments.c.id).where(experiments.c.name == name)
@@ -169,6 +171,7 @@ class Store:
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
         self._memory.forget(found)
+        self._seen.pop(found, None)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Every change by hand and every decision, the oldest first; of one name or of all."""
@@ -221,16 +224,18 @@ class Store:
             return None
         from bascule.live.ledger import Assignment
 
-        found = Assignment(*fields)
+        found, released = Assignment(*fields), self.released(experiment, name)
+        return found if released is None else found._replace(arm=released, probability=1.0)
+
+    def released(self, experiment: int, name: str) -> int | None:
+        """The arm that everyone gets once the units were released; as it was a moment ago."""
         seen = self._seen.get(experiment)
         if seen is None or perf_counter() - seen[1] > FRESH:
             with self._database.reading() as connection:
                 loaded = self.load(connection, experiment, name)
             self._seen[experiment] = seen = (loaded, perf_counter())
         standing = seen[0].standing
-        if not standing.released:
-            return found
-        return found._replace(arm=shipped(standing), probability=1.0)
+        return shipped(standing) if standing.released else None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -326,15 +331,6 @@ class Store:
         wanted = (after.standing.folding, after.standing.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work.known
-
-
-def _check_design(design: Design) -> None:
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "outcome",
-            f"{design.outcome!r} cannot run live yet: use one outcome a unit, with a Measure of "
-            "its first days",
-        )
 
 
 def check_name(name: object) -> None:

@@ -23,7 +23,8 @@ CSP = (
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
+    # Without a referrer a form of the page would not say where it comes from either.
+    (b"referrer-policy", b"same-origin"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"content-security-policy", CSP.encode()),
 ]
