@@ -22,9 +22,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: install
 	@$(BIN)/bascule demo
 
-test: lint clients browser
+test:
+	@$(MAKE) --no-print-directory --jobs=2 install browser
+	@$(MAKE) --no-print-directory --jobs=3 lint clients docs
 	$(BIN)/python -m pytest -n auto --dist loadfile
-	@$(MAKE) --no-print-directory docs
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed
@@ -57,9 +58,10 @@ docs: install
 	@echo "The documentation is in docs/_build/html/index.html"
 
 images: install
-	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
+	$(BIN)/bascule demo --study --runs 10000 --seed 0 --out docs/images > /dev/null
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
+	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules

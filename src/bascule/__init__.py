@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule import theory
+from bascule.analyze import Analysis, ArmAnswer, Check, Day, analyze
 from bascule.core.block_progress import Block, fold_block, next_block
 from bascule.core.bucket import bucket, buckets
 from bascule.core.calibration import Calibration
@@ -67,6 +68,8 @@ __all__ = [
     "ETC",
     "UCB",
     "AllocationStatistics",
+    "Analysis",
+    "ArmAnswer",
     "ArmCohorts",
     "ArmStatistics",
     "ArmStatus",
@@ -78,9 +81,11 @@ __all__ = [
     "Bounded",
     "Calibration",
     "Change",
+    "Check",
     "Cohort",
     "CohortStatistics",
     "Coin",
+    "Day",
     "Decision",
     "Delay",
     "Design",
@@ -118,6 +123,7 @@ __all__ = [
     "Trend",
     "Wishes",
     "World",
+    "analyze",
     "audit",
     "bucket",
     "buckets",

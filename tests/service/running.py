@@ -47,11 +47,11 @@ class Service:
         given = key or (self.keys[role] if role else None)
         headers = {"Authorization": f"Bearer {given}"} if given else {}
         return httpx.Client(
-            base_url=self.url, headers=headers, trust_env=False, timeout=30, verify=False
+            base_url=self.url, headers=headers, trust_env=False, timeout=200, verify=False
         )
 
     def close(self) -> None:
         """Stop it, and wait until it has stopped."""
         self._server.should_exit = True
-        self._thread.join(timeout=30)
+        self._thread.join(timeout=200)
         self.store.close()

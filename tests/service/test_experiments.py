@@ -65,7 +65,8 @@ def test_the_audit_log_names_the_key(admin: httpx.Client, name: str) -> None:
     admin.post(path(name, "knob"), json={"tilt": 5})
     entries = admin.get(path(name, "audit")).json()["audit"]
     assert [entry["action"] for entry in entries] == ["create", "start", "knob"]
-    assert entries[2]["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0}
+    told = {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
+    assert entries[2]["detail"] == told
     assert entries[2]["actor"].startswith("key ")
 
 

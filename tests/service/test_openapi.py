@@ -50,3 +50,11 @@ def test_the_page_is_not_in_the_description(service: Service) -> None:
     assert set(described["components"]["securitySchemes"]) == {"bearer", "key"}
     # A body that is one of several shapes: oneOf would refuse what fits two of them.
     assert "oneOf" not in str(described["paths"])
+
+
+def test_the_reference_has_every_call(service: Service) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "http.md").read_text("utf-8")
+    with service.caller() as caller:
+        described = caller.get("/openapi.json").json()["paths"]
+    told = set(re.findall(r"^\| `((?:GET|POST|DELETE) /\S+)` \|", page, re.MULTILINE))
+    assert told == {f"{m.upper()} {path}" for path, some in described.items() for m in some}

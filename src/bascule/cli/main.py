@@ -13,12 +13,23 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import audit, demo, experiment, frontier, key, paper, plan, serve, simulate
+from bascule.cli import (
+    analyze,
+    audit,
+    demo,
+    experiment,
+    frontier,
+    key,
+    paper,
+    plan,
+    serve,
+    simulate,
+)
 from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
-LIST_OPTIONS = ("--means", "--worlds", "--lift")
+LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
 app = typer.Typer(
@@ -31,6 +42,7 @@ app = typer.Typer(
 app.command("demo")(demo.command)
 app.command("plan")(plan.command)
 app.command("simulate")(simulate.command)
+app.command("analyze")(analyze.command)
 app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)
 app.command("paper")(paper.command)
@@ -56,8 +68,7 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
-    # Hunting for garbage before leaving takes longer than many a command.
-    atexit.register(gc.freeze)
+    atexit.register(_leave_garbage)
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
@@ -89,6 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         _leave("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
+
+
+def _leave_garbage() -> None:
+    """Hunting for garbage before leaving takes longer than many a command."""
+    # DuckDB complains of leaks if its own is left.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def repeat_lists(arguments: Sequence[str]) -> list[str]:

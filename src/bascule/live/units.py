@@ -144,6 +144,21 @@ class Units:
                 {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
             ]
 
+    def set_aside_counts(self) -> dict[str, int]:
+        """How many outcomes do not count, or count as a limit, by their reason."""
+        from sqlalchemy import func, select
+
+        from bascule.live.schema import set_aside
+
+        asked = (
+            select(set_aside.c.reason, func.count())
+            .where(set_aside.c.experiment == self.id)
+            .group_by(set_aside.c.reason)
+            .order_by(set_aside.c.reason)
+        )
+        with self.store.reading() as connection:
+            return {reason: int(found) for reason, found in connection.execute(asked)}
+
     @cached_property
     def arms(self) -> tuple[str, ...]:
         """The names of the arms, which never change."""

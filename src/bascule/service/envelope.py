@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.service.logs import LOGGER, log
@@ -67,6 +68,9 @@ class Envelope:
                 await self._app(scope, self._counted(receive), answer)
             else:
                 await self._app(scope, receive, answer)
+        except ClientDisconnect:
+            # Whoever asked has gone, and hears no answer.
+            status = status or 408
         except Exception:
             LOGGER.exception("failed", extra={"told": {"path": scope["path"]}})
             if status is not None:

@@ -23,8 +23,8 @@ from bascule.service.problems import Problem
 if TYPE_CHECKING:
     from bascule.plan.answer import Plan
 
-SECONDS = 20.0
-"""How long a plan may take."""
+SECONDS, FIRST_SECONDS = 30.0, 180.0
+"""How long a plan may take, and the first one, for which much may have to be compiled."""
 
 LONGEST_LINE = 2**24
 
@@ -41,13 +41,14 @@ class Planner:
     async def plan(self, wish: models.Wish) -> Plan:
         """The plan for a wish, as `bascule.plan` makes it."""
         async with self._lock:
+            seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
-                async with asyncio.timeout(SECONDS):
+                async with asyncio.timeout(seconds):
                     line = await self._ask(wish.model_dump_json().encode() + b"\n")
             except TimeoutError:
                 await self.close()
                 raise Problem(
-                    422, f"planning took longer than {SECONDS:g} s: ask for a larger lift"
+                    422, f"planning took longer than {seconds:g} s: ask for a larger lift"
                 ) from None
             except BaseException:
                 # The next one to ask must not get this answer.

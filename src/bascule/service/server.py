@@ -18,10 +18,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from bascule.core.errors import InputError
 from bascule.live import open as open_store
 from bascule.live.store import Store
+from bascule.service.answers import encode
 from bascule.service.app import make_app
 from bascule.service.keys import list_keys
 from bascule.service.logs import write_logs
 from bascule.service.metrics import FOLDER
+from bascule.service.problems import Problem
 from bascule.service.settings import Settings
 
 ACTOR = "service"
@@ -29,7 +31,13 @@ GIVEN = "BASCULE_SERVE"
 """Where the workers find what they are to serve."""
 
 PATIENCE = 10
-"""Seconds in which the head of a request has to arrive."""
+"""Seconds in which a request has to arrive, head and body."""
+
+_SLOW = encode(Problem(408, f"the request took longer than {PATIENCE} s").to_dict())
+TOO_SLOW = (
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/problem+json\r\n"
+    b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_SLOW), _SLOW)
+)
 
 LEAVING = 30
 """Seconds in which what was accepted is answered before the service ends."""
@@ -52,10 +60,10 @@ class Impatient(HttpToolsProtocol):
         super().on_message_begin()
         self._wait()
 
-    def on_headers_complete(self) -> None:
-        """The head is there; the endpoint that reads a body has a limit of its own."""
+    def on_message_complete(self) -> None:
+        """All of it is there, head and body."""
         self._rest()
-        super().on_headers_complete()
+        super().on_message_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody to wait for."""
@@ -72,8 +80,12 @@ class Impatient(HttpToolsProtocol):
             self._patience = None
 
     def _let_go(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.close()
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_started:
+            # The head was there, so that someone waits for an answer.
+            self.transport.write(TOO_SLOW)
+        self.transport.close()
 
 
 def serve(
@@ -140,7 +152,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 def run(app: FastAPI, listening: socket.socket) -> None:
     """Serve an application on a socket until told to stop."""
-    uvicorn.Server(uvicorn.Config(app, **_options())).run(sockets=[listening])
+    uvicorn.Server(uvicorn.Config(app, **options())).run(sockets=[listening])
 
 
 def worker() -> FastAPI:
@@ -162,11 +174,12 @@ def _serve_together(
         port = listening.getsockname()[1]
         # The server binds the port anew, for all of its workers.
         listening.close()
-        config = _options(host=settings.host, port=port, factory=True, workers=workers)
+        config = options(host=settings.host, port=port, factory=True, workers=workers)
         uvicorn.run("bascule.service.server:worker", **config)
 
 
-def _options(**more: Any) -> dict[str, Any]:
+def options(**more: Any) -> dict[str, Any]:
+    """How the server is run, wherever it is."""
     return {
         "http": Impatient,
         "log_config": None,

@@ -105,6 +105,8 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     assert answer.inner_text().startswith("Tilt 8 decides this in about")
     view.get_by_label("Name").fill("checkout-button")
     view.get_by_label("Mean today").fill("10%")
+    view.get_by_label("Lift worth finding").fill("no")
+    view.locator("#answer", has_text="Lift must be a number").wait_for()
     view.get_by_label("Lift worth finding").fill("200%")
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     view.get_by_role("radio", name="Tilt 3").check()

@@ -217,11 +217,25 @@ def test_pages_are_well_formed_and_labelled(service: Service, name: str, path: s
 def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, name: str) -> None:
     with signed_in(service) as browser:
         given = {"csrf_token": token(browser), "arms": "a\nb", "lift": "30%"}
-        for wrong, told in ((name, "there is an experiment"), ("a b", "name must be 1 to 100")):
+        for wrong, told in ((name, "There is an experiment"), ("a b", "Name must be 1 to 100")):
             answer = browser.post("/new", data={**given, "name": wrong})
             assert answer.status_code == 422
             assert told in answer.text
             assert f'value="{wrong}"' in answer.text
+
+
+def test_what_was_set_aside_is_counted_and_all_can_be_downloaded(
+    service: Service, name: str
+) -> None:
+    test = service.store.get(name)
+    test.assign("u1")
+    test.record_many([("u1", 1.0), ("nobody", 1.0), ("no one", 1.0), ("u1", 7.0)])
+    with signed_in(service, "viewer") as browser:
+        shown = browser.get(f"/tests/{name}/diagnostics").text
+        assert "3 outcomes were set aside: 2 unknown unit, 1 out of range." in shown
+        links = [its["href"] for its in Outline(browser.get(f"/tests/{name}").text).all("a")]
+        wanted = [link for link in links if link and link.startswith("/v1/")]
+        assert [browser.get(link).text.count("u1") for link in wanted] == [1, 1]
 
 
 def test_static_files_come_with_their_licences(service: Service) -> None:

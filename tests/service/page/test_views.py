@@ -91,7 +91,11 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     assert status.days_left is not None
     assert words.headline(design, status).startswith("Keep running: about ")
     capped = replace(design, max_units=status.units + 10)
-    assert words.headline(capped, status).endswith("ends undecided after 10 more units")
+    late = words.saying(capped, status)
+    assert late.headline == "Keep running: a decision in time looks unlikely"
+    assert late.detail.endswith("The test ends after 10 more units.")
+    early = replace(status, evidence=0.1)
+    assert words.headline(capped, early) == "Keep running: too early to say how long"
     due = replace(status, left=0.0)
     assert words.headline(design, due) == "Keep running: the decision may come at any time"
     ship = words.saying(decided.design, decided.status())

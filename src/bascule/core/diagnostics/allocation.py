@@ -80,6 +80,25 @@ class AllocationStatistics:
             int(np.count_nonzero(chances[np.arange(units), joined] == 0.0)),
         )
 
+    @classmethod
+    def of_counts(cls, counts: Sequence[int], weights: Sequence[float]) -> AllocationStatistics:
+        """Units that each joined an arm with the same probabilities: how many each arm has.
+
+        >>> AllocationStatistics.of_counts([1, 2], [0.5, 0.5]).expected
+        (1.5, 1.5)
+        """
+        chances = _checked_probabilities([weights])[0]
+        units = sum(counts)
+        expected = units * chances
+        stakes = [units * np.log1p(math.expm1(factor) * chances) for factor in FACTORS]
+        return cls(
+            tuple(int(count) for count in counts),
+            tuple(expected.tolist()),
+            tuple(map(tuple, (np.diag(expected) - units * np.outer(chances, chances)).tolist())),
+            tuple(map(tuple, np.transpose(stakes).tolist())),
+            sum(int(n) for n, p in zip(counts, chances, strict=True) if p == 0.0),
+        )
+
     def record(self, arm: int, probabilities: Sequence[float]) -> AllocationStatistics:
         """The same with one unit more, which joined `arm`."""
         return self + AllocationStatistics.of([arm], [probabilities])

@@ -15,6 +15,22 @@ from bascule.plan.answer import Plan
 from bascule.plan.choose import Point
 from bascule.plan.wishes import Wishes
 
+LABELS = {
+    "name": "Name",
+    "arms": "Arms",
+    "sigma": "Spread",
+    "low": "Smallest",
+    "high": "Largest",
+    "baseline": "Mean today",
+    "lift": "Lift",
+    "error": "Error",
+    "units_per_day": "Units a day",
+    "deadline_days": "Days at most",
+    "window": "Window",
+    "aggregate": "Events of a unit",
+}
+"""What the form calls its fields."""
+
 LONGEST = 4000
 """Characters of a field that are read; nobody types more."""
 
@@ -94,6 +110,18 @@ class Form:
 def chosen(plan: Plan, label: str) -> Point:
     """The point of the frontier with this label; the recommended one where there is none."""
     return next((point for point in plan.points if point.rule.label == label), plan.chosen)
+
+
+def told(error: InputError) -> str:
+    """What is wrong, with the field as the form calls it.
+
+    >>> told(InputError("baseline", "baseline must be a number (got 'x')"))
+    "Mean today must be a number (got 'x')."
+    """
+    text = str(error)
+    if error.field in LABELS and text.startswith(f"{error.field} "):
+        text = LABELS[error.field] + text.removeprefix(error.field)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _number(field: str, text: str) -> float:

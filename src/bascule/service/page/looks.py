@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from bascule.core.diagnostics import Diagnostic
 from bascule.live.experiment import Experiment
 from bascule.live.standing import OPEN
 from bascule.live.status import Status
@@ -16,6 +18,11 @@ from bascule.service.page.charts import points_for
 from bascule.service.page.fragments import Fragment
 from bascule.service.page.knob import knob_view, turns_of
 from bascule.service.page.render import fragment
+
+GROWTH = 1.02
+"""By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""
+
+_KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] = WeakKeyDictionary()
 
 
 def list_fragments(store: Store, caller: Caller) -> dict[str, Fragment]:
@@ -72,10 +79,25 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
 def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     """Diagnostics, which are read from the log and take as long as that is."""
     test = store.get(name)
-    rows = views.diagnostic_rows(test.diagnostics())
+    rows = views.diagnostic_rows(_diagnosed(store, test))
+    set_aside = views.set_aside_words(test.set_aside_counts())
     alarms = [row for row in rows if row.flagged]
-    found = [fragment("alarm", alarms=alarms), fragment("diagnostics", rows=rows)]
+    found = [
+        fragment("alarm", alarms=alarms),
+        fragment("diagnostics", rows=rows, set_aside=set_aside),
+    ]
     return {part.id: part for part in found}
+
+
+def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
+    """Diagnostics, the same again until the test has grown enough for others."""
+    grown = test.status().matured
+    kept = _KEPT.setdefault(store, {})
+    before, found = kept.get(test.id, (-1, ()))
+    if before < 0 or grown > GROWTH * before:
+        found = test.diagnostics()
+        kept[test.id] = (grown, found)
+    return found
 
 
 def _controls(test: Experiment, status: Status, caller: Caller, released: bool) -> list[Fragment]:

@@ -17,7 +17,7 @@ from bascule.service.experiments import change
 from bascule.service.page import looks
 from bascule.service.page.answers import plan_view
 from bascule.service.page.changes import ask, knob_preview, make
-from bascule.service.page.form import Form
+from bascule.service.page.form import Form, told
 from bascule.service.page.fragments import changed
 from bascule.service.page.plans import Plans
 from bascule.service.page.render import page, parts, render
@@ -138,9 +138,10 @@ def _add_new(router: APIRouter) -> None:
         try:
             plan = await plans.plan(request.app.state.planner, form.wishes())
         except InputError as error:
-            return {"form": form, "plan": None, "problems": {error.field: str(error)}}
+            return {"form": form, "plan": None, "problems": {error.field: told(error)}}
         except Problem as problem:
-            return {"form": form, "plan": None, "problems": {"": problem.detail}}
+            told_of = {"": f"{problem.detail[:1].upper()}{problem.detail[1:]}."}
+            return {"form": form, "plan": None, "problems": told_of}
         return {"form": form, "plan": plan_view(plan, form.rule), "problems": {}}
 
     @router.get("/new")
@@ -163,7 +164,7 @@ def _add_new(router: APIRouter) -> None:
             await change(request, caller, store.create, name, design, start=bool(form.start))
         except InputError as error:
             shown = await answered(request, form)
-            shown["problems"] = {error.field: str(error)}
+            shown["problems"] = {error.field: told(error)}
             return page("new.html", caller, 422, **shown)
         return RedirectResponse(f"/tests/{name}", 303)
 

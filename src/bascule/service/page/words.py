@@ -34,6 +34,11 @@ GUARANTEES = {
 }
 
 
+TELLING = 0.3
+"""Below this part of the way to a decision, differences are as large as their noise, and what is
+forecast from them says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saying:
     """A headline, the sentence below it, and their tone."""
@@ -54,15 +59,16 @@ def tone(status: Status) -> Tone:
 
 def saying(design: Design, status: Status, released: bool = False) -> Saying:
     """What to do now, and why."""
-    return Saying(headline(design, status), _detail(status, released), tone(status))
+    return Saying(headline(design, status), _detail(design, status, released), tone(status))
 
 
 def headline(design: Design, status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
     if status.state == "running" and status.decision is None:
-        rest = None if design.max_units is None else design.max_units - status.units
-        if status.left is not None and rest is not None and status.left > rest:
-            return f"Keep running: as it looks, it ends undecided after {count(rest)} more units"
+        if status.left is not None and status.evidence < TELLING:
+            return "Keep running: too early to say how long"
+        if _rest(design, status) is not None:
+            return "Keep running: a decision in time looks unlikely"
         if status.left is not None and status.left < 1.0:
             return "Keep running: the decision may come at any time"
         if status.days_left is not None:
@@ -72,7 +78,7 @@ def headline(design: Design, status: Status) -> str:
     return status.headline
 
 
-def _detail(status: Status, released: bool) -> str:
+def _detail(design: Design, status: Status, released: bool) -> str:
     decided = status.decision
     if decided is not None and decided.arm is not None:
         who = "Everyone gets it" if released else "Everyone new gets it"
@@ -90,8 +96,19 @@ def _detail(status: Status, released: bool) -> str:
         return "No outcome has counted yet."
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
-    far = percent(status.evidence)
-    return f"{status.leader} is ahead, {far} of the way to a decision. Looking costs nothing."
+    ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
+    rest = _rest(design, status)
+    if rest is not None:
+        return f"{ahead} The test ends after {count(rest)} more units."
+    return f"{ahead} Looking costs nothing."
+
+
+def _rest(design: Design, status: Status) -> int | None:
+    """The units until the cap, where it will come before a decision as things look."""
+    if design.max_units is None or status.left is None:
+        return None
+    rest = max(0, design.max_units - status.units)
+    return rest if status.left > rest and status.evidence >= TELLING else None
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
@@ -179,6 +196,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action in named:
         arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
         return named[action].replace("{arm}", arm)
+    if action == "alarm":
+        return f"Alarm: {detail['message']}"
     if action == "end":
         return "Ended undecided"
     if action == "decide":

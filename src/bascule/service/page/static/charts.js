@@ -43,7 +43,10 @@
     }
     const sums = found.times.map(function () { return 0; });
     const stacked = found.columns.map(function (column) {
-      return column.map(function (value, i) { sums[i] += value; return sums[i]; });
+      const sum = column.map(function (value, i) { sums[i] += value; return sums[i]; });
+      /* A share is drawn back to the point before; the first one has none, and no width. */
+      sum[0] = sum[1];
+      return sum;
     });
     return [found.times].concat(stacked.reverse());
   }

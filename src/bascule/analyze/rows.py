@@ -1,0 +1,185 @@
+"""Rows of a log made clean, and units made of them: expressions for Ibis, nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from bascule.analyze.columns import Columns, coded, moment, number
+from bascule.core.measure import Measure
+
+TWO_ARMS, UNUSABLE, TWO_SEGMENTS = -1, -2, -3
+"""What stands in place of an arm for units that are set aside, and for rows that are."""
+
+DAY = 86400.0
+
+REASONS = (
+    "no unit",
+    "no arm",
+    "arm unknown to the design",
+    "no time",
+    "time not readable",
+    "value not a number",
+)
+"""Why a row is set aside; the first that applies."""
+
+
+def clean(
+    table: Any, columns: Columns, arms: Sequence[str], until: datetime | None, *, text: bool
+) -> Any:
+    """The rows with the columns unit, code, value, time, and those that were asked for besides.
+
+    `bad` is 0, or the place in `REASONS`, counted from 1. Rows from `until` on are left out.
+    `text` makes the units text, for two tables that have them in different types.
+    """
+    import ibis
+
+    unit = table[columns.unit]
+    if text or not (unit.type().is_string() or unit.type().is_integer()):
+        unit = unit.cast("string")
+    time = moment(table, columns.time)
+    parts: dict[str, Any] = {"unit": unit, "time": time}
+    wrong = [(unit.isnull(), 1)]
+    if columns.arm is not None:
+        parts["code"] = coded(table, columns.arm, arms)
+        wrong += [(table[columns.arm].isnull(), 2), (parts["code"].isnull(), 3)]
+    if columns.time is not None:
+        wrong += [(table[columns.time].isnull(), 4), (time.isnull(), 5)]
+    if columns.value is not None:
+        parts["value"], odd = number(table, columns.value, "value")
+        wrong.append((odd, 6))
+    if columns.segment is not None:
+        parts["segment"] = table[columns.segment].cast("string").fill_null("")
+    if columns.probability is not None:
+        parts["probability"], _ = number(table, columns.probability, "probability")
+    literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
+    parts["bad"] = ibis.cases(*literal, else_=ibis.literal(0, "int8"))
+    rows = table.select(**parts)
+    if until is not None:
+        rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
+    return rows
+
+
+def keyed(rows: Any) -> Any:
+    """The same with no unit where a row is bad, so that all bad rows form one group."""
+    import ibis
+
+    return rows.mutate(unit=ibis.ifelse(rows.bad == 0, rows.unit, ibis.null(rows.unit.type())))
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Periods of whole days, counted from a first day."""
+
+    first: date | None = None
+    days: int = 1
+
+    def of(self, time: Any) -> Any:
+        """The day of a time, or the first day of its period as a number of days since 1970."""
+        import ibis
+
+        if self.first is None or self.days == 1:
+            return time.date()
+        start = (self.first - date(1970, 1, 1)).days
+        # At midnight, where no database rounds.
+        passed = (time.truncate("D").epoch_seconds() / 86400).round().cast("int64") - start
+        return ibis.literal(start) + (passed / self.days).floor().cast("int64") * self.days
+
+
+DAILY = Calendar()
+
+
+def about_unit(rows: Any) -> dict[str, Any]:
+    """What is told of a unit whatever its outcome: arms, first moment, number of rows."""
+    parts = {
+        "lowest": rows.code.min(),
+        "highest": rows.code.max(),
+        "first": rows.time.min(),
+        "rows": rows.count(),
+    }
+    if "segment" in rows.columns:
+        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
+    if "probability" in rows.columns:
+        parts |= {"probability": rows.probability.min(), "most": rows.probability.max()}
+    return parts
+
+
+def counting(condition: Any) -> Any:
+    """1 where it holds and 0 where not; null stays null. Not every database casts to that."""
+    import ibis
+
+    return ibis.ifelse(condition.isnull(), ibis.null("int64"), ibis.ifelse(condition, 1, 0))
+
+
+def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
+    """What the values of a unit add up to; null where it has none."""
+    if aggregate == "any":
+        return counting(value != 0.0).max(where=where).cast("float64")
+    if aggregate == "mean":
+        return value.mean(where=where)
+    if aggregate == "last":
+        there = value.notnull() if where is None else where & value.notnull()
+        return value.argmax(time, where=there)
+    return value.sum(where=where)
+
+
+def units_to_date(rows: Any, aggregate: str) -> Any:
+    """One row a unit: all that it has given in the log."""
+    rows = keyed(rows)
+    outcome = aggregated(rows.value, rows.time, aggregate)
+    return rows.group_by("unit").agg(**about_unit(rows), given=rows.value.count(), outcome=outcome)
+
+
+def units_of(rows: Any) -> Any:
+    """One row a unit, without outcome; bad rows left out."""
+    good = rows.filter(rows.bad == 0)
+    return good.group_by("unit").agg(**about_unit(good))
+
+
+def joined(events: Any, units: Any, names: Sequence[str]) -> Any:
+    """Every good event of a known unit with some of what is told of the unit."""
+    good = events.filter(events.bad == 0).select("unit", "value", at=events.time)
+    return good.inner_join(units.select("unit", *names), "unit")
+
+
+def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:
+    """One row a unit: its outcome, null if it has none, and how many events did not count and why.
+
+    Without a measure all events from the unit's arrival on count.
+    """
+    import ibis
+
+    both = joined(events, units, ["first"])
+    at, value = both["at"], both["value"]
+    inside = at >= both["first"]
+    parts = {"early": counting(at < both["first"]).sum()}
+    if measure is not None:
+        closes = both["first"] + ibis.interval(microseconds=round(1e6 * measure.closes(0.0)))
+        inside = inside & (at < closes)
+        parts |= {
+            "late": counting(at >= closes).sum(),
+            "outside": value.sum(where=at >= closes),
+        }
+    found = both.group_by("unit").agg(
+        **parts,
+        events=both.count(),
+        latest=at.max(),
+        given=value.count(where=inside),
+        outcome=aggregated(value, at, aggregate, inside),
+    )
+    return units.left_join(found, "unit").drop("unit_right")
+
+
+def placed(units: Any) -> Any:
+    """Units with `arm`: its number, or why they are set aside."""
+    import ibis
+
+    cases = [
+        (units.unit.isnull(), ibis.literal(UNUSABLE, "int16")),
+        (units.lowest != units.highest, ibis.literal(TWO_ARMS, "int16")),
+    ]
+    if "segment" in units.columns:
+        cases.append((units.segment != units.other, ibis.literal(TWO_SEGMENTS, "int16")))
+    return units.mutate(arm=ibis.cases(*cases, else_=units.lowest.cast("int16")))

@@ -1,0 +1,181 @@
+"""`bascule analyze`: what the log of a test says that something else has run."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from bascule.cli import designs
+from bascule.cli.console import print_json, screen
+from bascule.cli.designs import OutcomeName
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from bascule.analyze import Analysis
+
+
+class AggregateName(StrEnum):
+    """What the events of a unit can add up to."""
+
+    SUM = "sum"
+    ANY = "any"
+    MEAN = "mean"
+    LAST = "last"
+
+
+def _column(what: str) -> str | None:
+    return typer.Option(None, metavar="COLUMN", help=what, show_default=False)  # type: ignore[no-any-return]
+
+
+def command(
+    log: str = typer.Argument(
+        ...,
+        metavar="LOG",
+        help="A file (Parquet, CSV, JSON lines), or the URL of a database with --query.",
+    ),
+    query: str | None = typer.Option(
+        None, metavar="SQL", help="Which rows of the database, or which table.", show_default=False
+    ),
+    assignments: str | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Who was assigned to which arm, and when, if the log has events only.",
+        show_default=False,
+    ),
+    assignments_query: str | None = typer.Option(
+        None, metavar="SQL", help="The same in the database of LOG.", show_default=False
+    ),
+    unit: str | None = _column("Who was assigned; usual names are found."),
+    arm: str | None = _column("Which version; usual names are found."),
+    value: str | None = _column("What a row is worth; usual names are found."),
+    time: str | None = _column("When; usual names are found."),
+    segment: str | None = _column(
+        "Answer each of its values on its own, with a part of the error."
+    ),
+    probability: str | None = _column("The logged probability of the unit's arm, if it changed."),
+    design: Path | None = typer.Option(
+        None, metavar="FILE", help="A design file: arms, outcome, error, measure."
+    ),
+    outcome: OutcomeName | None = typer.Option(
+        None, help="Outcome model; as the options or the log suggest if not given."
+    ),
+    sigma: float | None = designs.SIGMA,
+    low: float | None = designs.LOW,
+    high: float | None = designs.HIGH,
+    sigma_unit: float | None = typer.Option(
+        None, help="For recurrent: spread of the units; estimated if not given.", show_default=False
+    ),
+    sigma_noise: float | None = typer.Option(
+        None,
+        help="For recurrent: spread of one unit's outcomes; estimated if not given.",
+        show_default=False,
+    ),
+    error: float | None = designs.ERROR,
+    min_effect: float | None = designs.MIN_EFFECT,
+    window: str | None = typer.Option(
+        None, help='How long a unit\'s events count: "7d".', show_default=False
+    ),
+    aggregate: AggregateName | None = typer.Option(
+        None, help="What they add up to; sum if not given, any for bernoulli."
+    ),
+    missing: float | None = typer.Option(
+        None, help="The outcome of a unit without events; 0 if not given.", show_default=False
+    ),
+    grace: str = typer.Option("0s", help="How much later events may be logged."),
+    period: str | None = typer.Option(
+        None, help='For recurrent: a unit gives an outcome every "1d", say.', show_default=False
+    ),
+    weights: list[float] | None = typer.Option(
+        None,
+        metavar="W1 W2 ...",
+        help="How units were to be split, in the order of the arms, for the sample ratio.",
+        show_default=False,
+    ),
+    until: str | None = typer.Option(
+        None, metavar="DAY", help="Look as of the end of that day.", show_default=False
+    ),
+    today: bool = typer.Option(False, help="The answer of today only, which is quicker."),
+    days: bool = typer.Option(False, help="Print the days as well."),
+    csv: Path | None = typer.Option(None, metavar="FILE", help="Write the days as CSV."),
+    memory: str = typer.Option("300MB", help="What DuckDB may take."),
+    as_json: bool = designs.AS_JSON,
+) -> None:
+    """Is there a winner in the log, how large is the effect, and since when was it known?"""
+    from bascule.analyze import analyze
+    from bascule.live.design_file import load_design
+    from bascule.simulate.files import csv_text, prepare_file, write_whole
+
+    if csv is not None:
+        prepare_file("csv", csv)
+    sizes = {
+        "sigma": sigma,
+        "low": low,
+        "high": high,
+        "sigma_unit": sigma_unit,
+        "sigma_noise": sigma_noise,
+    }
+    found = analyze(
+        log,
+        unit=unit,
+        arm=arm,
+        value=value,
+        time=time,
+        design=None if design is None else load_design(design),
+        assignments=log if assignments is None and assignments_query is not None else assignments,
+        outcome=_outcome(outcome, sizes),
+        error=error,
+        min_effect=min_effect,
+        window=window,
+        aggregate=None if aggregate is None else aggregate.value,
+        missing=missing,
+        grace=grace,
+        period=period,
+        segment=segment,
+        probability=probability,
+        weights=weights or None,
+        until=until,
+        by_day=not today,
+        query=query,
+        assignments_query=assignments_query,
+        memory=memory,
+    )
+    if csv is not None:
+        write_whole(csv, csv_text(found.to_rows()).encode())
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found, days)
+        if csv is not None:
+            typer.echo(f"wrote {csv}")
+
+
+def _outcome(name: OutcomeName | None, sizes: dict[str, float | None]) -> Outcome | str | None:
+    """The outcome model that the options name or imply; None leaves it to the log."""
+    given = {size: value for size, value in sizes.items() if value is not None}
+    if name is None and given:
+        name = designs.SIZES[next(iter(given))][0]  # type: ignore[assignment]
+    if name is OutcomeName.RECURRENT and not given:
+        return "recurrent"
+    if name is OutcomeName.GAUSSIAN and not given:
+        raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
+    return None if name is None else designs.described_outcome({"outcome": name, **sizes})
+
+
+def _show(found: Analysis, days: bool) -> None:
+    from bascule.analyze.words import day_table, told
+
+    console = screen()
+    headline, *lines = told(found)
+    console.print(headline, style="bold", soft_wrap=True, markup=False)
+    for line in lines:
+        style = "bold red" if line.startswith("! ") else None
+        console.print(line, style=style, soft_wrap=True, markup=False)
+    if days:
+        for part in found.segments or (found,):
+            console.print()
+            for line in day_table(part):
+                console.print(line, soft_wrap=True, markup=False)

@@ -1,0 +1,113 @@
+"""Evidence from the sums of whole days, for outcomes within known limits.
+
+A log that was split by a hash is compared day by day. All that is kept of a pair of arms is
+`total`, the sum of h D over the days, `clock`, that of h, and for each slope what its line charges
+for the squares that were seen. D is the difference of the day's means, in widths of the limits, and
+h = n_i n_j / (n_i + n_j). docs/explanation/analyse.md has the proof.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.arms import FloatArray
+from bascule.core.evidence.bernstein import PRICES, TILTS
+
+SLOPES: FloatArray = np.array(TILTS)
+"""The slopes of the lines; no unit is ever staked with more than its slope."""
+
+COSTS: FloatArray = np.array(PRICES)
+"""What each line adds to the log threshold."""
+
+SERIES_BELOW = 0.05
+"""Below this the curve is taken from its series, to lose no digits."""
+
+NEWTON_STEPS = 200
+"""More than any search for a boundary takes."""
+
+CLOSE = 1e-12
+"""The search ends at a relative step this small."""
+
+
+def curves(slopes: FloatArray) -> FloatArray:
+    """What each slope is charged for a unit of squares: -log(1 - slope) - slope.
+
+    >>> curves(np.array([0.5, 1e-9])).tolist()
+    [0.1931471805599453, 5.000000003333333e-19]
+    """
+    exact = -np.log1p(-slopes) - slopes
+    series = np.zeros(len(slopes))
+    for k in range(13, 1, -1):
+        series = series * slopes + 1.0 / k
+    found: FloatArray = np.where(slopes > SERIES_BELOW, exact, series * slopes * slopes)
+    return found
+
+
+def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
+    """What each line is charged for a day with so many units and squares in two arms.
+
+    The squares are those of the distances from what was expected, in widths of the limits.
+
+    >>> round(float(day_charges(100, 100, 5.0, 5.0)[3]), 6)
+    0.01644
+    """
+    both = units_a + units_b
+    mine = curves(SLOPES * (units_b / both))
+    theirs = mine if units_a == units_b else curves(SLOPES * (units_a / both))
+    return mine * squares_a + theirs * squares_b
+
+
+def scored_charges(smallest: float, squares: float) -> FloatArray:
+    """What each line is charged for scores: outcomes divided by the probabilities of their arms.
+
+    `smallest` is the smallest of these probabilities and `squares` the sum of the squared scores.
+    Lines that would stake more than everything are out of the game, at an endless charge.
+
+    >>> charges = scored_charges(0.1, 4.0)
+    >>> float(charges[0]), round(float(charges[5]), 6)
+    (inf, 0.00196)
+    """
+    inside = smallest > SLOPES
+    stakes = np.where(inside, SLOPES / smallest, 0.0)
+    charges = curves(stakes) * (smallest * smallest * squares)
+    found: FloatArray = np.where(inside, charges, math.inf)
+    return found
+
+
+def log_lines(total: float, charges: FloatArray) -> float:
+    """Log of the evidence that the drift of `total` is positive.
+
+    >>> abs(round(log_lines(0.0, np.zeros(len(SLOPES))), 6))
+    0.0
+    """
+    return _value_and_slope(total, charges)[0]
+
+
+def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
+    """The total at which `log_lines` is `log_threshold`; infinite if no line is in the game.
+
+    >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
+    7.72
+    """
+    # One line alone would reach the threshold here, so this lies above the boundary; from above,
+    # Newton's method on a convex function comes down to it and never passes it.
+    total = float(np.min((log_threshold + COSTS + charges) / SLOPES))
+    if total == math.inf:
+        return math.inf
+    for _ in range(NEWTON_STEPS):
+        value, slope = _value_and_slope(total, charges)
+        step = (value - log_threshold) / slope
+        total -= step
+        if abs(step) <= CLOSE * abs(total):
+            break
+    return total
+
+
+def _value_and_slope(total: float, charges: FloatArray) -> tuple[float, float]:
+    exponents = SLOPES * total - charges - COSTS
+    top = float(exponents.max())
+    parts = np.exp(exponents - top)
+    mass = float(parts.sum())
+    return top + math.log(mass), float(parts @ SLOPES) / mass

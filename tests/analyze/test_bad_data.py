@@ -1,0 +1,145 @@
+"""What is wrong with a log is said in one line, or counted and set aside with its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+
+def log(**columns: Any) -> dict[str, list[Any]]:
+    """Forty units in two arms over four days, a row each; `columns` change some."""
+    data = {
+        "unit": list(range(40)),
+        "arm": ["a", "b"] * 20,
+        "value": [float(i % 3) for i in range(40)],
+        "time": [f"2026-01-0{1 + i // 10} 12:00:00" for i in range(40)],
+    }
+    return {**data, **columns}
+
+
+def changed(column: list[Any], **at: Any) -> list[Any]:
+    """A column with some of its entries replaced."""
+    return [at.get(f"_{i}", entry) for i, entry in enumerate(column)]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "line"),
+    [
+        (log(), {"value": "valeu"}, "value: there is no column 'valeu': did you mean 'value'?"),
+        (log(), {"value": "price"}, "there is no column 'price': there are unit, arm, value, time"),
+        ({"x": [1], "arm": ["a"], "value": [1]}, {}, "unit is missing: name the column"),
+        (log(arm=["a"] * 40), {}, "the log has only 'a': a test compares at least two"),
+        (log(arm=[None] * 40), {}, "the log has no arm at all"),
+        (log(value=[[1.0]] * 40), {}, "column 'value' must have numbers"),
+        (log(time=["soon"] * 40), {}, "no row of the log can be used (40 time not readable)"),
+        (log(), {"outcome": bs.Bernoulli(), "aggregate": "last"}, "not every outcome is 0 or 1"),
+        (log(), {"outcome": "normal"}, "outcome must be one of"),
+        (log(), {"weights": [1.0]}, "weights must be 2 numbers, one an arm: a, b"),
+        (log(), {"weights": {"a": 1, "c": 1}}, "weights must name every arm: a, b"),
+        (log(), {"period": "1h"}, "period must be whole days"),
+        (log(), {"until": "yesterday"}, "until must be a day or a time"),
+        (log(), {"memory": "much"}, "memory must be an amount"),
+        (log(), {"query": "SELECT 1"}, "query goes with a database"),
+        (log(p=[2.0] * 40), {"probability": "p"}, "probability must lie above 0"),
+        ({"unit": [], "arm": [], "value": [], "time": []}, {}, "the log has no arm at all"),
+        (42, {}, "events must be a file, a data frame, an Ibis table or a database URL (got int)"),
+        ("no-such-file.csv", {}, "there is no file no-such-file.csv"),
+        ("log.xlsx", {}, "there is no file log.xlsx"),
+        ("postgresql://u:secret@127.0.0.1:1/none", {"query": "x"}, "cannot connect"),
+        ("postgresql://u@h/none", {}, "query is missing"),
+    ],
+)
+def test_a_mistake_is_one_line(given: Any, options: dict[str, Any], line: str) -> None:
+    with pytest.raises(bs.InputError) as caught:
+        bs.analyze(given, **options)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_files_that_are_empty_or_not_what_they_say(tmp_path: Path) -> None:
+    for name, text in (("a.csv", ""), ("a.parquet", "not parquet"), ("a.jsonl", "{")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(bs.InputError) as caught:
+            bs.analyze(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_rows_that_cannot_be_used_are_set_aside_and_counted() -> None:
+    data = log()
+    odd = log(
+        unit=changed(data["unit"], _0=None),
+        arm=changed(data["arm"], _1=None),
+        time=changed(data["time"], _2="noon", _3=None),
+        value=changed(data["value"], _4=float("nan"), _5=float("inf"), _6=None),
+    )
+    found = bs.analyze(odd, by_day=False)
+    assert found.rows == 40
+    assert found.set_aside == {
+        "no unit": 1,
+        "no arm": 1,
+        "no time": 1,
+        "time not readable": 1,
+        "value not a number": 2,
+    }
+    # A row without a value is no mistake: its unit came, and gave nothing.
+    assert found.units == 34
+
+
+def test_values_that_are_text_are_read_or_set_aside() -> None:
+    text = [str(value) for value in log()["value"]]
+    same = bs.analyze(log(value=text))
+    assert same.arms == bs.analyze(log()).arms
+    found = bs.analyze(log(value=changed(text, _0="12,5", _1="n/a")))
+    assert found.set_aside == {"value not a number": 2}
+
+
+def test_arms_that_the_design_does_not_know_are_set_aside() -> None:
+    design = bs.Design(["a", "b"], bs.Bounded(0, 2), bs.Tilt(1))
+    found = bs.analyze(log(arm=["a", "b", "c", "b"] * 10), design=design)
+    assert found.set_aside == {"arm unknown to the design": 10}
+    assert found.units == 30
+
+
+def test_units_in_two_arms_are_set_aside_and_flagged() -> None:
+    twice = log(unit=[i // 2 for i in range(40)], arm=["a", "b", "b", "b", "a", "a", "b", "a"] * 5)
+    found = bs.analyze(twice)
+    assert found.set_aside == {"unit in two arms": 10}
+    assert found.units == 10
+    assert "units in two arms" in {check.name for check in found.flagged}
+
+
+def test_outcomes_beyond_the_limits_count_as_the_limit() -> None:
+    found = bs.analyze(log(), outcome=bs.Bounded(0, 1), window="1d")
+    assert found.set_aside == {"outcome beyond the limits, counted as the nearest": 13}
+    assert found.arms[0].mean is not None
+    assert found.arms[0].mean <= 1.0
+
+
+def test_events_of_strangers_and_early_events_do_not_count() -> None:
+    who = {"unit": [1, 2], "arm": ["a", "b"], "time": ["2026-01-02", "2026-01-02"]}
+    events = {"unit": [1, 1, 2, 3], "value": [5.0, 1.0, 1.0, 9.0],
+              "time": ["2026-01-01", "2026-01-02", "2026-01-02", "2026-01-02"]}  # fmt: skip
+    found = bs.analyze(events, assignments=who, window="1d", until="2026-01-05")
+    assert [arm.mean for arm in found.arms] == [1.0, 1.0]
+    assert found.set_aside == {
+        "event of an unknown unit": 1,
+        "event before its unit came": 1,
+    }
+
+
+def test_outcomes_that_are_all_the_same_are_noted() -> None:
+    found = bs.analyze(log(value=[1.0] * 40))
+    assert found.decision is None
+    assert any("all outcomes of an arm are the same" in note for note in found.notes)
+
+
+def test_units_are_the_same_as_numbers_and_as_text() -> None:
+    who = {"unit": [str(i) for i in range(40)], "arm": ["a", "b"] * 20, "time": log()["time"]}
+    given = {name: column for name, column in log().items() if name != "arm"}
+    found = bs.analyze(given, assignments=who, by_day=False)
+    assert [arm.mean for arm in found.arms] == [arm.mean for arm in bs.analyze(log()).arms]
