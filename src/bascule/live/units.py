@@ -144,7 +144,6 @@ class Units:
                 {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
             ]
 
-    @cached_property
     def set_aside_counts(self) -> dict[str, int]:
         """How many outcomes do not count, or count as a limit, by their reason."""
         from sqlalchemy import func, select
@@ -160,6 +159,7 @@ class Units:
         with self.store.reading() as connection:
             return {reason: int(found) for reason, found in connection.execute(asked)}
 
+    @cached_property
     def arms(self) -> tuple[str, ...]:
         """The names of the arms, which never change."""
         return tuple(self.design.arms)
