@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock, Thread
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Job = TypeVar("Job")
 Flush = Callable[[], None]
-Told = Callable[[BaseException | None], Flush | None]
 
 LARGEST_GROUP = 512
 
@@ -24,6 +23,15 @@ PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 
 IDLE = 5.0
 """Seconds without work after which the groups' own thread ends."""
+
+
+class Member(Protocol[Job]):
+    """A job in a group, and how its caller is told that it is done, or what went wrong."""
+
+    job: Job
+
+    def tell(self, failed: BaseException | None, /) -> Flush | None:
+        """Tell the caller."""
 
 
 class _Ticket(Generic[Job]):
@@ -45,16 +53,6 @@ class _Ticket(Generic[Job]):
         return None
 
 
-class _Promise(Generic[Job]):
-    """A job whose caller has gone on, and is told."""
-
-    __slots__ = ("job", "tell")
-
-    def __init__(self, job: Job, tell: Told) -> None:
-        self.job = job
-        self.tell = tell
-
-
 class Groups(Generic[Job]):
     """Runs jobs in groups, one group at a time.
 
@@ -66,7 +64,7 @@ class Groups(Generic[Job]):
     def __init__(self, work: Callable[[list[Job]], object]) -> None:
         self._work = work
         self._lock = Lock()
-        self._queue: list[_Ticket[Job] | _Promise[Job]] = []
+        self._queue: list[Member[Job]] = []
         self._busy = False
         self._company = 1
         # Above 0 while a leader waits for that many; then `_complete` is released once.
@@ -87,16 +85,16 @@ class Groups(Generic[Job]):
         if ticket.failed is not None:
             raise ticket.failed
 
-    def submit(self, job: Job, tell: Told) -> None:
-        """Have the job done without waiting; `tell` gets the error of its group, or None.
+    def submit(self, member: Member[Job]) -> None:
+        """Have a job done without waiting; the error of its group, or None, is told its member.
 
-        It is called in the thread that wrote the group, and must return soon and not raise. What
+        It is told in the thread that wrote the group, and must return soon and not raise. What
         it returns, if anything, is called once when the whole group has been told.
         """
-        if self._join(_Promise(job, tell)):
+        if self._join(member):
             self._call_thread()
 
-    def _join(self, member: _Ticket[Job] | _Promise[Job]) -> bool:
+    def _join(self, member: Member[Job]) -> bool:
         """Queue up; whether nobody leads yet."""
         with self._lock:
             self._queue.append(member)

@@ -19,9 +19,10 @@ from bascule.live.actor import acting
 from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
-from bascule.live.groups import Flush, Groups
+from bascule.live.groups import Groups
 from bascule.live.jobs import Do, Job, do_all
 from bascule.live.memory import Known, Memory
+from bascule.live.soon import Promise
 from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
@@ -204,18 +205,9 @@ class Store:
             raise job.problem
         return job.answers
 
-    def submit(self, job: Job, then: Callable[[Job], Flush | None]) -> None:
-        """The same without waiting: `then` gets the job when it is on disk, or has failed.
-
-        It is called in the thread that wrote, and must return soon. What it returns is called once
-        when the whole group has been told.
-        """
-
-        def tell(failed: BaseException | None) -> Flush | None:
-            job.problem = failed or job.problem
-            return then(job)
-
-        self._groups.submit(job, tell)
+    def submit(self, promise: Promise) -> None:
+        """The same without waiting: the promise is told when it is on disk, or has failed."""
+        self._groups.submit(promise)
 
     def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
         """A unit's assignment if this program has seen it: as it stands, or released."""
