@@ -16,7 +16,8 @@ from typing import Generic, Protocol, TypeVar
 Job = TypeVar("Job")
 Flush = Callable[[], None]
 
-LARGEST_GROUP = 512
+LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
+"""Jobs of a group, and what they may weigh together unless it is one alone."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds that a group waits for the next of those who were in the last one, and for all."""
@@ -61,8 +62,11 @@ class Groups(Generic[Job]):
     1
     """
 
-    def __init__(self, work: Callable[[list[Job]], object]) -> None:
+    def __init__(
+        self, work: Callable[[list[Job]], object], weigh: Callable[[Job], int] = lambda _: 1
+    ) -> None:
         self._work = work
+        self._weigh = weigh
         self._lock = Lock()
         self._queue: list[Member[Job]] = []
         self._busy = False
@@ -108,7 +112,8 @@ class Groups(Generic[Job]):
     def _lead(self) -> None:
         self._wait_for_company()
         with self._lock:
-            group, self._queue = self._queue[:LARGEST_GROUP], self._queue[LARGEST_GROUP:]
+            size = self._fitting()
+            group, self._queue = self._queue[:size], self._queue[size:]
         failed: BaseException | None = None
         try:
             self._work([member.job for member in group])
@@ -128,6 +133,16 @@ class Groups(Generic[Job]):
             first.called.release()
         elif first is not None:
             self._call_thread()
+
+    def _fitting(self) -> int:
+        """How many of those who wait make a group: few where each brings much."""
+        size, weight = 0, 0
+        for member in self._queue[:LARGEST_GROUP]:
+            weight += self._weigh(member.job)
+            if size and weight > HEAVIEST_GROUP:
+                break
+            size += 1
+        return size
 
     def _wait_for_company(self) -> None:
         until = perf_counter() + LONGEST_PATIENCE

@@ -78,7 +78,7 @@ class Store:
         self.recording: Do = record
         self.awaited = awaited
         self._kept: dict[int, _Kept] = {}
-        self._groups: Groups[Job] = Groups(self._work)
+        self._groups: Groups[Job] = Groups(self._work, lambda job: len(job.given))
         self._memory = Memory()
         self._seen: dict[int, tuple[Loaded, float]] = {}
 
@@ -225,6 +225,10 @@ class Store:
         if seen is None or perf_counter() - seen[1] > FRESH:
             with self._database.reading() as connection:
                 loaded = self.load(connection, experiment, name)
+            newest = self._seen.get(experiment)
+            # A transaction of our own may have come between.
+            if newest is not None and newest[0].version > loaded.version:
+                loaded = newest[0]
             self._seen[experiment] = seen = (loaded, perf_counter())
         standing = seen[0].standing
         return shipped(standing) if standing.released else None
