@@ -11,6 +11,7 @@ from bascule.analyze.rows import (
     Calendar,
     aggregated,
     counting,
+    good,
     joined,
     placed,
 )
@@ -108,7 +109,7 @@ def growth(rows: Any, aggregate: str, missing: float, calendar: Calendar = DAILY
     A unit's outcome at the end of a day is what it has given by then. `rows` are those of an event
     table alone: a unit arrives with its first row.
     """
-    rows = rows.filter(rows.good)
+    rows = good(rows)
     day = calendar.of(rows.time)
     parts = {"lowest": rows.code.min(), "highest": rows.code.max(), **_of_day(rows, rows.time)}
     if "segment" in rows.columns:
@@ -240,7 +241,7 @@ def cohorts_by_count(rows: Any) -> list[Row]:
     A row tells how many units went from `before` outcomes to `outcomes` on a day, and with them the
     sums of their outcomes; `own` is the sum of the squares of the day's outcomes.
     """
-    rows = rows.filter(rows.good)
+    rows = good(rows)
     parts = {
         "lowest": rows.code.min(),
         "highest": rows.code.max(),

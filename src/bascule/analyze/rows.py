@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from bascule.analyze.columns import Columns, coded, moment, number
@@ -33,7 +31,7 @@ def clean(
 ) -> Any:
     """The rows with the columns unit, code, value, time, and those that were asked for besides.
 
-    `bad` is 0, or the place in `REASONS`, counted from 1; to ask for `good` rows is quicker. Rows
+    `bad` is 0, or the place in `REASONS`, counted from 1; `good` finds the others sooner. Rows
     from `until` on are left out. `text` makes the units text, for two tables that differ in that.
     """
     import ibis
@@ -56,13 +54,22 @@ def clean(
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
     if columns.probability is not None:
         parts["probability"], _ = number(table, columns.probability, "probability")
-    parts["good"] = ~reduce(or_, (test for test, _ in wrong))
+    if columns.value is not None:
+        parts["odd"] = odd
     literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
     parts["bad"] = ibis.cases(*literal, else_=ibis.literal(0, "int8"))
     rows = table.select(**parts)
     if until is not None:
         rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
     return rows
+
+
+def good(rows: Any) -> Any:
+    """The rows that can be used: as many simple questions, which a database answers early."""
+    tests = [rows[name].notnull() for name in ("unit", "code", "time") if name in rows.columns]
+    if "odd" in rows.columns:
+        tests.append(~rows.odd)
+    return rows.filter(*tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +130,7 @@ def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
 
 def units_to_date(rows: Any, aggregate: str) -> Any:
     """One row a unit: all that it has given in the log."""
-    rows = rows.filter(rows.good)
+    rows = good(rows)
     outcome = aggregated(rows.value, rows.time, aggregate)
     # A day is smaller than a moment, and all that is asked here.
     about = about_unit(rows) | {"first": rows.time.date().min()}
@@ -132,14 +139,15 @@ def units_to_date(rows: Any, aggregate: str) -> Any:
 
 def units_of(rows: Any) -> Any:
     """One row a unit, without outcome; bad rows left out."""
-    good = rows.filter(rows.good)
-    return good.group_by("unit").agg(**about_unit(good))
+    rows = good(rows)
+    return rows.group_by("unit").agg(**about_unit(rows))
 
 
 def joined(events: Any, units: Any, names: Sequence[str]) -> Any:
     """Every good event of a known unit with some of what is told of the unit."""
-    good = events.filter(events.good).select("unit", "value", at=events.time)
-    return good.inner_join(units.select("unit", *names), "unit")
+    rows = good(events)
+    rows = rows.select("unit", "value", at=rows.time)
+    return rows.inner_join(units.select("unit", *names), "unit")
 
 
 def units_of_events(events: Any, measure: Measure, aggregate: str) -> Any:
