@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := tests/service/clients
 
-.PHONY: install demo test lint bench predictions docs images clean clients browser
+.PHONY: install demo test lint bench predictions peeking docs images clean clients browser
 
 install: $(INSTALLED)
 
@@ -53,6 +53,9 @@ bench: install
 predictions: install
 	$(BIN)/python -m bench.predictions
 
+peeking: install
+	$(BIN)/python -m bench.peeking
+
 docs: install
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
@@ -62,6 +65,7 @@ images: install
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
 	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
+	$(BIN)/python -m bench.trials
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules

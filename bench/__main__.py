@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import live, planning, service, simulator, startup, units
+from bench import analyze, live, planning, service, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -41,6 +41,7 @@ def main() -> None:
         *service.figures(),
         *startup.figures(),
         *planning.figures(),
+        *analyze.figures(),
     ]
     Console(width=150).print(_table(figures))
     data = {row.name: row.to_dict() for row in figures}

@@ -91,7 +91,7 @@ def test_ticks_are_round_numbers_inside_the_axis() -> None:
     assert round_steps(0.0, 0.0123)[-1] <= 0.0123
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:

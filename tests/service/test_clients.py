@@ -233,7 +233,11 @@ def test_the_snippet_for_browsers_in_chromium(shop: Shop, site: str, browser: An
     code = snippet("javascript").replace("http://127.0.0.1:8000", shop.url)
     key = f"const BASCULE_KEY = {json.dumps(shop.keys['client'])};\n"
     answers: list[Any] = []
-    page.on("response", answers.append)
+
+    def note(answer: Any) -> None:
+        answers.append(answer)
+
+    page.on("response", note)
     page.goto(f"{site}/page.html")
     again = "await OpenFeature.setContext({ targetingKey: 'user-45', country: 'FR' });"
     page.add_script_tag(content=f"{key}{code}\n{again}\nconsole.log('done')", type="module")

@@ -27,6 +27,9 @@ MONTHS = (
     "December",
 )
 
+DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
+"""Before the second of these, a date is a number of days that began at the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -100,14 +103,21 @@ def percent(value: float) -> str:
 
 
 def day(text: str, year: bool = True) -> str:
-    """A day in words.
+    """A day in words; a log that counts its days has numbers.
 
-    >>> day("2026-03-09"), day("2026-03-09", year=False)
-    ('9 March 2026', '9 Mar')
+    >>> day("2026-03-09"), day("2026-03-09", year=False), day("1970-01-09")
+    ('9 March 2026', '9 Mar', 'day 8')
     """
     when = date.fromisoformat(text)
+    if when < FIRST_DATE:
+        return f"day {(when - DAY_0).days}"
     month = MONTHS[when.month - 1]
     return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
+
+
+def has_days(analysis: Analysis) -> bool:
+    """Whether the log says when anything happened."""
+    return analysis.last_day is not None and date.fromisoformat(analysis.last_day) > DAY_0
 
 
 def _decimals(width: float) -> int:

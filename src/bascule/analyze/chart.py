@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING
 
 from bascule.analyze import amounts
 from bascule.analyze.amounts import Scale
-from bascule.analyze.series import Against, Step, against, costs, decision_place, span
+from bascule.analyze.series import Against, Step, against, costs, dated, decision_place, span
 from bascule.simulate.ticks import round_steps
 
 if TYPE_CHECKING:
@@ -23,12 +22,6 @@ FEWEST_DAYS = 2
 
 PIXELS_A_SPOT = 8.0
 """Days nearer to each other than this cannot be pointed at one by one."""
-
-STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
-"""Days between the dates on an axis."""
-
-ROW = 44.0
-"""The height of a line of intervals, in pixels."""
 
 Place = Callable[[float], float]
 
@@ -110,11 +103,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One interval of a forest: an arm against a rival, as it stands."""
+    """One interval of a forest: an arm against a rival, as it stands; places are in percent."""
 
     name: str
     text: str
-    y: float
     low: float
     high: float
     at: float
@@ -123,11 +115,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Intervals below each other on one axis, at one width, in pixels."""
+    """Intervals below each other on one axis; places are in percent of its width."""
 
-    name: str
-    width: float
-    height: float
+    unit: str
     lines: tuple[Line, ...]
     ticks: tuple[Tick, ...]
     zero: float
@@ -199,13 +189,13 @@ def cost_chart(
         _path(later) + " Z" if later else "",
         _spread(spots, marked, analysis.decided, width),
         _date_ticks(dates, x, width),
-        _value_ticks(0.0, most, y, 3),
+        _value_ticks(0.0, most, y, 4),
         y(0.0),
         *_marked(analysis, marked, x),
     )
 
 
-def forest(analysis: Analysis, name: str, width: float) -> Forest | None:
+def forest(analysis: Analysis) -> Forest | None:
     """How the leader stands against every rival now; with segments, the nearest rival of each."""
     rows: list[tuple[str, Step, bool]] = []
     if analysis.segments:
@@ -218,29 +208,23 @@ def forest(analysis: Analysis, name: str, width: float) -> Forest | None:
             (f"{one.leader} less {one.rival}", one.now, one.now.low >= 0.0 or one.now.high <= 0.0)
             for one in against(analysis)
         ]
-    known = [row for row in rows if row[1].known]
-    if not known:
+    rows = [row for row in rows if row[1].known]
+    if not rows:
         return None
     scale = Scale.of(analysis)
-    low, high = span([step for _, step, _ in known])
-    low, high = (
-        min([low, *(s.low for _, s, _ in known)]),
-        max([high, *(s.high for _, s, _ in known)]),
-    )
-    inside = width - 2 * RIGHT
+    low, high = min([0.0, *(s.low for _, s, _ in rows)]), max([0.0, *(s.high for _, s, _ in rows)])
+    room = 0.03 * (high - low)
 
     def x(value: float) -> float:
-        return round(RIGHT + (value - low) / (high - low) * inside, 1)
+        return round(100.0 * (value - low + room) / (high - low + 2 * room), 2)
 
     lines = tuple(
-        Line(
-            label, _interval(scale, s), 20.0 + ROW * at, x(s.low), x(s.high), x(s.difference), sure
-        )
-        for at, (label, s, sure) in enumerate(known)
+        Line(label, _interval(scale, s), x(s.low), x(s.high), x(s.difference), sure)
+        for label, s, sure in rows
     )
-    steps = round_steps(scale.factor * low, scale.factor * high, 7 if width > 500 else 4)
+    steps = round_steps(scale.factor * low, scale.factor * high, 4)
     ticks = tuple(Tick(x(v / scale.factor), _short(v)) for v in steps)
-    return Forest(name, width, ROW * len(known) + 34.0, lines, ticks, x(0.0))
+    return Forest(scale.difference_unit, lines, ticks, x(0.0))
 
 
 def _places(
@@ -296,28 +280,21 @@ def _said(scale: Scale, step: Step) -> tuple[str, ...]:
     if not step.known:
         return ("too little to tell",)
     width = step.high - step.low
-    unit = " points" if scale.percent else ""
     return (
         scale.difference(step.difference, width),
-        f"between {scale.signed(step.low, width)} and {scale.signed(step.high, width)}{unit}",
+        f"between {scale.signed(step.low, width)} and {scale.signed(step.high, width)}",
     )
 
 
 def _interval(scale: Scale, step: Step) -> str:
     width = step.high - step.low
     ends = f"{scale.signed(step.low, width)} to {scale.signed(step.high, width)}"
-    return f"{scale.difference(step.difference, width)} ({ends})"
+    return f"{scale.signed(step.difference, width)} ({ends})"
 
 
 def _date_ticks(dates: Sequence[str], x: Place, width: float) -> tuple[Tick, ...]:
-    days = [date.fromisoformat(text).toordinal() for text in dates]
-    most = width / 90
-    step = next((s for s in STEPS if (days[-1] - days[0]) / s <= most), STEPS[-1])
-    ticks = []
-    for at, ordinal in enumerate(days):
-        if (ordinal - days[0]) % step == 0:
-            ticks.append(Tick(x(at), amounts.day(dates[at], year=False)))
-    return tuple(ticks)
+    places = dated(dates, int(width / 90))
+    return tuple(Tick(x(at), amounts.day(dates[at], year=False)) for at in places)
 
 
 def _value_ticks(low: float, high: float, y: Place, most: int = 5) -> tuple[Tick, ...]:

@@ -115,7 +115,9 @@ def gaps(sums: Sums) -> Check:
     """
     sizes = sums.units.sum(axis=1)
     empty, thin, switched = [], [], []
-    for place, day in enumerate(sums.days):
+    # Once the last unit has come, nobody is missed any more.
+    until = int(np.flatnonzero(sizes)[-1]) + 1 if sizes.any() else 0
+    for place, day in enumerate(sums.days[:until]):
         near = np.r_[sizes[max(0, place - 3) : place], sizes[place + 1 : place + 4]]
         usual = float(near.mean()) if len(near) else 0.0
         # The log may begin and end within a day.

@@ -33,7 +33,7 @@ class View:
     analysis: Analysis
     scale: Scale
     rivals: tuple[Against, ...]
-    forests: tuple[Forest, ...]
+    forest: Forest | None
     effects: tuple[tuple[Chart, ...], ...]
     costs: tuple[Chart, ...]
     heading: Cells
@@ -77,13 +77,12 @@ def view(analysis: Analysis, key: str) -> View:
     costs = [
         cost_chart(analysis, f"{key}-cost-{name}", name, width, 190.0) for name, width in SIZES
     ]
-    forests = [forest(analysis, name, width) for name, width in SIZES]
     heading, days = day_rows(analysis, rivals[:MOST_CHARTS])
     return View(
         analysis,
         Scale.of(analysis),
         rivals,
-        tuple(one for one in forests if one is not None),
+        forest(analysis),
         tuple(charts for charts in effects if charts),
         tuple(chart for chart in costs if chart is not None),
         heading,

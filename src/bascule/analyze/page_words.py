@@ -23,19 +23,19 @@ QUESTIONS = {
     "shift": "Is the difference the same within parts of the test?",
     "late outcomes": "Did outcomes come in time to be counted?",
     "gaps": "Is every day of the log there?",
-    "extreme values": "Would the result stand without any single outcome?",
+    "extreme values": "Does the result rest on many outcomes?",
 }
 
 METHODS = {
     "bets on daily sums": (
         "Units that came on the same day are compared with each other, so good and bad days cancel "
-        "out. Each day, a small bet is placed on either arm being better. If there is no difference, "
+        "out. Each day a small bet is placed on either arm being better. If there is no difference "
         "such bets win in the long run no more than they lose, so a large win is evidence."
     ),
     "bets on scores": (
         "Each outcome is divided by the logged probability of the arm that the unit got, which "
         "makes up for splits that changed. Bets are placed on either arm being better. If there is "
-        "no difference, they win in the long run no more than they lose, so a large win is evidence."
+        "no difference, they win in the long run no more than they lose: a large win is evidence."
     ),
     "normal mixture on scores": (
         "Each outcome is divided by the logged probability of the arm that the unit got, which "
@@ -62,6 +62,10 @@ METHODS = {
         "All units were there from the first day and give an outcome in every period. The "
         "difference of the arms is compared with a limit that it would hardly ever pass by chance."
     ),
+    "the test itself": (
+        "The test was run by bascule. Its units were gone through again in the order in which they "
+        "came, by the same rule, which gives the same decision on the same day."
+    ),
     "intervals of the rule": (
         "Each arm has an interval that covers its true mean at all times together. There is a "
         "winner when the interval of one arm lies above all others."
@@ -84,7 +88,7 @@ def setting(analysis: Analysis) -> str:
     """Who took part, when, and what counts as an outcome."""
     who = f"{analysis.units:,} units"
     when = ""
-    if analysis.first_day is not None and analysis.last_day is not None:
+    if analysis.first_day and analysis.last_day and amounts.has_days(analysis):
         first, last = amounts.day(analysis.first_day), amounts.day(analysis.last_day)
         when = f" on {first}" if first == last else f" from {first} to {last}"
     return f"{who} were seen{when}, each in one arm. {outcome(analysis)}"
@@ -124,16 +128,23 @@ def reading(analysis: Analysis) -> str:
     if analysis.segments or not rivals or not rivals[0].now.known:
         return ""
     one, scale = rivals[0], Scale.of(analysis)
-    now = one.now
+    now, reached = one.now, analysis.decision
     width = now.high - now.low
-    ends = f"{scale.signed(now.low, width)} to {scale.signed(now.high, width)}"
+    low, high = scale.signed(now.low, width), scale.signed(now.high, width)
     unit = " points" if scale.percent else ""
     by = scale.signed(abs(now.difference), width).lstrip("+")
-    rest = "" if len(rivals) == 1 else ", its nearest rival"
+    rest = "" if len(rivals) == 1 else ", its nearest rival,"
     told = f"{one.leader} is ahead of {one.rival}{rest} by {by}{unit}"
+    if reached is not None and reached.arm is None:
+        return f"{told}, which is too little to matter: it may be from {low} to {high}{unit}."
     if now.low >= 0.0:
-        return f"{told}; the true difference lies between {ends}{unit}.".replace(" to ", " and ")
-    return f"{told}, but the true difference may be anything from {ends}{unit}."
+        return f"{told}; the true difference lies between {low} and {high}{unit}."
+    if reached is not None and analysis.decided is not None:
+        return (
+            f"{told}, {low} to {high} as things stand; the decision was reached on "
+            f"{amounts.day(analysis.decided)}, when all of that lay above 0, and stands."
+        )
+    return f"{told}, but the true difference may be anything from {low} to {high}{unit}."
 
 
 def guarantee(analysis: Analysis) -> str:
@@ -147,7 +158,7 @@ def guarantee(analysis: Analysis) -> str:
     kind = analysis.guarantee
     if kind == "asymptotic":
         return (
-            f"The aim is a wrong winner in at most {risk} of tests, however often anyone looks, but "
+            f"The aim is a wrong winner in at most {risk} of tests, however often one looks; but "
             "the spread of the outcomes was estimated from the log itself, so this holds for large "
             "logs only and is not proven."
         )
@@ -173,6 +184,17 @@ def _proven_for(analysis: Analysis) -> str:
     return f"outcomes with a spread (sub-Gaussian) of at most {number(model.sigma)}, of {split}"
 
 
+def edges(analysis: Analysis) -> str:
+    """How often the band that is drawn may be wrong."""
+    if analysis.guarantee == "asymptotic" or not analysis.effects:
+        return "The shaded band is where the true difference may lie."
+    each = percent(analysis.effects[0].error)
+    return (
+        "The true difference lies in the shaded band: either edge is ever wrong, on any day, with "
+        f"probability at most {each}."
+    )
+
+
 def method(analysis: Analysis) -> str:
     """How the comparison is made."""
     name = analysis.evidence
@@ -189,6 +211,14 @@ def found(check: Check) -> str:
     return "Yes." if check.message == "none" else sentence(check.message)
 
 
+def warning(analysis: Analysis) -> str:
+    """How many checks found something; nothing if none did."""
+    count = len(analysis.flagged) + sum(len(part.flagged) for part in analysis.segments)
+    if count == 0:
+        return ""
+    return "One check found something" if count == 1 else f"{count} checks found something"
+
+
 def sentence(text: str) -> str:
     """The same with a capital and a full stop.
 
@@ -203,7 +233,8 @@ def days_left(analysis: Analysis) -> str:
     days = analysis.days_left
     if days is None:
         return "–"
-    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
+    rounded = float(f"{days:.2g}")
+    return f"{rounded:g}" if rounded < 10 else f"{rounded:,.0f}"
 
 
 def duration(seconds: float) -> str:

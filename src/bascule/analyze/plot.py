@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.analyze.amounts import Scale
-from bascule.analyze.series import Against, against, costs, decision_place, span
+from bascule.analyze.amounts import Scale, day
+from bascule.analyze.series import Against, against, costs, dated, decision_place, span
 from bascule.simulate.plot import SERIES, Series, new_figure
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
     figure, (left, right) = new_figure(columns=2, width=10.0, height=4.0, parts=(1.7, 1.0))
     scale = Scale.of(analysis)
     rivals = against(analysis)[:MOST_RIVALS]
-    days = [date.fromisoformat(day.date) for day in analysis.days]
+    dates = [one.date for one in analysis.days]
+    days = [_ordinal(text) for text in dates]
     place = decision_place(analysis)
     for one, series in zip(rivals, (SERIES[1], SERIES[3], SERIES[2], SERIES[0]), strict=False):
         _draw_steps(left, one, series, scale, len(rivals) > 1)
@@ -57,8 +59,9 @@ def plot_analysis(analysis: Analysis) -> Figure:
                 days[later], seen[place], seen[later], color=colour, alpha=0.35, linewidth=0
             )
         right.set_ylim(bottom=0)
-    for panel in (left, right):
-        _dates(panel, days)
+    for panel, most in ((left, 6), (right, 3)):
+        if dates:
+            _dates(panel, dates, most)
         if place is not None:
             panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
     if place is not None:
@@ -84,7 +87,7 @@ def _rivals(rivals: tuple[Against, ...]) -> str:
 
 def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: bool) -> None:
     known = [step for step in one.steps if step.known]
-    days = [date.fromisoformat(step.date) for step in known]
+    days = [_ordinal(step.date) for step in known]
     lows = [scale.factor * step.low for step in known]
     highs = [scale.factor * step.high for step in known]
     middle = [scale.factor * step.difference for step in known]
@@ -106,14 +109,15 @@ def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: 
     )
 
 
-def _dates(panel: Axes, days: list[date]) -> None:
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+def _dates(panel: Axes, dates: Sequence[str], most: int) -> None:
+    places = dated(dates, most)
+    panel.set_xticks(
+        [_ordinal(dates[at]) for at in places], [day(dates[at], year=False) for at in places]
+    )
 
-    locator = AutoDateLocator(minticks=2, maxticks=6)
-    panel.xaxis.set_major_locator(locator)
-    panel.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    if len(days) == 1:
-        panel.set_xticks([days[0]], [days[0].isoformat()])
+
+def _ordinal(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
 
 
 def _of_segments(analysis: Analysis) -> Figure:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import TYPE_CHECKING
 
 from bascule.core.effects import Effect
 
 if TYPE_CHECKING:
     from bascule.analyze.answer import Analysis
+
+STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
+"""Days between the dates on an axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,17 @@ def span(steps: Sequence[Step], marked: int | None = None) -> tuple[float, float
         return -1.0, 1.0
     room = 0.05 * (high - low)
     return low - room, high + room
+
+
+def dated(dates: Sequence[str], most: int) -> list[int]:
+    """Places of dates to write on an axis: the first, and others whole weeks or so apart.
+
+    >>> dated([f"2026-03-{day:02}" for day in range(1, 32)], 6)
+    [0, 7, 14, 21, 28]
+    """
+    days = [date.fromisoformat(text).toordinal() for text in dates]
+    step = next((s for s in STEPS if (days[-1] - days[0]) / s <= most), STEPS[-1])
+    return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
 
 
 def _turned(effects: Sequence[Effect], ahead: str, rival: str, date: str) -> Step | None:

@@ -101,16 +101,27 @@ def command(
     today: bool = typer.Option(False, help="The answer of today only, which is quicker."),
     days: bool = typer.Option(False, help="Print the days as well."),
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write the days as CSV."),
-    memory: str = typer.Option("300MB", help="What DuckDB may take."),
+    figure: Path | None = typer.Option(
+        None, metavar="FILE", help="Draw the difference day by day, and the cost: .png or .svg."
+    ),
+    html: Path | None = typer.Option(
+        None, metavar="FILE", help="Write the report as one page to hand around."
+    ),
+    memory: str = typer.Option("250MB", help="What DuckDB may take."),
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analyze import analyze
     from bascule.live.design_file import load_design
     from bascule.simulate.files import csv_text, prepare_file, write_whole
+    from bascule.simulate.plot import figure_kind, rendered
 
-    if csv is not None:
-        prepare_file("csv", csv)
+    files = (("csv", csv), ("figure", figure), ("html", html))
+    for field, path in files:
+        if path is not None:
+            prepare_file(field, path)
+    if figure is not None:
+        figure_kind(figure)
     sizes = {
         "sigma": sigma,
         "low": low,
@@ -145,12 +156,17 @@ def command(
     )
     if csv is not None:
         write_whole(csv, csv_text(found.to_rows()).encode())
+    if figure is not None:
+        write_whole(figure, rendered(found.plot(), figure_kind(figure)))
+    if html is not None:
+        found.save_html(html)
     if as_json:
         print_json(found.to_dict())
     else:
         _show(found, days)
-        if csv is not None:
-            typer.echo(f"wrote {csv}")
+        for _, path in files:
+            if path is not None:
+                typer.echo(f"wrote {path}")
 
 
 def _outcome(name: OutcomeName | None, sizes: dict[str, float | None]) -> Outcome | str | None:

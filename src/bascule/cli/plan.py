@@ -11,7 +11,6 @@ import typer
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import OutcomeName
-from bascule.core.errors import InputError
 from bascule.core.outcomes import Bounded, Outcome
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from bascule.plan.wishes import Wishes
 
 INTERRUPTED = 130
-
-FIGURES = ("png", "svg")
 
 SEEN = (OutcomeName.GAUSSIAN, OutcomeName.RECURRENT)
 """Outcome models whose spreads a sample can tell."""
@@ -88,12 +85,13 @@ def command(
     from bascule.plan.amounts import amount
     from bascule.plan.wishes import wished
     from bascule.simulate.files import prepare_file
+    from bascule.simulate.plot import figure_kind
 
     for field, path in (("save", save), ("figure", figure), ("html", html)):
         if path is not None:
             prepare_file(field, path)
-    if figure is not None and figure.suffix.removeprefix(".") not in FIGURES:
-        raise InputError("figure", f"figure must end in .png or .svg (got {figure})")
+    if figure is not None:
+        figure_kind(figure)
     model = _outcome(
         outcome,
         {
@@ -188,12 +186,12 @@ def _write(
 ) -> None:
     """Write what was asked for, and say where it is."""
     from bascule.simulate.files import write_whole
-    from bascule.simulate.plot import rendered
+    from bascule.simulate.plot import figure_kind, rendered
 
     if save is not None:
         answer.design.save(save)
     if figure is not None:
-        write_whole(figure, rendered(answer.plot(), figure.suffix.removeprefix(".")))
+        write_whole(figure, rendered(answer.plot(), figure_kind(figure)))
     if html is not None:
         answer.save_html(html)
     if not quiet:

@@ -68,6 +68,8 @@ class Planner:
             with suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
+            # The pipes, which would else be left to the collector of garbage.
+            self._process._transport.close()  # type: ignore[attr-defined]
             self._process = None
 
     async def _ask(self, line: bytes) -> bytes:

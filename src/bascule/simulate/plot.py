@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.arms import FloatArray
+from bascule.core.errors import InputError
 from bascule.core.rules import Static
 from bascule.simulate.files import write_whole
 from bascule.simulate.result import Estimate, Simulation
@@ -40,6 +41,7 @@ STYLE: dict[Any, Any] = {
 }
 
 DPI = 150
+KINDS = ("png", "svg")
 BARS = (10, 60)
 """Fewest and most bars of a histogram."""
 
@@ -105,9 +107,20 @@ def rendered(figure: Figure, kind: str) -> bytes:
 def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
     """Write `path` with the suffixes .png and .svg; the text in the latter stays text."""
     return tuple(
-        write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind))
-        for kind in ("png", "svg")
+        write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind)) for kind in KINDS
     )
+
+
+def figure_kind(path: Path) -> str:
+    """What a figure is to be written as, by the name of its file.
+
+    >>> figure_kind(Path("plan.svg"))
+    'svg'
+    """
+    kind = path.suffix.removeprefix(".")
+    if kind not in KINDS:
+        raise InputError("figure", f"figure must end in .png or .svg (got {path})")
+    return kind
 
 
 def plot_simulation(simulation: Simulation) -> Figure:

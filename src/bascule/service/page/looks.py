@@ -54,6 +54,7 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
     released = views.is_released(audit)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
     found = [
+        fragment("said", text=words.announcement(design, status)),
         fragment(
             "banner",
             name=name,

@@ -48,6 +48,14 @@ class Saying:
     tone: Tone
 
 
+def announcement(design: Design, status: Status) -> str:
+    """What a screen reader says when it has changed: no figures, which change all the time."""
+    if status.decision is not None:
+        return f"{headline(design, status)}."
+    ahead = "" if status.leader is None else f" {status.leader} is ahead."
+    return f"{STATES[status.state]}.{ahead}"
+
+
 def tone(status: Status) -> Tone:
     """What a test's state feels like."""
     if status.decision is not None:

@@ -1,0 +1,347 @@
+"""`python -m bench.peeking`: how often peeking every day finds a winner where there is none.
+
+Logs are drawn as the table of daily sums that a real log is reduced to, and answered by the same
+functions. Seeds are fixed, so the page changes only when the package does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import bascule as bs
+from bascule.analyze import pairs, recurring
+from bascule.analyze.course import Terms, course_of
+from bascule.analyze.evidence import (
+    BY_RULE,
+    Evidence,
+    chosen_evidence,
+    course_by_rule,
+    evidence_for_units,
+    pairs_of,
+)
+from bascule.analyze.recurring import by_period, course_of_population
+from bascule.analyze.request import Reduced, Request
+from bascule.analyze.sums import Scores, Sums, Table
+from bascule.core import static_progress
+from bascule.core.arms import FloatArray
+from bascule.core.outcomes import Outcome
+from bascule.simulate.compiled import used_functions
+from bench.peeking_page import Row, page
+
+OUT = Path("docs/explanation/peeking.md")
+
+LOGS, DAYS = 2000, 200
+ERROR = 0.05
+ARMS = ("a", "b")
+
+Draw = Callable[[np.random.Generator], Sums]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A kind of log without any effect: how it is drawn, and what is asked about it."""
+
+    name: str
+    draw: Draw
+    asked: Request
+
+
+def measure(world: World, logs: int = LOGS, seed: int = 0) -> Row:
+    """How many logs have a winner, on any day, and on which side."""
+    sides: Counter[str] = Counter()
+    answer = None
+    for log in range(logs):
+        answer = answered(world.asked, world.draw(np.random.default_rng((seed, log))))
+        if answer.winner is not None:
+            sides[answer.winner] += 1
+    assert answer is not None
+    evidence, error = answer.evidence, world.asked.error
+    counts = tuple(sorted(sides.values(), reverse=True))
+    return Row(world.name, evidence.name, evidence.guarantee, error, logs, counts)
+
+
+class Answer(NamedTuple):
+    """By which evidence a log was answered, and the winner, if it had one on any day."""
+
+    evidence: Evidence
+    winner: str | None
+
+
+def answered(asked: Request, sums: Sums) -> Answer:
+    """What `analyze` answers once a log has been reduced, without all that it says besides."""
+    arms = tuple("abcdefgh"[: sums.units.shape[1]])
+    if asked.recurring:
+        return _of_units(asked, arms, sums)
+    count = int(sums.units.sum())
+    table = Table({"": sums}, {}, count, count)
+    reduced = Reduced(arms, table, sums.growth is None, None, count, {})
+    evidence = chosen_evidence(asked, reduced, sums)
+    if evidence.name == BY_RULE:
+        assert asked.design is not None
+        course = course_by_rule(asked.design, sums, sums.days)
+    else:
+        terms = Terms(arms, asked.error, evidence.guarantee)
+        course = course_of(terms, sums, pairs_of(evidence, sums), sums.days)
+    return Answer(evidence, None if course.decision is None else course.decision.name)
+
+
+def _of_units(asked: Request, arms: tuple[str, ...], sums: Sums) -> Answer:
+    seen = by_period(sums)
+    evidence, design = evidence_for_units(asked, arms, seen, asked.error)
+    if isinstance(design.rule, bs.Static):
+        course = course_of_population(design, Terms(arms, asked.error, evidence.guarantee), sums)
+        return Answer(evidence, None if course.decision is None else course.decision.name)
+    # The intervals of each day take most of the time, and the decision does not need them.
+    found = (bs.decision(design, statistics) for statistics in seen.statistics)
+    return Answer(evidence, next((one.name for one in found if one is not None), None))
+
+
+COMPILED = (
+    (pairs, "mixture_boundary"),
+    (pairs, "lines_boundary"),
+    (pairs, "day_charges"),
+    (pairs, "scored_charges"),
+)
+REMEMBERED = ((recurring, "stage_threshold"), (static_progress, "stage_threshold"))
+
+
+@contextmanager
+def quick_rules() -> Iterator[None]:
+    """Let the analysis call the very functions that it always calls, compiled or remembered."""
+    import numba
+    from numba.extending import register_jitable
+
+    plain = [(module, name, getattr(module, name)) for module, name in COMPILED + REMEMBERED]
+    for module, name, function in plain:
+        if (module, name) in REMEMBERED:
+            setattr(module, name, lru_cache(function))
+            continue
+        for used in used_functions(function):
+            register_jitable(used)
+        setattr(module, name, numba.njit(function))
+    try:
+        yield
+    finally:
+        for module, name, function in plain:
+            setattr(module, name, function)
+
+
+def coins(rate: float, units: int, days: int = DAYS, arms: int = 2) -> Draw:
+    """0/1 outcomes, at a rate that swings with the day of the week."""
+
+    def draw(rng: np.random.Generator) -> Sums:
+        came = rng.poisson(units / arms, (days, arms)).astype(float)
+        weekly = rate * (1.0 + 0.3 * np.sin(2.0 * np.pi * np.arange(days) / 7.0))[:, None]
+        ones = rng.binomial(came.astype(int), np.broadcast_to(weekly, came.shape)).astype(float)
+        return _sums(came, ones, ones, np.zeros(came.shape), np.ones(came.shape))
+
+    return draw
+
+
+def outcomes(
+    kind: Callable[[np.random.Generator, int], FloatArray], units: int, days: int = DAYS
+) -> Draw:
+    """Outcomes of any kind, as many a day on average."""
+
+    def draw(rng: np.random.Generator) -> Sums:
+        came = rng.poisson(units / 2, (days, 2))
+        values = kind(rng, int(came.sum()))
+        starts = np.r_[0, np.cumsum(came.ravel())[:-1]]
+        empty = came.ravel() == 0
+        # A sum over nothing would be the next value.
+        padded = np.r_[values, 0.0]
+
+        def added(some: FloatArray) -> FloatArray:
+            found: FloatArray = np.where(empty, 0.0, np.add.reduceat(some, starts))
+            return found.reshape(came.shape)
+
+        lows = np.full(came.shape, float(values.min()))
+        highs = np.full(came.shape, float(values.max()))
+        return _sums(came.astype(float), added(padded), added(padded**2), lows, highs)
+
+    return draw
+
+
+def normal(rng: np.random.Generator, size: int) -> FloatArray:
+    """Normal outcomes with a spread of 1."""
+    return rng.normal(size=size)
+
+
+def spending(rng: np.random.Generator, size: int) -> FloatArray:
+    """One unit in twenty buys, for an amount with a long tail, cut at 100."""
+    bought = rng.random(size) < 0.05
+    found: FloatArray = np.where(bought, np.minimum(rng.lognormal(2.0, 1.0, size), 100.0), 0.0)
+    return found
+
+
+def scored(units: int, days: int = DAYS) -> Draw:
+    """0/1 outcomes of a split that moves towards the arm that did better the day before."""
+
+    def draw(rng: np.random.Generator) -> Sums:
+        came, ones = np.zeros((days, 2)), np.zeros((days, 2))
+        chances = np.zeros((days, 2))
+        share = 0.5
+        for day in range(days):
+            chances[day] = share, 1.0 - share
+            size = rng.poisson(units)
+            first = rng.binomial(size, share)
+            came[day] = first, size - first
+            ones[day] = rng.binomial(came[day].astype(int), 0.1)
+            rates = ones[day] / np.maximum(came[day], 1.0)
+            share = 0.7 if rates[0] > rates[1] else 0.3
+        parts = Scores(
+            np.where(came > 0, chances, 1.0),
+            came / chances,
+            ones / chances,
+            came / chances**2,
+            ones / chances**2,
+            ones / chances**2,
+        )
+        some = _sums(came, ones, ones, np.zeros(came.shape), np.ones(came.shape))
+        return Sums(some.days, came, ones, ones, some.lows, some.highs, scores=parts)
+
+    return draw
+
+
+def growing(units: int, ages: int, arriving: int = DAYS, days: int = DAYS) -> Draw:
+    """Units that differ by 1 and give normal outcomes on so many days from their first.
+
+    They come on the first `arriving` days.
+    """
+
+    def draw(rng: np.random.Generator) -> Sums:
+        came = rng.poisson(units / 2, (days, 2))
+        came[arriving:] = 0
+        totals, squares, own = (np.zeros((days, days, 2)) for _ in range(3))
+        for first in range(arriving):
+            for arm in range(2):
+                size, last = int(came[first, arm]), min(ages, days - first)
+                steps = rng.normal(size=(size, last)) + rng.normal(size=(size, 1))
+                now = np.cumsum(steps, axis=1)
+                later = slice(first, first + last)
+                totals[first, later, arm] = steps.sum(axis=0)
+                squares[first, later, arm] = np.diff((now**2).sum(axis=0), prepend=0.0)
+                own[first, later, arm] = (steps**2).sum(axis=0)
+        some = _sums(came.astype(float), totals.sum(axis=1), squares.sum(axis=1), None, None)
+        grown = (totals, squares, own)
+        return Sums(some.days, some.units, some.totals, some.squares, some.lows, some.highs, grown)
+
+    return draw
+
+
+def population(size: int, days: int = DAYS) -> Draw:
+    """A static population of units that differ by 1 and give normal outcomes every day."""
+
+    def draw(rng: np.random.Generator) -> Sums:
+        totals = np.zeros((days, days, 2))
+        for arm in range(2):
+            each = math.sqrt(size / 2) * rng.normal()
+            totals[0, :, arm] = each + math.sqrt(size / 2) * rng.normal(size=days)
+        units = np.zeros((days, 2))
+        units[0] = size / 2
+        some = _sums(units, totals.sum(axis=1), totals.sum(axis=1) ** 2, None, None)
+        grown = (totals, totals**2, totals**2)
+        return Sums(some.days, units, some.totals, some.squares, some.lows, some.highs, grown)
+
+    return draw
+
+
+def worlds() -> list[World]:
+    """Every kind of evidence, with the guarantee that it states."""
+    units = bs.Recurrent(sigma_unit=1.0, sigma_noise=1.0)
+
+    def static(stop: str) -> bs.Design:
+        rule = bs.Static(1000, stop=stop)  # type: ignore[arg-type]
+        return bs.Design(ARMS, units, rule, error=ERROR)
+
+    paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR)
+    published = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), delta=0.5)
+    return [
+        World("0/1 outcomes at 5 %, 1,000 units a day", coins(0.05, 1000), asked(bs.Bernoulli())),
+        World("spending up to 100", outcomes(spending, 200), asked(bs.Bounded(0, 100))),
+        World("normal outcomes", outcomes(normal, 200), asked(bs.Gaussian(1))),
+        World("0/1 outcomes, a split that moves", scored(200), asked(bs.Bernoulli())),
+        World("normal outcomes, UCB_2", outcomes(normal, 200), asked(design=paper)),
+        World(
+            "normal outcomes, UCB_2 at delta 0.5", outcomes(normal, 200), asked(design=published)
+        ),
+        World(
+            "static population, the paper's bound",
+            population(1000),
+            asked(design=static("intervals")),
+        ),
+        World("static population, mixture", population(1000), asked(design=static("mixture"))),
+        World("units that come back", growing(40, DAYS, 10), asked(units)),
+        World("normal outcomes", outcomes(normal, 200), asked(None)),
+        World("normal outcomes, 6 units a day", outcomes(normal, 6), asked(None)),
+        World("spending, 200 units a day", outcomes(spending, 200), asked(None)),
+        World("outcomes that grow for a week", growing(40, 7), asked(None)),
+        World("units that come back", growing(40, DAYS, 10), asked("recurrent")),
+    ]
+
+
+def asked(outcome: Outcome | str | None = None, design: bs.Design | None = None) -> Request:
+    """What `analyze` makes of its options."""
+    return Request.of(
+        design=design,
+        outcome=outcome,
+        error=ERROR if design is None else None,
+        min_effect=None,
+        measure=None,
+        aggregate=None,
+        missing=None,
+        period="1d" if outcome == "recurrent" or isinstance(outcome, bs.Recurrent) else None,
+        until=None,
+        by_day=True,
+    )
+
+
+def _sums(
+    units: FloatArray,
+    totals: FloatArray,
+    squares: FloatArray,
+    lows: FloatArray | None,
+    highs: FloatArray | None,
+) -> Sums:
+    days = tuple(date(2026, 1, 1) + timedelta(days=i) for i in range(len(units)))
+    wide = np.full(units.shape, 100.0)
+    return Sums(
+        days,
+        units,
+        totals,
+        squares,
+        -wide if lows is None else lows,
+        wide if highs is None else highs,
+    )
+
+
+def main() -> None:
+    """Measure every kind and write the page."""
+    rows = []
+    for world in worlds():
+        started = time.perf_counter()
+        with quick_rules():
+            rows.append(measure(world))
+        row = rows[-1]
+        print(
+            f"{row.guarantee:<13} {row.name:<42} {100 * row.share:5.2f} % "
+            f"(sides {row.sides}, error {row.error:.3g}), {time.perf_counter() - started:.0f} s",
+            flush=True,
+        )
+    OUT.write_text(page(rows, DAYS), encoding="utf-8")
+    print(f"written to {OUT}")
+
+
+if __name__ == "__main__":
+    main()
