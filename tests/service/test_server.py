@@ -50,14 +50,15 @@ class Program:
             raise AssertionError(self.process.communicate(timeout=10))
         self.url = found[0]
         self.link = re.search(r"http://\S+", self.process.stdout.readline())
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise AssertionError("the service did not start")
+        os.killpg(self.process.pid, signal.SIGKILL)
+        raise AssertionError(f"the service did not start: {self.process.communicate()}")
 
     def stop(self) -> str:
         """Tell it to stop; its log."""
