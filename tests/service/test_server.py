@@ -208,7 +208,7 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
 ) -> None:
     with bs.open(location) as store:
         test = store.create("test", DESIGN)
-        key = create_key(store, "client")
+        key, watching = create_key(store, "client"), create_key(store, "viewer")
     program = Program(location, "--workers", "2")
     programs.append(program)
     load = Load(program.url, key)
@@ -222,6 +222,11 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     assert not load.failures
     again = program.workers()
     assert victim not in again
+    told = httpx.get(f"{program.url}/metrics", headers={"X-API-Key": watching}, trust_env=False)
+    counted = re.search(r'bascule_outcomes_total{result="accepted"} (\S+)', told.text)
+    # The counts of all workers together, those of the one that was killed included.
+    assert counted
+    assert float(counted[1]) >= len(load.recorded)
     program.stop()
     with bs.open(location) as store:
         test = store.get("test")
