@@ -19,7 +19,7 @@ from bascule.live.ledger import ask
 from bench.live_places import place
 
 
-def main(kind: str, kills: int) -> None:
+def main(kind: str, kills: int, seed: int = 0) -> None:
     """Kill, then count."""
     programs = Programs()
     arms: dict[int, str] = {}
@@ -29,7 +29,7 @@ def main(kind: str, kills: int) -> None:
         with bs.open(location) as store:
             store.create("test", Programs.endless)
         for done in range(kills):
-            more, outcomes = programs.kill(location, 1, seed=done, first=20 * done)
+            more, outcomes = programs.kill(location, 1, seed=seed + done, first=20 * done)
             assert all(arms.get(unit, arm) == arm for unit, arm in more.items()), "an arm changed"
             arms |= more
             recorded |= outcomes
@@ -53,4 +53,4 @@ def main(kind: str, kills: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], *(int(given) for given in sys.argv[2:4]))

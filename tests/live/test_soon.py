@@ -85,6 +85,14 @@ def test_another_program_releases_or_deletes_what_is_remembered(
             test.assign(1)
 
 
+class Silent:
+    def __init__(self, job: int) -> None:
+        self.job = job
+
+    def tell(self, failed: BaseException | None) -> None:
+        assert failed is None
+
+
 def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,7 +100,7 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     done: list[int] = []
     some: Groups[int] = Groups(done.extend)
     for job in range(3):
-        some.submit(job, lambda failed: None)
+        some.submit(Silent(job))
         while some._thread is not None:
             sleep(0.01)
     assert done == [0, 1, 2]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from bascule.core.checks import LARGEST
 from bascule.core.design import MOST_ARMS
 from bascule.core.errors import InputError
 
@@ -77,7 +78,7 @@ def arm_names(table: Any, column: str, given: Sequence[str] | None) -> tuple[str
     """The arms of the design, or those that the log has, in the order of their names."""
     if given is not None:
         return tuple(given)
-    asked = table.select(arm=table[column].cast("string")).distinct().limit(MOST_ARMS + 2)
+    asked = table.select(arm=_text(table[column])).distinct().limit(MOST_ARMS + 2)
     names = sorted(name for name in asked.to_pyarrow()["arm"].to_pylist() if name is not None)
     if len(names) > MOST_ARMS:
         raise InputError(
@@ -91,7 +92,7 @@ def coded(table: Any, column: str, names: Sequence[str]) -> Any:
     import ibis
 
     kind = "int8" if len(names) < 128 else "int16"
-    text = table[column].cast("string")
+    text = _text(table[column])
     cases = [(text == name, ibis.literal(i, kind)) for i, name in enumerate(names)]
     return ibis.cases(*cases, else_=ibis.null(kind))
 
@@ -113,8 +114,8 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
         return raw.cast("float64"), ibis.literal(False)
     if kind.is_numeric():
         value = raw.cast("float64")
-        odd = value.isnan() | value.isinf()
-        return ibis.ifelse(odd, ibis.null("float64"), value), odd.fill_null(False)
+        # What is not a number is larger than every number, for DuckDB and for PostgreSQL.
+        return value, value.notnull() & (value.abs() > LARGEST)
     raise InputError(field, f"{field}: column {column!r} must have numbers (it has {kind})")
 
 
@@ -146,6 +147,10 @@ def moment(table: Any, column: str | None) -> Any:
         )
         return seconds.floor().cast("int64").as_timestamp("s")
     raise InputError("time", f"time: column {column!r} must have times (it has {kind})")
+
+
+def _text(column: Any) -> Any:
+    return column if column.type().is_string() else column.cast("string")
 
 
 def _is_duckdb(table: Any) -> bool:

@@ -12,7 +12,6 @@ from bascule.analyze.rows import (
     aggregated,
     counting,
     joined,
-    keyed,
     placed,
 )
 from bascule.core.outcomes import Outcome
@@ -25,6 +24,11 @@ def run(expression: Any) -> list[Row]:
     """Have an expression computed where its data is."""
     found: list[Row] = expression.to_pyarrow().to_pylist()
     return found
+
+
+def total_of(rows: Any) -> int:
+    """How many rows there are, good and bad."""
+    return int(run(rows.agg(rows=rows.count()))[0]["rows"])
 
 
 def counted(rows: Any) -> tuple[int, dict[str, int]]:
@@ -51,13 +55,14 @@ def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]
     if outcome is not None and outcome.high - outcome.low < 1e300:
         clipped = (value < outcome.low) | (value > outcome.high)
         value = value.clip(outcome.low, outcome.high)
-    keys = {"arm": units.arm, "day": units["first"].date()}
+    first = units["first"]
+    day = first if first.type().is_date() else first.date()
+    keys = {"arm": units.arm, "day": day}
     if "segment" in units.columns:
         keys["segment"] = units.segment
     sums = {
         "units": units.count(),
         "rows": units.rows.sum(),
-        "given": units.given.sum(),
         "total": value.sum(),
         "squares": (value * value).sum(),
         "low": value.min(),
@@ -65,7 +70,7 @@ def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]
     }
     if clipped is not None:
         sums["clipped"] = counting(clipped).sum()
-    for name in ("early", "late", "outside", "events"):
+    for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
     if "probability" in units.columns:
@@ -103,12 +108,14 @@ def growth(rows: Any, aggregate: str, missing: float, calendar: Calendar = DAILY
     A unit's outcome at the end of a day is what it has given by then. `rows` are those of an event
     table alone: a unit arrives with its first row.
     """
-    rows = keyed(rows)
+    rows = rows.filter(rows.good)
     day = calendar.of(rows.time)
     parts = {"lowest": rows.code.min(), "highest": rows.code.max(), **_of_day(rows, rows.time)}
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
     parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
+    if aggregate == "sum" and missing == 0.0:
+        parts.pop("given")
     days = rows.group_by(unit=rows.unit, day=day).agg(**parts)
     over = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
     windows = {
@@ -136,6 +143,8 @@ def growth_of_units(
     if "segment" in both.columns:
         parts |= {"segment": both["segment"].min(), "other": both["other"].max()}
     parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
+    if aggregate == "sum" and missing == 0.0:
+        parts.pop("given")
     days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
     return run(_grown(days, {}, aggregate, missing))
 
@@ -148,7 +157,7 @@ PARTS = {
     "other": ALWAYS,
     "arrival": ALWAYS,
     "rows": ALWAYS,
-    "given": ALWAYS,
+    "given": ("sum", "mean"),
     "sum": ("sum", "mean"),
     "hit": ("any",),
     "last": ("last",),
@@ -185,7 +194,6 @@ def _grown(days: Any, windows: dict[str, Any], aggregate: str, missing: float) -
     return days.group_by(keys).agg(
         units=counting(days["day"] == days["arrival"]).sum(),
         rows=days["rows"].sum(),
-        given=days["given"].sum(),
         total=step.sum(),
         squares=(step * (days["now"] + days["before"])).sum(),
         own=(step * step).sum(),
@@ -232,7 +240,7 @@ def cohorts_by_count(rows: Any) -> list[Row]:
     A row tells how many units went from `before` outcomes to `outcomes` on a day, and with them the
     sums of their outcomes; `own` is the sum of the squares of the day's outcomes.
     """
-    rows = keyed(rows)
+    rows = rows.filter(rows.good)
     parts = {
         "lowest": rows.code.min(),
         "highest": rows.code.max(),
@@ -265,7 +273,6 @@ def cohorts_by_count(rows: Any) -> list[Row]:
         days.group_by(keys).agg(
             units=days.count(),
             rows=days["rows"].sum(),
-            given=days["given"].sum(),
             total=days["now"].sum(),
             squares=(days["now"] * days["now"]).sum(),
             earlier=days["earlier"].sum(),

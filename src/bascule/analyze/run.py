@@ -16,7 +16,15 @@ from bascule.analyze.columns import Columns, arm_names, chosen
 from bascule.analyze.recurring import by_count, by_period
 from bascule.analyze.replay import is_exported, replay
 from bascule.analyze.request import Reduced, Request, measure_of
-from bascule.analyze.rows import TWO_ARMS, Calendar, clean, units_in_window, units_of, units_to_date
+from bascule.analyze.rows import (
+    TWO_ARMS,
+    Calendar,
+    clean,
+    units_in_window,
+    units_of,
+    units_of_events,
+    units_to_date,
+)
 from bascule.analyze.source import MEMORY, first_line, open_table, workshop
 from bascule.analyze.sums import Sums, Table, table_of
 from bascule.core.design import Design
@@ -140,7 +148,7 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
         return _of_recurring(asked, rows, None, arms)
     if asked.measure is not None:
         ends = _end_of_log(asked, rows)
-        units = units_in_window(rows, units_of(rows), asked.measure, asked.aggregate)
+        units = units_of_events(rows, asked.measure, asked.aggregate)
         found = reduce.by_arrival(units, asked.limits, asked.missing)
         table = table_of(found, len(arms))
         total, aside = reduce.counted(rows)
@@ -153,8 +161,8 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
     table = table_of(found, len(arms), missing=asked.missing)
     units_seen = sum(int(sums.units.sum()) for sums in table.segments.values())
     aside = {}
-    total = sum(int(row["rows"] or 0) for row in found)
-    if any(row["arm"] is None or row["arm"] == -2 for row in found):
+    total = reduce.total_of(rows)
+    if total > sum(int(row["rows"] or 0) for row in found):
         total, aside = reduce.counted(rows)
     # A unit with a single row has given all that it will.
     final = table.rows == units_seen
@@ -214,7 +222,7 @@ def _exported(
     units = units.inner_join(known, "unit")
     again = replay(design, rows, units, asked.until)
     total, aside = reduce.counted(rows)
-    table = Table({"": again.sums}, {}, total, total)
+    table = Table({"": again.sums}, {}, total)
     return Reduced(arms, table, True, asked.until, total, aside, replayed=again)
 
 
@@ -232,7 +240,7 @@ def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]
         seen = {name: by_count(some, len(arms)) for name, some in parts.items()}
         sums = {name: Sums.of_units(some.days, some.units) for name, some in seen.items()}
         twice = sum(row["units"] for row in found if row["arm"] == TWO_ARMS and not row["before"])
-        table = Table(sums, {"unit in two arms": twice} if twice else {}, total, total)
+        table = Table(sums, {"unit in two arms": twice} if twice else {}, total)
         return Reduced(arms, table, True, None, total, aside, seen)
     first, _ = reduce.ends_of(rows if placing is None else placing)
     calendar = Calendar(None if first is None else first.date(), period)

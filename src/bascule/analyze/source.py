@@ -26,7 +26,7 @@ FORMS = {
 }
 """Endings of files that can be read, and how."""
 
-MEMORY = "300MB"
+MEMORY = "250MB"
 """What DuckDB may take; beyond it, it works on disk."""
 
 SNIFFED = 200_000

@@ -104,7 +104,6 @@ class Table:
     segments: dict[str, Sums]
     aside: dict[str, int]
     rows: int
-    given: int
     clipped: int = 0
     early: int = 0
     late: int = 0
@@ -152,10 +151,9 @@ def table_of(
         },
         {reason: n for reason, n in aside.items() if n},
         int(added("rows")),
-        int(added("given")),
         int(added("clipped")),
         int(added("early")),
-        int(added("late")),
+        int(added("late") or (added("rows") - added("kept") if added("kept") else 0)),
         float(added("outside")),
         int(added("events")),
     )

@@ -11,19 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Lock, Thread
 from time import perf_counter
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 Job = TypeVar("Job")
 Flush = Callable[[], None]
-Told = Callable[[BaseException | None], Flush | None]
 
-LARGEST_GROUP = 512
+LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
+"""Jobs of a group, and what they may weigh together unless it is one alone."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds that a group waits for the next of those who were in the last one, and for all."""
 
 IDLE = 5.0
 """Seconds without work after which the groups' own thread ends."""
+
+
+class Member(Protocol[Job]):
+    """A job in a group, and how its caller is told that it is done, or what went wrong."""
+
+    job: Job
+
+    def tell(self, failed: BaseException | None, /) -> Flush | None:
+        """Tell the caller."""
 
 
 class _Ticket(Generic[Job]):
@@ -45,16 +54,6 @@ class _Ticket(Generic[Job]):
         return None
 
 
-class _Promise(Generic[Job]):
-    """A job whose caller has gone on, and is told."""
-
-    __slots__ = ("job", "tell")
-
-    def __init__(self, job: Job, tell: Told) -> None:
-        self.job = job
-        self.tell = tell
-
-
 class Groups(Generic[Job]):
     """Runs jobs in groups, one group at a time.
 
@@ -63,10 +62,13 @@ class Groups(Generic[Job]):
     1
     """
 
-    def __init__(self, work: Callable[[list[Job]], object]) -> None:
+    def __init__(
+        self, work: Callable[[list[Job]], object], weigh: Callable[[Job], int] = lambda _: 1
+    ) -> None:
         self._work = work
+        self._weigh = weigh
         self._lock = Lock()
-        self._queue: list[_Ticket[Job] | _Promise[Job]] = []
+        self._queue: list[Member[Job]] = []
         self._busy = False
         self._company = 1
         # Above 0 while a leader waits for that many; then `_complete` is released once.
@@ -87,16 +89,16 @@ class Groups(Generic[Job]):
         if ticket.failed is not None:
             raise ticket.failed
 
-    def submit(self, job: Job, tell: Told) -> None:
-        """Have the job done without waiting; `tell` gets the error of its group, or None.
+    def submit(self, member: Member[Job]) -> None:
+        """Have a job done without waiting; the error of its group, or None, is told its member.
 
-        It is called in the thread that wrote the group, and must return soon and not raise. What
+        It is told in the thread that wrote the group, and must return soon and not raise. What
         it returns, if anything, is called once when the whole group has been told.
         """
-        if self._join(_Promise(job, tell)):
+        if self._join(member):
             self._call_thread()
 
-    def _join(self, member: _Ticket[Job] | _Promise[Job]) -> bool:
+    def _join(self, member: Member[Job]) -> bool:
         """Queue up; whether nobody leads yet."""
         with self._lock:
             self._queue.append(member)
@@ -110,7 +112,8 @@ class Groups(Generic[Job]):
     def _lead(self) -> None:
         self._wait_for_company()
         with self._lock:
-            group, self._queue = self._queue[:LARGEST_GROUP], self._queue[LARGEST_GROUP:]
+            size = self._fitting()
+            group, self._queue = self._queue[:size], self._queue[size:]
         failed: BaseException | None = None
         try:
             self._work([member.job for member in group])
@@ -130,6 +133,16 @@ class Groups(Generic[Job]):
             first.called.release()
         elif first is not None:
             self._call_thread()
+
+    def _fitting(self) -> int:
+        """How many of those who wait make a group: few where each brings much."""
+        size, weight = 0, 0
+        for member in self._queue[:LARGEST_GROUP]:
+            weight += self._weigh(member.job)
+            if size and weight > HEAVIEST_GROUP:
+                break
+            size += 1
+        return size
 
     def _wait_for_company(self) -> None:
         until = perf_counter() + LONGEST_PATIENCE

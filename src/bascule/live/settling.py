@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from bascule.core.design import Design
 from bascule.core.ends import cap_met
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Recurrent
@@ -14,7 +15,7 @@ from bascule.core.rules import Static
 from bascule.live import ledger, stages
 from bascule.live.folding import fold_unit
 from bascule.live.maturity import Event, Receipt, unit_outcome
-from bascule.live.standing import OPEN, statistics_to_json
+from bascule.live.standing import OPEN, Standing, State, statistics_to_json
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -48,6 +49,28 @@ def settle(work: Work, most: int = FOLDED_AT_ONCE) -> bool:
         work.log("end", after=work.standing.progress)
     _show(work)
     return more and work.standing.verdict is None
+
+
+def is_settled(design: Design, state: State, standing: Standing, now: float) -> bool:
+    """Whether there is nothing to settle now, so that one need not wait for those who write.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> is_settled(design, "running", Standing.empty(design), 0.0)
+    True
+    """
+    if state not in OPEN:
+        return True
+    measure, deadline = design.measure, design.deadline
+    if deadline is not None and now >= deadline.timestamp():
+        return False
+    if isinstance(design.outcome, Recurrent):
+        assert measure is not None
+        origin = standing.origin
+        return origin is None or stages.due(measure, origin, standing.progress + 1) > now
+    if measure is None or standing.folded >= standing.units:
+        return not standing.backlog
+    return standing.due is not None and standing.due > now
 
 
 def decide(work: Work) -> None:

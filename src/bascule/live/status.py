@@ -27,6 +27,15 @@ from bascule.live.standing import OPEN, Standing, State, Verdict
 Item = TypeVar("Item")
 
 
+def about(days: float) -> str:
+    """A number of days as people say it.
+
+    >>> about(0.372), about(1131.4)
+    ('0.37', '1,131')
+    """
+    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
+
+
 @dataclass(frozen=True, slots=True)
 class ArmStatus:
     """One arm: units given to it, those of them that are mature, and what they showed.
@@ -98,7 +107,7 @@ class Status:
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
         if self.days_left is not None:
-            return f"Keep running: about {self.days_left:.2g} days left"
+            return f"Keep running: about {about(self.days_left)} days left"
         if self.left is not None:
             return f"Keep running: about {self.left:,.0f} units left"
         return "Keep running"

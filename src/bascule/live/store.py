@@ -19,9 +19,10 @@ from bascule.live.actor import acting
 from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
-from bascule.live.groups import Flush, Groups
+from bascule.live.groups import Groups
 from bascule.live.jobs import Do, Job, do_all
 from bascule.live.memory import Known, Memory
+from bascule.live.soon import Promise
 from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
@@ -77,7 +78,7 @@ class Store:
         self.recording: Do = record
         self.awaited = awaited
         self._kept: dict[int, _Kept] = {}
-        self._groups: Groups[Job] = Groups(self._work)
+        self._groups: Groups[Job] = Groups(self._work, lambda job: len(job.given))
         self._memory = Memory()
         self._seen: dict[int, tuple[Loaded, float]] = {}
 
@@ -204,18 +205,9 @@ class Store:
             raise job.problem
         return job.answers
 
-    def submit(self, job: Job, then: Callable[[Job], Flush | None]) -> None:
-        """The same without waiting: `then` gets the job when it is on disk, or has failed.
-
-        It is called in the thread that wrote, and must return soon. What it returns is called once
-        when the whole group has been told.
-        """
-
-        def tell(failed: BaseException | None) -> Flush | None:
-            job.problem = failed or job.problem
-            return then(job)
-
-        self._groups.submit(job, tell)
+    def submit(self, promise: Promise) -> None:
+        """The same without waiting: the promise is told when it is on disk, or has failed."""
+        self._groups.submit(promise)
 
     def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
         """A unit's assignment if this program has seen it: as it stands, or released."""
@@ -233,6 +225,10 @@ class Store:
         if seen is None or perf_counter() - seen[1] > FRESH:
             with self._database.reading() as connection:
                 loaded = self.load(connection, experiment, name)
+            newest = self._seen.get(experiment)
+            # A transaction of our own may have come between.
+            if newest is not None and newest[0].version > loaded.version:
+                loaded = newest[0]
             self._seen[experiment] = seen = (loaded, perf_counter())
         standing = seen[0].standing
         return shipped(standing) if standing.released else None

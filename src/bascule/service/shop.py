@@ -90,4 +90,8 @@ class Shop:
 
     def _caller(self, role: str) -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {self.keys[role]}"}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=30)
+        # A connection is let go of before the service would, which does so after five seconds.
+        limits = httpx.Limits(keepalive_expiry=2.0)
+        return httpx.AsyncClient(
+            base_url=self.url, headers=headers, trust_env=False, timeout=30, limits=limits
+        )

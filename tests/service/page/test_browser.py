@@ -109,6 +109,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     view.locator("#answer", has_text="Lift must be a number").wait_for()
     view.get_by_label("Lift worth finding").fill("200%")
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
+    assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
     view.get_by_role("radio", name="Tilt 3").check()
     view.get_by_role("button", name="Create the test").click()
     view.wait_for_url("**/tests/checkout-button")
@@ -151,7 +152,8 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     dialog.get_by_role("button", name="Release it").click()
     view.locator("#banner", has_text="Everyone gets it.").wait_for()
     assert view.evaluate("window.stays") is True
-    assert "wrong with probability" in view.locator("[aria-live=polite] #banner").inner_text()
+    said = view.locator("[aria-live=polite] #said").inner_text()
+    assert said.startswith("Ship variant: wrong with probability")
     visit.close()
 
 

@@ -138,14 +138,26 @@ def test_who_changed_something_is_in_the_log(service: Service, name: str) -> Non
 def test_only_what_is_new_is_sent(service: Service, name: str) -> None:
     with signed_in(service) as browser:
         has = seen(browser.get(f"/tests/{name}").text)
-        assert len(has) == 9
+        assert len(has) == 10
         way = f"/tests/{name}/live"
         assert browser.get(way, params={"seen": has}).status_code == 204
         service.store.get(name).pause()
         answer = browser.get(way, params={"seen": has})
         new = {part.partition(".")[0] for part in seen(answer.text)}
-        assert new == {"banner", "actions", "audit"}
+        assert new == {"said", "banner", "actions", "audit"}
         assert answer.text.count("hx-swap-oob") == len(new)
+
+
+def test_only_news_are_read_out(service: Service, name: str) -> None:
+    test = service.store.get(name)
+    test.record_many([(f"u{i}", 1.0) for i in range(2) if test.assign(f"u{i}")])
+    with signed_in(service) as browser:
+        has = seen(browser.get(f"/tests/{name}").text)
+        test.assign("u2")
+        answer = browser.get(f"/tests/{name}/live", params={"seen": has})
+        new = {part.partition(".")[0] for part in seen(answer.text)}
+        assert "banner" in new
+        assert "said" not in new
 
 
 def test_a_change_answers_with_what_it_changed(service: Service, name: str) -> None:
@@ -222,6 +234,20 @@ def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, 
             assert answer.status_code == 422
             assert told in answer.text
             assert f'value="{wrong}"' in answer.text
+
+
+def test_what_was_set_aside_is_counted_and_all_can_be_downloaded(
+    service: Service, name: str
+) -> None:
+    test = service.store.get(name)
+    test.assign("u1")
+    test.record_many([("u1", 1.0), ("nobody", 1.0), ("no one", 1.0), ("u1", 7.0)])
+    with signed_in(service, "viewer") as browser:
+        shown = browser.get(f"/tests/{name}/diagnostics").text
+        assert "3 outcomes were set aside: 2 unknown unit, 1 out of range." in shown
+        links = [its["href"] for its in Outline(browser.get(f"/tests/{name}").text).all("a")]
+        wanted = [link for link in links if link and link.startswith("/v1/")]
+        assert [browser.get(link).text.count("u1") for link in wanted] == [1, 1]
 
 
 def test_static_files_come_with_their_licences(service: Service) -> None:

@@ -94,6 +94,8 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     late = words.saying(capped, status)
     assert late.headline == "Keep running: a decision in time looks unlikely"
     assert late.detail.endswith("The test ends after 10 more units.")
+    early = replace(status, evidence=0.1)
+    assert words.headline(capped, early) == "Keep running: too early to say how long"
     due = replace(status, left=0.0)
     assert words.headline(design, due) == "Keep running: the decision may come at any time"
     ship = words.saying(decided.design, decided.status())

@@ -90,7 +90,7 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
                 f"effect-{number}",
                 "interval",
                 f"{mine} less {rival}",
-                f"now {amounts.difference(now[0])}, {amounts.interval(now[1], now[2])}",
+                _now(now, amounts),
                 amounts.difference_unit.strip(),
                 (names.index(mine),),
                 (_progress(status), "Difference", "Lower end", "Upper end"),
@@ -134,6 +134,13 @@ def seen_from(effect: Effect, first: str) -> tuple[float, float, float]:
     if effect.first == first:
         return effect.difference, effect.low, effect.high
     return -effect.difference, -effect.high, -effect.low
+
+
+def _now(three: tuple[float, float, float], amounts: Amounts) -> str:
+    difference, low, high = three
+    if not known(low) or not known(high):
+        return ""
+    return f"now {amounts.difference(difference)}, {amounts.interval(low, high)}"
 
 
 def _progress(status: Status) -> str:

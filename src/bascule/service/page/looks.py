@@ -54,6 +54,7 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
     released = views.is_released(audit)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
     found = [
+        fragment("said", text=words.announcement(design, status)),
         fragment(
             "banner",
             name=name,
@@ -78,9 +79,14 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
 
 def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     """Diagnostics, which are read from the log and take as long as that is."""
-    rows = views.diagnostic_rows(_diagnosed(store, store.get(name)))
+    test = store.get(name)
+    rows = views.diagnostic_rows(_diagnosed(store, test))
+    set_aside = views.set_aside_words(test.set_aside_counts())
     alarms = [row for row in rows if row.flagged]
-    found = [fragment("alarm", alarms=alarms), fragment("diagnostics", rows=rows)]
+    found = [
+        fragment("alarm", alarms=alarms),
+        fragment("diagnostics", rows=rows, set_aside=set_aside),
+    ]
     return {part.id: part for part in found}
 
 

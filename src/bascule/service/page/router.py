@@ -151,7 +151,7 @@ def _add_new(router: APIRouter) -> None:
     @router.get("/new/plan")
     async def answer(request: Request, caller: Admin) -> Response:
         shown = await answered(request, Form.read(request.query_params))
-        return parts(render("parts/answer.html", caller=caller, **shown))
+        return parts(render("parts/answered.html", caller=caller, **shown))
 
     @router.post("/new")
     async def create(request: Request, caller: Changer) -> Response:

@@ -200,6 +200,20 @@ def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
     return sorted(rows, key=lambda row: not row.flagged)
 
 
+def set_aside_words(counts: Mapping[str, int]) -> str:
+    """Outcomes that were set aside, in a sentence.
+
+    >>> set_aside_words({"late": 2, "unknown unit": 1200})
+    '1,202 outcomes were set aside: 1,200 unknown unit, 2 late.'
+    """
+    total = sum(counts.values())
+    if total == 0:
+        return "No outcome was set aside."
+    most = sorted(counts.items(), key=lambda pair: -pair[1])
+    told = ", ".join(f"{count(found)} {reason}" for reason, found in most)
+    return f"{count(total)} outcome{' was' if total == 1 else 's were'} set aside: {told}."
+
+
 def is_released(entries: Sequence[Mapping[str, Any]]) -> bool:
     """Whether the winner was given to everyone."""
     return any(entry["action"] == "release" for entry in entries)

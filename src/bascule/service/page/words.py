@@ -34,6 +34,11 @@ GUARANTEES = {
 }
 
 
+TELLING = 0.3
+"""Below this part of the way to a decision, differences are as large as their noise, and what is
+forecast from them says nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saying:
     """A headline, the sentence below it, and their tone."""
@@ -41,6 +46,14 @@ class Saying:
     headline: str
     detail: str
     tone: Tone
+
+
+def announcement(design: Design, status: Status) -> str:
+    """What a screen reader says when it has changed: no figures, which change all the time."""
+    if status.decision is not None:
+        return f"{headline(design, status)}."
+    ahead = "" if status.leader is None else f" {status.leader} is ahead."
+    return f"{STATES[status.state]}.{ahead}"
 
 
 def tone(status: Status) -> Tone:
@@ -60,6 +73,8 @@ def saying(design: Design, status: Status, released: bool = False) -> Saying:
 def headline(design: Design, status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
     if status.state == "running" and status.decision is None:
+        if status.left is not None and status.evidence < TELLING:
+            return "Keep running: too early to say how long"
         if _rest(design, status) is not None:
             return "Keep running: a decision in time looks unlikely"
         if status.left is not None and status.left < 1.0:
@@ -101,7 +116,7 @@ def _rest(design: Design, status: Status) -> int | None:
     if design.max_units is None or status.left is None:
         return None
     rest = max(0, design.max_units - status.units)
-    return rest if status.left > rest else None
+    return rest if status.left > rest and status.evidence >= TELLING else None
 
 
 def guarantee_kind(design: Design, status: Status) -> str:

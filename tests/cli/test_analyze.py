@@ -1,0 +1,81 @@
+"""`bascule analyze` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("log") / "log.csv"
+    lines = ["user_id,variant,ts,converted,country"]
+    for i in range(2000):
+        arm = ("control", "green")[int(rng.integers(2))]
+        hit = int(rng.random() < (0.3 if arm == "green" else 0.1))
+        country = "fr" if i % 4 == 0 else "de"
+        lines.append(f"{i},{arm},2026-01-{1 + i // 200:02} 10:00:00,{hit},{country}")
+    path.write_text("\n".join(lines))
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["analyze", *map(str, arguments)])
+    printed = capsys.readouterr()
+    assert isinstance(caught.value.code, int)
+    return caught.value.code, printed.out, printed.err
+
+
+def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, log, "--value", "converted", "--days", "--weights", "1", "1")
+    assert (code, err) == (0, "")
+    assert out.startswith("green is the best arm: wrong with probability at most 5 % (proven)")
+    assert out.count("2026-01-10  control less green") == 1
+
+
+def test_json_is_the_answer_of_the_library(
+    log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    asked = ["--value", "converted", "--segment", "country", "--error", "0.01"]
+    code, out, _ = run(capsys, log, *asked, "--json", "--csv", tmp_path / "days.csv")
+    assert code == 0
+    data = json.loads(out)
+    wanted = bs.analyze(log, value="converted", segment="country", error=0.01)
+    assert data["headline"] == wanted.headline
+    assert len((tmp_path / "days.csv").read_text().splitlines()) == 21
+
+
+def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = [log, "--value", "converted", "--json"]
+    bounded = json.loads(run(capsys, *common, "--high", "2", "--today")[1])
+    assert bounded["design"]["outcome"] == {"kind": "bounded", "low": 0.0, "high": 2.0}
+    normal = json.loads(run(capsys, *common, "--sigma", "0.5")[1])
+    assert normal["evidence"] == "normal mixture"
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--value", "convert"], "did you mean 'converted'?"),
+        (["--outcome", "gaussian"], "--outcome gaussian needs the spread, --sigma"),
+        (["--window", "soon"], "window must be a duration"),
+        (["--design", "nowhere.json"], "cannot read the design file nowhere.json"),
+        (["--csv", "nowhere/days.csv"], "the folder nowhere is not there"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    log: Path, capsys: pytest.CaptureFixture[str], options: list[str], line: str
+) -> None:
+    code, out, err = run(capsys, log, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith("bascule: ")
+    assert line in err
+    assert err.count("\n") == 1
