@@ -129,6 +129,7 @@ def test_without_keys_programs_on_this_machine_may_and_web_sites_may_not() -> No
                 {"Origin": "https://evil.example"},
                 {"Sec-Fetch-Site": "cross-site"},
                 {"Host": "evil.example"},
+                {"X-Forwarded-For": "203.0.113.7"},
                 {"Host": "127.0.0.1.evil.example:8000"},
             ]
             for headers in told:

@@ -50,14 +50,15 @@ class Program:
             raise AssertionError(self.process.communicate(timeout=10))
         self.url = found[0]
         self.link = re.search(r"http://\S+", self.process.stdout.readline())
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
                     return
             except httpx.TransportError:
                 time.sleep(0.05)
-        raise AssertionError("the service did not start")
+        os.killpg(self.process.pid, signal.SIGKILL)
+        raise AssertionError(f"the service did not start: {self.process.communicate()}")
 
     def stop(self) -> str:
         """Tell it to stop; its log."""
@@ -207,7 +208,7 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
 ) -> None:
     with bs.open(location) as store:
         test = store.create("test", DESIGN)
-        key = create_key(store, "client")
+        key, watching = create_key(store, "client"), create_key(store, "viewer")
     program = Program(location, "--workers", "2")
     programs.append(program)
     load = Load(program.url, key)
@@ -221,6 +222,11 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     assert not load.failures
     again = program.workers()
     assert victim not in again
+    told = httpx.get(f"{program.url}/metrics", headers={"X-API-Key": watching}, trust_env=False)
+    counted = re.search(r'bascule_outcomes_total{result="accepted"} (\S+)', told.text)
+    # The counts of all workers together, those of the one that was killed included.
+    assert counted
+    assert float(counted[1]) >= len(load.recorded)
     program.stop()
     with bs.open(location) as store:
         test = store.get("test")

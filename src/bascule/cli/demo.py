@@ -109,7 +109,7 @@ def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: boo
     even = sum(shop.seen.values()) * (best - sum(BUY.values()) / len(BUY))
     verdict = status["decision"]
     console.print(
-        f"\nDecision after {verdict['units']:,} visitors had had their day: {verdict['name']} "
+        f"\nDecision after {verdict['units']:,} visitors: {verdict['name']} "
         f"({verdict['guarantee']}, error at most {100 * verdict['error']:g} %).\n"
         f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales; "
         f"an even split of\nthe same visitors would have cost {even:.0f}. Saved: "

@@ -45,6 +45,9 @@ from bascule.service.settings import Settings, is_loopback
 COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
+"""Headers that proxies add."""
+
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
 
 MAY: dict[Role, tuple[Role, ...]] = {
@@ -285,10 +288,11 @@ class _Where(NamedTuple):
 def _is_from_here(request: Request) -> bool:
     """Whether a program on this machine asks, and no browser on behalf of another site.
 
-    The name in Host matters too: a site may have its own name point to this machine.
+    The name in Host matters too: a site may have its own name point to this machine. And what a
+    proxy on this machine passes on may come from anywhere.
     """
     settings: Settings = request.app.state.settings
-    if not settings.is_local:
+    if not settings.is_local or any(name in request.headers for name in FORWARDED):
         return False
     host = _split(request.headers.get("host", "")).host
     if not is_loopback(host):

@@ -42,6 +42,9 @@ TOO_SLOW = (
 LEAVING = 30
 """Seconds in which what was accepted is answered before the service ends."""
 
+STARTING = 60
+"""Seconds in which a worker has to start, however busy the machine is, or is started anew."""
+
 MOST_CONNECTIONS = 4000
 
 
@@ -174,7 +177,13 @@ def _serve_together(
         port = listening.getsockname()[1]
         # The server binds the port anew, for all of its workers.
         listening.close()
-        config = options(host=settings.host, port=port, factory=True, workers=workers)
+        config = options(
+            host=settings.host,
+            port=port,
+            factory=True,
+            workers=workers,
+            timeout_worker_healthcheck=STARTING,
+        )
         uvicorn.run("bascule.service.server:worker", **config)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 TEST = "green-button"
-BUY = {"control": 0.10, "green": 0.14}
+BUY = {"control": 0.10, "green": 0.15}
 """How many of those who see a button buy; nobody knows that yet."""
 
 DESIGN: dict[str, Any] = {

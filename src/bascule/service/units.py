@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Any
 
@@ -60,6 +61,9 @@ async def record(request: Request, name: str) -> Response:
         raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
     entry = await request.app.state.directory.find(name)
     receipts = await receipts_of(entry.test, [event_of(one) for one in given])
+    results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
+    for result, count in results.items():
+        request.app.state.metrics.outcomes.labels(result).inc(count)
     return Answer({"outcomes": [_told(receipt) for receipt in receipts]})
 
 
