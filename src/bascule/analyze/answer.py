@@ -16,6 +16,7 @@ from bascule.simulate.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+from bascule.live.status import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class Analysis:
         if self.decision is not None:
             return f"{self.decision.name.capitalize()} ({self.guarantee}), since {self.decided}"
         if self.days_left is not None:
-            return f"No decision yet: about {_rounded(self.days_left)} more days at this pace"
+            return f"No decision yet: about {about(self.days_left)} more days at this pace"
         return "No decision yet"
 
     @property
@@ -175,10 +176,6 @@ class Analysis:
         from html import escape
 
         return f"<pre>{escape(str(self))}</pre>"
-
-
-def _rounded(days: float) -> str:
-    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
 
 
 def _plain(value: Any) -> Any:

@@ -106,7 +106,7 @@ def outcome(analysis: Analysis) -> str:
         kind = f"an outcome between {number(model.low)} and {number(model.high)}"
     if measure is None:
         return f"Each gives {kind}; the higher their mean, the better the arm."
-    window = duration(float(measure.window))
+    window = duration(measure.closes(0.0))
     return f"Each gives {kind} within {window} of its arrival; the higher their mean, the better."
 
 

@@ -1,0 +1,149 @@
+"""OFREP as clients depend on it, down to what each of them was seen to need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.running import DESIGN, Service
+
+import bascule as bs
+
+FLAGS = "/ofrep/v1/evaluate/flags"
+SHOP = "https://shop.example"
+
+
+@pytest.fixture(scope="module")
+def open_to_a_shop() -> Iterator[Service]:
+    running = Service(origins=(SHOP,))
+    yield running
+    running.close()
+
+
+def about(unit: object, **more: object) -> dict[str, Any]:
+    return {"context": {"targetingKey": unit, **more}}
+
+
+def test_a_flag_has_all_that_clients_need(admin: httpx.Client, name: str) -> None:
+    answer = admin.post(f"{FLAGS}/{name}", json=about("ann", country="FR"))
+    assert answer.status_code == 200
+    flag = answer.json()
+    assert set(flag) == {"key", "value", "reason", "variant", "metadata"}
+    assert (flag["key"], flag["reason"]) == (name, "SPLIT")
+    assert flag["value"] == flag["variant"] in DESIGN["arms"]
+    assert all(isinstance(part, (str, bool, float, int)) for part in flag["metadata"].values())
+    assert admin.post(f"{FLAGS}/{name}", json=about("ann")).json() == flag
+
+
+def test_all_flags_at_once_enrol_nobody(admin: httpx.Client, name: str) -> None:
+    units = admin.get(f"/v1/experiments/{name}/status").json()["units"]
+    assert admin.post(FLAGS, json=about("new")).json() == {"flags": [], "metadata": {}}
+    assert admin.get(f"/v1/experiments/{name}/status").json()["units"] == units
+    flag = admin.post(f"{FLAGS}/{name}", json=about("new")).json()
+    assert admin.post(FLAGS, json=about("new")).json()["flags"] == [flag]
+
+
+def test_the_etag_is_of_the_answer(admin: httpx.Client, name: str) -> None:
+    admin.post(f"{FLAGS}/{name}", json=about("bob"))
+    first = admin.post(FLAGS, json=about("bob"))
+    known = {"If-None-Match": first.headers["etag"]}
+    # Another attribute changes nothing, and another unit does.
+    same = admin.post(FLAGS, json=about("bob", country="FR"), headers=known)
+    assert (same.status_code, same.content) == (304, b"")
+    assert same.headers["etag"] == first.headers["etag"]
+    assert admin.post(FLAGS, json=about("nobody"), headers=known).status_code == 200
+
+
+def test_after_the_release_everyone_gets_the_winner(admin: httpx.Client, name: str) -> None:
+    base = f"/v1/experiments/{name}"
+    arms: dict[str, str] = {}
+    while admin.get(f"{base}/status").json()["decision"] is None:
+        unit = f"u{len(arms)}"
+        arms[unit] = admin.post(f"{FLAGS}/{name}", json=about(unit)).json()["value"]
+        outcome = {"unit": unit, "value": float(arms[unit] == "green")}
+        admin.post(f"{base}/outcomes", json={"outcomes": [outcome]})
+    loser = next(unit for unit, arm in arms.items() if arm == "control")
+    assert admin.post(f"{FLAGS}/{name}", json=about(loser)).json()["value"] == "control"
+    admin.post(f"{base}/release")
+    for flag in (
+        admin.post(f"{FLAGS}/{name}", json=about(loser)).json(),
+        *admin.post(FLAGS, json=about(loser)).json()["flags"],
+    ):
+        if flag["key"] == name:
+            assert (flag["value"], flag["variant"], flag["reason"]) == ("green", "green", "STATIC")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"{", "PARSE_ERROR"),
+        (b"[]", "PARSE_ERROR"),
+        (b"{}", "INVALID_CONTEXT"),
+        (b'{"context": 1}', "INVALID_CONTEXT"),
+        (b'{"context": {}}', "TARGETING_KEY_MISSING"),
+        (b'{"context": {"targetingKey": ""}}', "TARGETING_KEY_MISSING"),
+        (b'{"context": {"targetingKey": 42}}', "INVALID_CONTEXT"),
+        (b'{"context": {"targetingKey": "%s"}}' % (501 * b"x"), "INVALID_CONTEXT"),
+    ],
+)
+def test_a_request_that_cannot_be_read_says_why(
+    admin: httpx.Client, service: Service, body: bytes, code: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    for path, key in ((f"{FLAGS}/some", "some"), (FLAGS, None)):
+        answer = admin.post(path, content=body, headers=headers)
+        told = answer.json()
+        assert (answer.status_code, told["errorCode"], told.get("key")) == (400, code, key)
+        assert told["errorDetails"]
+        assert answer.headers["content-type"] == "application/json"
+
+
+def test_refusals_have_the_shape_of_the_protocol(admin: httpx.Client, service: Service) -> None:
+    missing = admin.post(f"{FLAGS}/none", json=about("u"))
+    assert (missing.status_code, missing.json()["errorCode"]) == (404, "FLAG_NOT_FOUND")
+    for path in (f"{FLAGS}/", f"{FLAGS}/a/b", f"{FLAGS}/%2e%2e", "/ofrep/v1/nothing"):
+        answer = admin.post(path, json=about("u"))
+        assert answer.status_code == 404, path
+        assert set(answer.json()) <= {"key", "errorCode", "errorDetails"}
+    with service.caller("viewer") as viewer:
+        assert viewer.post(f"{FLAGS}/none", json=about("u")).json()["errorCode"] == "GENERAL"
+
+
+def test_a_test_that_takes_nobody_leaves_new_units_to_their_default(
+    admin: httpx.Client, name: str
+) -> None:
+    known = admin.post(f"{FLAGS}/{name}", json=about("known")).json()
+    admin.post(f"/v1/experiments/{name}/pause")
+    assert admin.post(f"{FLAGS}/{name}", json=about("known")).json() == known
+    refused = admin.post(f"{FLAGS}/{name}", json=about("new"))
+    assert (refused.status_code, refused.json()["errorCode"]) == (400, "GENERAL")
+    assert "paused" in refused.json()["errorDetails"]
+
+
+def test_browsers_of_allowed_sites_may_call(open_to_a_shop: Service) -> None:
+    service = open_to_a_shop
+    service.store.create("button", bs.Design.from_dict(DESIGN))
+    asks = {
+        "Origin": SHOP,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "content-type, x-api-key, authorization, if-none-match",
+    }
+    with service.caller() as browser:
+        allowed = browser.options(f"{FLAGS}/button", headers=asks)
+        assert allowed.status_code == 200
+        assert allowed.headers["access-control-allow-origin"] == SHOP
+        other = browser.options(
+            f"{FLAGS}/button", headers={**asks, "Origin": "https://evil.example"}
+        )
+        assert "access-control-allow-origin" not in other.headers
+        headers = {"Origin": SHOP, "X-API-Key": service.keys["client"]}
+        answer = browser.post(FLAGS, json=about("u"), headers=headers)
+        assert answer.headers["access-control-expose-headers"] == "ETag, Retry-After"
+
+
+def test_no_site_may_call_by_default(service: Service) -> None:
+    with service.caller("client") as browser:
+        answer = browser.post(FLAGS, json=about("u"), headers={"Origin": SHOP})
+        assert "access-control-allow-origin" not in answer.headers
