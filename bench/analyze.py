@@ -47,7 +47,8 @@ events = ibis.duckdb.connect().read_parquet({path!r})
 users = events.group_by("user_id", "variant").agg(
     visits=events.count(), revenue=events.revenue.sum()
 )
-asked = {{"a": tt.Mean("revenue"), "b": tt.RatioOfMeans("revenue", "visits"), "c": tt.SampleRatio()}}
+ratio = tt.RatioOfMeans("revenue", "visits")
+asked = {{"a": tt.Mean("revenue"), "b": ratio, "c": tt.SampleRatio()}}
 str(tt.Experiment(asked).analyze(users))
 """
 
