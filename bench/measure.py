@@ -42,6 +42,13 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+def core_seconds(work: Callable[[], object]) -> float:
+    """How long one call keeps a core busy, whatever else the machine does meanwhile."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
 def compare(
     name: str,
     value: Callable[[], float],

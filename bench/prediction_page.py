@@ -51,12 +51,18 @@ Tilted blocks that bet, at two rates.
 MORE_ARMS = """## More arms
 
 Here the prediction is [the mean path](prediction.md), without noise. "Level" has all rivals at one
-distance from the best arm, "stairs" each of them one gap further away than the one before.
+distance from the best arm, "stairs" each of them one gap further away than the one before. Only
+runs that found the best arm count: after a mistake two level rivals are left that no test can tell
+apart, and the cap ends such a run.
 
 {summary}
 
 {table}
 """
+
+
+SHAPES = ("level", "stairs")
+"""How rivals may lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +111,12 @@ def page(
         (MORE_ARMS, more_arms, "arms, gap"),
     )
     return HEAD + "".join(
-        text.format(summary=summary(cells), table=table(cells, where))
+        text.format(summary=summary(cells, where), table=table(cells, where))
         for text, cells, where in parts
     )
 
 
-def summary(cells: list[Cell]) -> str:
+def summary(cells: list[Cell], where: str) -> str:
     """How many cells are how far off, and the worst of them."""
     count = len(cells)
     within = [sum(cell.worst <= limit for cell in cells) for limit in (0.02, 0.05, 0.1)]
@@ -120,15 +126,16 @@ def summary(cells: list[Cell]) -> str:
     text = (
         f"Of {count} cells, regret and time of {within[0]} are within 2 %, of {within[1]} within "
         f"5 %, of {within[2]} within 10 %; the root of the mean square is {100 * off:.1f} %. The "
-        f"worst cell is {named(worst)}."
+        f"worst cell is {named(worst, where)}."
     )
-    return text if clear is worst else f"{text} Beyond noise it is {named(clear)}."
+    return text if clear is worst else f"{text} Beyond noise it is {named(clear, where)}."
 
 
-def named(cell: Cell) -> str:
+def named(cell: Cell, where: str) -> str:
     """A cell in words, with how far it is off."""
     regret, time = (f"{100 * value:+.1f} %" for value in cell.off)
-    return f"{cell.rule} at error {cell.error:g} and {cell.where} (regret {regret}, time {time})"
+    place = cell.where if cell.where.endswith(SHAPES) else f"{where} {cell.where}"
+    return f"{cell.rule} at error {cell.error:g}, {place} (regret {regret}, time {time})"
 
 
 def table(cells: Iterable[Cell], where: str) -> str:

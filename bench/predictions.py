@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -15,12 +16,15 @@ import bascule as bs
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import AnyRule
 from bascule.simulate.result import Estimate
-from bench.prediction_page import Cell, page
+from bench.prediction_page import SHAPES, Cell, page
 
 OUT = Path("docs/explanation/prediction-table.md")
 
-MOST_RUNS, FEWEST_RUNS, UNITS = 4000, 20, 1e7
+MOST_RUNS, FEWEST_RUNS, UNITS = 4000, 400, 1e7
 """Runs of a cell: as many as these units allow, within limits."""
+
+CAP = 50
+"""Ends a run with more than two arms, in multiples of the predicted time."""
 
 ERRORS, GAPS = (0.1, 0.01, 0.001), (1.0, 0.3, 0.1, 0.02)
 
@@ -30,7 +34,10 @@ def measure(design: bs.Design, where: str, means: Sequence[float]) -> Cell:
     gaps = [means[-1] - mean for mean in means[:-1]]
     expected = bs.theory.predict(design, gaps, best=means[-1])
     runs = int(min(MOST_RUNS, max(FEWEST_RUNS, UNITS / expected.decision_time)))
+    if len(means) > 2:
+        design = replace(design, max_units=int(CAP * expected.decision_time))
     seen = bs.simulate(design, means, runs=runs, seed=1)
+    found = seen.winner == len(means) - 1 if len(means) > 2 else slice(None)
     batch = getattr(design.rule, "batch", 1)
     return Cell(
         design.rule.label + (f", batch {batch}" if batch > 1 else ""),
@@ -38,7 +45,7 @@ def measure(design: bs.Design, where: str, means: Sequence[float]) -> Cell:
         where,
         runs,
         (expected.regret, expected.decision_time),
-        (Estimate.of(seen.regret), Estimate.of(seen.decision_time)),
+        (Estimate.of(seen.regret[found]), Estimate.of(seen.decision_time[found])),
     )
 
 
@@ -94,7 +101,7 @@ def more_arms() -> list[Cell]:
     for rule, arms, gap in product(rules, (3, 5), (1.0, 0.2)):
         level = [0.0] * (arms - 1) + [gap]
         stairs = [gap * i for i in range(arms)]
-        for shape, means in (("level", level), ("stairs", stairs)):
+        for shape, means in zip(SHAPES, (level, stairs), strict=True):
             where = f"{arms} arms, {gap:g}, {shape}"
             cells.append(measure(_design(rule, 0.05, arms=arms), where, means))
     return cells

@@ -8,7 +8,7 @@ import numpy as np
 
 import bascule as bs
 from bascule.simulate.unit_engines import EngineName
-from bench.measure import Figure, compare, seconds
+from bench.measure import Figure, compare, core_seconds
 
 MILLION = 1_000_000
 
@@ -16,8 +16,11 @@ MILLION = 1_000_000
 def _seconds_a_run(units: int, runs: int, engine: EngineName = "fast") -> float:
     """Seconds of one of many runs to the cap, on arms without a difference: UCB-MM_2, two arms."""
     design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), error=0.05, max_units=units)
-    result = bs.simulate(design, [0.0, 0.0], runs=runs, seed=1, threads=1, engine=engine)
-    return result.seconds / runs
+
+    def play() -> None:
+        bs.simulate(design, [0.0, 0.0], runs=runs, seed=1, threads=1, engine=engine)
+
+    return core_seconds(play) / runs
 
 
 def _numpy_seconds(stages: int) -> float:
@@ -32,12 +35,12 @@ def _numpy_seconds(stages: int) -> float:
             own = totals[:stage] / np.arange(stage, 0, -1)
             np.bincount(arms[:stage], own, minlength=2)
 
-    return seconds(draw)
+    return core_seconds(draw)
 
 
 def _million_normals_seconds() -> float:
     generator, buffer = np.random.default_rng(0), np.empty(MILLION)
-    return seconds(lambda: generator.standard_normal(out=buffer))
+    return core_seconds(lambda: generator.standard_normal(out=buffer))
 
 
 def figures() -> list[Figure]:

@@ -42,19 +42,22 @@ class Programs:
         assert {worker.returncode for worker in self.started} == {0}
         return told
 
-    def kill(self, location: object, kills: int, seed: int) -> tuple[dict[int, str], set[int]]:
+    def kill(
+        self, location: object, kills: int, seed: int, first: int = 0
+    ) -> tuple[dict[int, str], set[int]]:
         """Start workers and kill each in the middle; all that they were told, arms and outcomes."""
         chance = random.Random(seed)
         arms: dict[int, str] = {}
         recorded: set[int] = set()
         for i in range(kills):
-            self.start(location, 50 * i, 50 * i + 10_000)
+            begin = first + 50 * i
+            self.start(location, begin, begin + 10_000)
             worker = self.started[-1]
             assert worker.stdout is not None
-            first = worker.stdout.readline()
+            line = worker.stdout.readline()
             time.sleep(chance.uniform(0.0, 0.3))
             worker.send_signal(signal.SIGKILL)
-            more_arms, more_recorded = answers(first + worker.communicate(timeout=60)[0])
+            more_arms, more_recorded = answers(line + worker.communicate(timeout=60)[0])
             assert all(arms.get(unit, arm) == arm for unit, arm in more_arms.items())
             arms |= more_arms
             recorded |= more_recorded

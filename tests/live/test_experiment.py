@@ -130,6 +130,18 @@ def test_outcomes_that_do_not_count_are_listed_with_their_reason(store: bs.Store
     assert test.verify().agrees
 
 
+def test_an_outcome_that_belongs_to_another_experiment_says_so(store: bs.Store) -> None:
+    here, there = store.create("here", COINS), store.create("there", COINS)
+    there.assign("u")
+    receipts = here.record_many([("nobody", 1.0), ("u", 1.0), ("u", 0.0, None, "e1")])
+    assert [receipt.reason for receipt in receipts] == [
+        *("unknown unit", "other experiment", "other experiment")
+    ]
+    assert "'there'" in receipts[1].detail
+    assert reasons(here) == [receipt.reason for receipt in receipts]
+    assert there.record("u", 1.0).accepted
+
+
 def test_an_event_id_makes_a_retry_harmless(store: bs.Store) -> None:
     test = store.create("retry", WEEK)
     test.assign_many(["u", "v"])
@@ -319,7 +331,7 @@ def test_every_change_is_in_the_audit_log_with_time_and_actor(clock: bs.ManualCl
     actions = ["create", "start", "knob", "pause arm", "resume arm", "drop arm", "stop"]
     assert [entry["action"] for entry in log] == actions
     assert {entry["actor"] for entry in log} == {"ann"}
-    assert log[2]["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0}
+    assert log[2]["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
     assert log[2]["time"] == START.timestamp() + 3600
 
 
@@ -426,9 +438,3 @@ def test_a_name_is_used_once(store: bs.Store) -> None:
     store.create("once", COINS)
     with pytest.raises(bs.InputError, match="already"):
         store.create("once", COINS)
-
-
-@pytest.mark.parametrize("rule", [bs.UCB(2), bs.Static(100, horizon=3)], ids=str)
-def test_outcomes_that_keep_coming_are_refused(store: bs.Store, rule: Any) -> None:
-    with pytest.raises(bs.InputError, match="cannot run live yet"):
-        store.create("again", bs.Design(["a", "b"], bs.Recurrent(1, 1), rule))

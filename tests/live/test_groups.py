@@ -42,3 +42,26 @@ def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
     with pytest.raises(ValueError, match="bad"):
         groups.run("bad")
     groups.run("good")
+
+
+def test_those_who_bring_much_do_not_all_go_at_once() -> None:
+    seen: list[list[int]] = []
+    begun, go_on = Event(), Event()
+
+    def work(jobs: list[int]) -> None:
+        seen.append(jobs)
+        begun.set()
+        go_on.wait(10)
+
+    groups = Groups(work, weigh=lambda job: job)
+    threads = [Thread(target=groups.run, args=(job,)) for job in (1, 15_000, 15_000, 30_000)]
+    threads[0].start()
+    begun.wait(10)
+    for waiting, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while len(groups._queue) < waiting:
+            pass
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert seen == [[1], [15_000], [15_000], [30_000]]

@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.progress import decision, next_arm, record
-from bascule.live.experiment import with_knob
+from bascule.live.changes import with_knob
 
 RUNS, ERROR = 150, 0.2
 
@@ -52,7 +52,7 @@ def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
         design, seen = start, bs.Statistics.empty(2)
         for _ in range(60):
             behind = seen.arms[1].mean < seen.arms[0].mean
-            design = with_knob(design, "alpha", 8.0 if behind else 2.0)
+            design = with_knob(design, "alpha", math.inf if behind else 2.0)
             arm = next_arm(design, seen)
             seen = record(design, seen, arm, random.normal())
             reached = decision(design, seen)
@@ -60,3 +60,21 @@ def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
                 wrong += reached.name == "b"
                 break
     assert 0 < wrong <= most_wrong()
+
+
+def test_ucb_becomes_etc_prime_and_back_and_the_replay_looks_when_the_test_did() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=ERROR)
+    random, ends = np.random.default_rng(8), set()
+    for run in range(12):
+        with bs.open(":memory:") as store:
+            test = store.create("turned", design)
+            for i in range(1000):
+                if test.state == "decided":
+                    break
+                if i % 10 == 3:
+                    test.knob(alpha=math.inf if i % 20 == 3 else 2)
+                test.record(i, random.normal() + 1.2 * (test.assign(i) == "b"))
+            assert test.state == "decided"
+            ends.add(test.status().units)
+            assert test.verify().agrees, run
+    assert len(ends) > 3

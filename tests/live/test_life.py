@@ -23,6 +23,12 @@ from bascule.live.standing import OPEN, Verdict
 UNITS = st.integers(0, 25)
 RULES = st.sampled_from([bs.UCB(2), bs.ETC(), bs.Tilt(3), bs.Tilt(2, batch=3)])
 MEASURES = st.sampled_from([None, bs.Measure("1d", "sum"), bs.Measure("1d", "last", grace="6h")])
+COMING = bs.Design(
+    ["a", "b", "c"],
+    bs.Recurrent(1, 1),
+    bs.UCB(2, radius="mixture"),
+    measure=bs.Measure(period="1d", grace="6h"),
+)
 VALUES = st.sampled_from([0.0, 1.0, 30.0, -30.0, math.nan])
 
 
@@ -35,15 +41,17 @@ class Life(RuleBasedStateMachine):
 
     @initialize(rule=RULES, measure=MEASURES, max_units=st.sampled_from([None, 18]))
     def begin(self, rule: Any, measure: bs.Measure | None, max_units: int | None) -> None:
+        self.begin_with(
+            bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, measure=measure, max_units=max_units)
+        )
+
+    def begin_with(self, design: bs.Design) -> None:
         self.folder = tempfile.TemporaryDirectory()
         self.clock = bs.ManualClock()
         self.arms: dict[int, str] = {}
         self.verdict: Verdict | None = None
         self.matured = 0
         self.events = 0
-        design = bs.Design(
-            ["a", "b", "c"], bs.Gaussian(1), rule, measure=measure, max_units=max_units
-        )
         self.open()
         self.test = self.store.create("life", design)
 
@@ -133,5 +141,15 @@ class Life(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+class LifeOfStages(Life):
+    """The same with outcomes that keep coming."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.begin_with(COMING)
+
+
 TestLife = Life.TestCase
 TestLife.settings = settings(max_examples=12, stateful_step_count=40)
+TestLifeOfStages = LifeOfStages.TestCase
+TestLifeOfStages.settings = settings(max_examples=6, stateful_step_count=40)

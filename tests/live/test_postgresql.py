@@ -82,13 +82,13 @@ def test_programs_that_ask_for_the_same_units_get_the_same_arms(
 ) -> None:
     with bs.open(location) as store:
         store.create("test", programs.endless)
-    programs.start(location, 0, 60)
-    programs.start(location, 59, -1, -1)
-    programs.start(location, 30, 90)
+    programs.start(location, 0, 30)
+    programs.start(location, 29, -1, -1)
+    programs.start(location, 15, 45)
     told = programs.finish()
     for arms in told:
         assert all(told[0].get(i, arm) == arm for i, arm in arms.items())
-    assert ask(location, "SELECT count(DISTINCT unit), count(*) FROM assignments") == [(90, 90)]
+    assert ask(location, "SELECT count(DISTINCT unit), count(*) FROM assignments") == [(45, 45)]
     with bs.open(location) as store:
         assert store.get("test").verify().agrees
 

@@ -28,25 +28,25 @@ def test_programs_that_ask_for_the_same_units_get_the_same_arms(
     path = tmp_path / "shared.db"
     with bs.open(path) as store:
         store.create("test", programs.endless)
-    programs.start(path, 0, 80)
-    programs.start(path, 79, -1, -1)
-    programs.start(path, 40, 120)
+    programs.start(path, 0, 40)
+    programs.start(path, 39, -1, -1)
+    programs.start(path, 20, 60)
     told = programs.finish()
     for arms in told:
         assert all(told[0].get(i, arm) == arm for i, arm in arms.items())
     with bs.open(path) as store:
         test = store.get("test")
-        assert test.status().units == 120
+        assert test.status().units == 60
         assert test.verify().agrees
-    assert rows(path, "SELECT count(DISTINCT unit), count(*) FROM assignments") == [(120, 120)]
-    assert rows(path, "SELECT count(*) FROM outcomes") == [(120,)]
+    assert rows(path, "SELECT count(DISTINCT unit), count(*) FROM assignments") == [(60, 60)]
+    assert rows(path, "SELECT count(*) FROM outcomes") == [(60,)]
 
 
 def test_what_was_answered_survives_a_kill(tmp_path: Path, programs: Any) -> None:
     path = tmp_path / "killed.db"
     with bs.open(path) as store:
         store.create("test", programs.endless)
-    arms, recorded = programs.kill(path, 4, seed=7)
+    arms, recorded = programs.kill(path, 3, seed=7)
     stored: dict[str, int] = dict(rows(path, "SELECT unit, arm FROM assignments"))
     assert {f"unit {i}": "ab".index(arm) for i, arm in arms.items()}.items() <= stored.items()
     events = Counter(row[0] for row in rows(path, "SELECT event FROM outcomes"))

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.plan.chart import chart_of, nice_days, nice_steps
+from bascule.plan.chart import chart_of, nice_days
+from bascule.simulate.ticks import round_steps
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESK = 360, 1200
@@ -87,7 +88,7 @@ def test_ticks_are_round_numbers_inside_the_axis() -> None:
         days = nice_days(first, last, 6)
         assert 1 <= len(days) <= 7
         assert all(first <= day <= last for day in days)
-    assert nice_steps(0.0123)[-1] <= 0.0123
+    assert round_steps(0.0, 0.0123)[-1] <= 0.0123
 
 
 @pytest.fixture

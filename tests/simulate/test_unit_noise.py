@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from bascule.core.arms import FloatArray
 from bascule.simulate.compiled import compile_loop
 from bascule.simulate.exponential_sum import ExponentialSum, fit
-from bascule.simulate.unit_noise import advance, clear, draws, read, width
+from bascule.simulate.unit_noise import (
+    HEAD,
+    KINDS,
+    ROOTS,
+    SCALES,
+    advance,
+    clear,
+    draws,
+    read,
+    width,
+)
 
 IntArray = NDArray[np.int64]
 Loop = Callable[..., None]
@@ -34,8 +44,9 @@ def build(fingerprint: str) -> Loop:
         at = 0
         for stage in range(arrivals.size):
             count = draws(state, 0, terms, arrivals[stage])
-            advance(state, 0, terms, nodes, arrivals[stage], normals, at)
-            values[stage] = read(state, 0, terms, weights)
+            values[stage] = advance(
+                state, 0, terms, nodes, weights, arrivals[stage], 0.0, normals, at
+            )
             at += count
 
     return play
@@ -58,11 +69,12 @@ def run(
 
 def factor(state: FloatArray, terms: int) -> FloatArray:
     """The factor of the innovations' covariance that a state holds."""
-    lower, at = np.eye(terms), 4 * terms + 2
-    for j in range(terms):
-        lower[j + 1 :, j] = state[at : at + terms - j - 1]
-        at += terms - j - 1
-    return lower * state[2 * terms : 3 * terms]
+    lower, at = np.eye(terms), KINDS * terms + HEAD
+    for i in range(terms):
+        lower[i, :i] = state[at : at + i]
+        at += i
+    scales, roots = (state[kind * terms : (kind + 1) * terms] for kind in (SCALES, ROOTS))
+    return np.asarray(scales[:, np.newaxis] * lower * roots)
 
 
 def ages(arrivals: IntArray, stage: int) -> FloatArray:
@@ -169,7 +181,7 @@ def test_the_factor_stays_exact_over_a_hundred_thousand_stages(probability: floa
     found = factor(state, powers.terms)
     # Rounding of a running sum grows with its length; every row is measured by its own size.
     assert np.abs((found @ found.T - wanted) / np.outer(sizes, sizes)).max() < 1e-11
-    assert (state[2 * powers.terms : 3 * powers.terms] >= 0.0).all()
+    assert (state[ROOTS * powers.terms : (ROOTS + 1) * powers.terms] >= 0.0).all()
     assert np.isfinite(values).all()
 
 
@@ -214,14 +226,25 @@ def test_before_the_first_unit_there_is_no_noise() -> None:
 
 def test_only_the_normals_asked_for_are_used() -> None:
     powers = fit(50)
-    nodes, terms = np.array(powers.nodes), powers.terms
+    nodes, weights, terms = np.array(powers.nodes), np.array(powers.weights), powers.terms
     state = np.empty(width(terms))
     clear(state, 0, terms, nodes)
     for arrived in [1, 2] + 40 * [0]:
         normals = np.full(terms + 1, math.nan)
         normals[: draws(state, 0, terms, arrived)] = 0.5
-        advance(state, 0, terms, nodes, arrived, normals, 0)
-    assert math.isfinite(read(state, 0, terms, np.array(powers.weights)))
+        assert math.isfinite(advance(state, 0, terms, nodes, weights, arrived, 0.0, normals, 0))
+
+
+def test_noises_from_before_joining_count_like_those_of_the_stage() -> None:
+    powers = fit(50)
+    nodes, weights, terms = np.array(powers.nodes), np.array(powers.weights), powers.terms
+    state, silent = np.empty(width(terms)), np.zeros(terms)
+    clear(state, 0, terms, nodes)
+    found = advance(state, 0, terms, nodes, weights, 1, 3.0, silent, 0)
+    assert found == pytest.approx(3.0 * powers.at(np.array([1.0]))[0])
+    for age in range(2, 40):
+        found = advance(state, 0, terms, nodes, weights, 0, 0.0, silent, 0)
+        assert found == pytest.approx(3.0 / age, rel=2e-5)
 
 
 def test_arms_are_separate_stretches_of_one_array() -> None:
@@ -235,12 +258,14 @@ def test_arms_are_separate_stretches_of_one_array() -> None:
     for stage in range(30):
         for arm in range(2):
             first = 1 + arm * width(terms)
-            advance(both, first, terms, nodes, patterns[arm, stage], normals[stage, arm], 0)
+            given = (patterns[arm, stage], 0.0, normals[stage, arm], 0)
+            advance(both, first, terms, nodes, weights, *given)
     assert both[0] == both[-1] == both[-2] == 7.0
     for arm in range(2):
         alone = np.empty(width(terms))
         clear(alone, 0, terms, nodes)
         for stage in range(30):
-            advance(alone, 0, terms, nodes, patterns[arm, stage], normals[stage, arm], 0)
+            given = (patterns[arm, stage], 0.0, normals[stage, arm], 0)
+            advance(alone, 0, terms, nodes, weights, *given)
         together = read(both, 1 + arm * width(terms), terms, weights)
         assert together == read(alone, 0, terms, weights)

@@ -151,7 +151,7 @@ def test_the_result_says_how_it_was_played() -> None:
     test = design(bs.UCB(2, radius="mixture"))
     fast, plain = (bs.simulate(test, [0, 2], 10, engine=way) for way in WAYS)
     assert (fast.engine, plain.engine, plain.accuracy) == ("fast", "plain", 0)
-    assert 0 < fast.accuracy <= 1e-3
+    assert 0 < fast.accuracy <= 1e-2
     assert fast.to_dict()["accuracy"] == fast.accuracy
     assert "weighted to within" in repr(fast)
     assert "every outcome drawn" in repr(plain)

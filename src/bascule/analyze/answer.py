@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bascule.analyze.course import Day
 from bascule.core.calibration import Guarantee
 from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.effects import Effect
+from bascule.simulate.files import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+from bascule.live.status import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class Analysis:
         if self.decision is not None:
             return f"{self.decision.name.capitalize()} ({self.guarantee}), since {self.decided}"
         if self.days_left is not None:
-            return f"No decision yet: about {_rounded(self.days_left)} more days at this pace"
+            return f"No decision yet: about {about(self.days_left)} more days at this pace"
         return "No decision yet"
 
     @property
@@ -142,6 +148,22 @@ class Analysis:
 
         return pandas.DataFrame(self.to_rows())
 
+    def plot(self) -> Figure:
+        """The difference day by day with the day of the decision, and the cost."""
+        from bascule.analyze.plot import plot_analysis
+
+        return plot_analysis(self)
+
+    def html(self) -> str:
+        """One page to hand around, which needs nothing from elsewhere."""
+        from bascule.analyze.page import page
+
+        return page(self)
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        return write_whole(Path(path), self.html().encode())
+
     def __str__(self) -> str:
         from bascule.analyze.words import told
 
@@ -149,10 +171,6 @@ class Analysis:
 
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"
-
-
-def _rounded(days: float) -> str:
-    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
 
 
 def _plain(value: Any) -> Any:

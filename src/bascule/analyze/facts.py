@@ -23,6 +23,7 @@ from bascule.core.estimators import mean_of_means, precision_mean, total_mean
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.static_progress import recurrent_outcome
+from bascule.core.statistics import Statistics
 from bascule.live.standing import Standing
 
 
@@ -50,7 +51,7 @@ def known_days(asked: Request, reduced: Reduced, sums: Sums) -> tuple[int, list[
     """How many days of arrival have their outcomes, and when each of these had them."""
     if asked.measure is None or reduced.ends is None:
         return len(sums.days), list(sums.days)
-    wait = float(asked.measure.window) + float(asked.measure.grace)
+    wait = asked.measure.matures(0.0)
     later = math.ceil(wait / DAY)
     dates = []
     for day in sums.days:
@@ -117,8 +118,10 @@ def arm_answers(arms: Sequence[str], sums: Sums, inside: Sums) -> tuple[ArmAnswe
 def folded_answers(design: Design, standing: Standing) -> tuple[ArmAnswer, ...]:
     """The arms of a test that was folded again."""
     found = []
+    seen = standing.statistics
+    assert isinstance(seen, Statistics)
     for i, name in enumerate(design.arms):
-        arm = standing.statistics.arms[i] + standing.open[i]
+        arm = seen.arms[i] + standing.open[i]
         about = arm.squares - arm.units * arm.mean**2
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
         mean = arm.mean if arm.units else None

@@ -23,6 +23,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
 from bascule.core.progress import Decision
 from bascule.core.rules import Static, Tilt
+from bascule.core.statistics import Statistics
 from bascule.live.folding import fold_unit
 from bascule.live.standing import Deal, Standing, State
 from bascule.live.status import status_of
@@ -134,6 +135,7 @@ class _Replay:
 
     def _show(self, day: date) -> None:
         seen = self.standing.statistics
+        assert isinstance(seen, Statistics)
         parts = [now + rest for now, rest in zip(seen.arms, self.standing.open, strict=True)]
         verdict = self.standing.verdict
         self.days.append(

@@ -169,7 +169,7 @@ def units_of_events(events: Any, measure: Measure, aggregate: str) -> Any:
 def _length(measure: Measure) -> Any:
     import ibis
 
-    return ibis.interval(microseconds=round(1e6 * float(measure.window)))
+    return ibis.interval(microseconds=round(1e6 * measure.closes(0.0)))
 
 
 def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:

@@ -1,139 +1,127 @@
-"""`bascule demo`: a whole test from the first unit to the decision, and what the knobs change."""
+"""`bascule demo`: a shop tests a button on the service, with days that take seconds."""
 
 from __future__ import annotations
 
-import shutil
+import asyncio
+import os
+import random
+import sys
+import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bascule.cli import study
 from bascule.cli.console import screen
+from bascule.cli.serve import needed
 from bascule.core import checks
-from bascule.core.design import Design
-from bascule.core.outcomes import Gaussian
-from bascule.core.rules import ETC, UCB, AnyRule, Tilt
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.report.frontier import Frontier
-    from bascule.simulate import Step
+    from bascule.service.shop import Shop
 
-MEANS = (20.0, 21.5)
-SIGMA = 5.0
-ALPHAS, TILTS = (1.2, 1.5, 2.0, 3.0, 4.0, 8.0, 32.0), (1.0, 3.0, 10.0)
-FIRST_LOOK, LOOKS = 10, 12
 BAR = 20
 
 
 def command(
+    seconds: float = typer.Option(110.0, min=1.0, help="End undecided after so long."),
+    port: int = typer.Option(0, min=0, max=65535, help="The page's port; 0 takes a free one."),
+    stay: bool = typer.Option(
+        sys.stdin.isatty() if sys.stdin else False,
+        help="Keep the page there after the decision; the default on a terminal.",
+        show_default=False,
+    ),
+    is_study: bool = typer.Option(
+        False, "--study", help="Compare rules by simulation instead; no service."
+    ),
     seed: int = typer.Option(0, help="Another seed, another test."),
-    runs: int = typer.Option(1000, help="Runs behind each row of the comparison."),
-    out: Path = typer.Option(Path("demo-out"), metavar="DIR", help="Folder for the picture."),
+    runs: int = typer.Option(1000, help="With --study: runs behind each row."),
+    out: Path = typer.Option(
+        Path("demo-out"), metavar="DIR", help="With --study: folder for the picture."
+    ),
 ) -> None:
-    """Watch one test run to its decision, then compare what the knobs change."""
-    from bascule.report.contenders import Family
-    from bascule.report.frontier import frontier
-    from bascule.simulate.files import prepare_folder
-    from bascule.simulate.plot import save_figure
+    """Watch a whole test on the service, from the first visitor to the decision."""
+    if is_study:
+        study.show(seed, runs, out)
+        return
+    seed = checks.whole("seed", seed, 0, "0 is as good as any other")
+    needed()
+    _play(screen(), seconds, port, stay, seed)
 
-    runs = checks.whole("runs", runs, 2, "1000 is a good start")
-    prepare_folder(out)
-    console = screen()
-    design = Design(arms=["control", "green"], outcome=Gaussian(SIGMA), rule=Tilt(3), error=0.05)
+
+def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
+    from bascule.live import open as open_store
+    from bascule.live.clock import FastClock
+    from bascule.service.keys import create_key
+    from bascule.service.sessions import make_link
+    from bascule.service.settings import Settings
+    from bascule.service.shop import BUY, DAY, TEST, Shop
+    from bascule.service.thread import serving
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_store(Path(folder) / "demo.db", actor="demo", clock=FastClock(86400 / DAY)) as store,
+        serving(store, Settings(port=port)) as url,
+    ):
+        keys = {role: create_key(store, role, label="demo") for role in ("client", "admin")}
+        link = f"{url}/sign-in?token={make_link(store, time.time())}"
+        console.print(
+            f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, "
+            f"of those who\nsee the green one {BUY['green']:.0%}; nobody knows that yet. "
+            f"A day takes {DAY:g} seconds.\n"
+            "Promise: the decision is wrong with probability at most 5 %, proven.\n"
+        )
+        console.print(f"The page: {link}\n", soft_wrap=True)
+        open_browser(link)
+        shop = Shop(url, keys, random.Random(seed))
+        head = f"{'day':>5} {'visitors':>9}  {'green':<{BAR}}  what to do"
+        console.print(head)
+        decided = asyncio.run(shop.run(seconds, lambda status, day: _look(console, status, day)))
+        _conclude(console, shop, store.get(TEST).status().to_dict(), decided)
+        if stay:
+            console.print("\nThe page stays until you press Ctrl-C.")
+            with suppress(KeyboardInterrupt):
+                while True:
+                    time.sleep(1)
+
+
+def _look(console: Console, status: dict[str, Any], day: float) -> None:
+    units = [arm["units"] for arm in status["arms"]]
+    share = units[1] / max(1, sum(units))
+    bar = "#" * round(BAR * share)
     console.print(
-        "A shop tests a green button. Visitors spend 20.00 on average with the old one\n"
-        "and 21.50 with the green one, give or take 5.00; nobody knows that yet.\n"
-        "Rule: tilted blocks, which send three visitors to the button that is ahead for\n"
-        "each one to the other, once the lead is clear.\n"
-        "Promise: the decision is wrong with probability at most 5 %, proven.\n"
+        f"{day:>5.1f} {sum(units):>9,}  {bar:<{BAR}}  {status['headline']}", soft_wrap=True
     )
-    _conclude(console, _play(console, design, seed))
-    console.print(f"\nThe same test, {runs:,} times for each rule, all with error at most 5 %:\n")
-    compared = frontier(
-        MEANS,
-        design.outcome,
-        alphas=ALPHAS,
-        tilts=TILTS,
-        runs=runs,
-        seed=seed,
-        families=(Family.PEELING, Family.TILT),
-    )
-    _compare(console, compared)
-    written = save_figure(compared.plot(), out / "trade-off")
+
+
+def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: bool) -> None:
+    from bascule.service.shop import BUY
+
+    if not decided:
+        console.print("\nThere is no decision yet: give it more --seconds.")
+        return
+    best = max(BUY.values())
+    lost = sum(count * (best - BUY[arm]) for arm, count in shop.seen.items())
+    even = sum(shop.seen.values()) * (best - sum(BUY.values()) / len(BUY))
+    verdict = status["decision"]
     console.print(
-        "Every rule has a knob that trades sales for time. At any of its settings here,\n"
-        "tilted blocks lose less than the paper's rules do."
-    )
-    console.print(f"The picture with all knobs is {written[0]}.", soft_wrap=True)
-    console.print(
-        f"Your own numbers: {_this_command()} simulate --rule tilt --means 20 21.5 --sigma 5",
-        soft_wrap=True,
+        f"\nDecision after {verdict['units']:,} visitors had had their day: {verdict['name']} "
+        f"({verdict['guarantee']}, error at most {100 * verdict['error']:g} %).\n"
+        f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales; "
+        f"an even split of\nthe same visitors would have cost {even:.0f}. Saved: "
+        f"{even - lost:.0f} sales, {1 - lost / even:.0%}."
     )
 
 
-def _play(console: Console, design: Design, seed: int) -> Step:
-    """Print where the test stands at times that double, as a reader would look."""
-    from bascule.simulate import trace
+def open_browser(link: str) -> None:
+    """Open a page where there is a screen to show it on."""
+    import webbrowser
 
-    counts, spent = f"{'control':>9} {'green':>7}", f"{'control':>8} {'green':>8}"
-    console.print(f"{'visitors':>8} {counts}   {spent}   share of green")
-    looks = {FIRST_LOOK * 2**k for k in range(LOOKS)}
-    last = None
-    for count, step in enumerate(trace(design, MEANS, seed), start=1):
-        last = step
-        if count in looks or step.decision is not None:
-            _look(console, step, count)
-    assert last is not None
-    return last
-
-
-def _look(console: Console, step: Step, count: int) -> None:
-    arms = step.statistics.arms
-    spent = [f"{arm.mean:>8.2f}" if arm.units else f"{'-':>8}" for arm in arms]
-    bar = "#" * round(BAR * arms[1].units / count)
-    console.print(
-        f"{count:>8,} {arms[0].units:>9,} {arms[1].units:>7,}   {spent[0]} {spent[1]}   {bar}"
-    )
-
-
-def _conclude(console: Console, last: Step) -> None:
-    decision = last.decision
-    if decision is None:
-        raise RuntimeError("the demo's test has no cap, so it ends with a decision")
-    losers = sum(a.units for i, a in enumerate(last.statistics.arms) if i != decision.arm)
-    lost = (max(MEANS) - min(MEANS)) * losers
-    console.print(
-        f"\nDecision after {last.statistics.units:,} visitors: {decision.name} is better "
-        f"({decision.guarantee}, error at most {100 * decision.error:g} %).\n"
-        f"{losers:,} visitors met the worse button, which cost {lost:,.0f} in sales."
-    )
-
-
-def _compare(console: Console, compared: Frontier) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    for heading in ("rule", "sales lost", "visitors needed", "wrong decisions"):
-        table.add_column(heading, justify="left" if heading == "rule" else "right")
-    for point in compared.points:
-        rule = point.design.rule
-        if _worth_showing(rule):
-            name = "ETC (even split)" if isinstance(rule, ETC) else rule.label
-            wrong = f"{100 * point.error_rate:.1f} %"
-            table.add_row(name, str(point.regret), str(point.decision_time), wrong)
-    console.print(table)
-
-
-def _worth_showing(rule: AnyRule) -> bool:
-    """A few knobs tell the story; the picture has them all."""
-    if isinstance(rule, UCB):
-        return rule.alpha in {1.5, 2.0, 4.0}
-    return True
-
-
-def _this_command() -> str:
-    """How the command is called here: it may not be on the path."""
-    return "bascule" if shutil.which("bascule") else ".venv/bin/bascule"
+    screens = ("DISPLAY", "WAYLAND_DISPLAY")
+    has_screen = sys.platform in ("darwin", "win32") or any(name in os.environ for name in screens)
+    if sys.stdout.isatty() and has_screen:
+        webbrowser.open(link)

@@ -47,14 +47,14 @@ def create(
     as_json: bool = AS_JSON,
 ) -> None:
     """Create an experiment from a design file, and start it."""
-    with _opened(store) as opened:
+    with store_at(store) as opened:
         _show(opened.create(name, design, start=not wait).status(), as_json)
 
 
 @app.command("list")
 def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List the experiments of a store."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         found = [test.status() for test in opened.experiments()]
     if as_json:
         print_json({"experiments": [status.to_dict() for status in found]})
@@ -67,7 +67,7 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
 @app.command("show")
 def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show where an experiment stands."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         _show(opened.get(name).status(), as_json)
 
 
@@ -81,7 +81,7 @@ def watch(
     """Show where an experiment stands, again and again until it ends."""
     from rich.live import Live
 
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         test, seen = opened.get(name), 0
         with Live(console=screen(), auto_refresh=False) as live:
             while True:
@@ -137,7 +137,7 @@ def drop_arm(name: str = NAME, arm: str = typer.Argument(...), store: str = STOR
 @app.command("delete")
 def delete(name: str = NAME, store: str = STORE) -> None:
     """Delete a stopped experiment with all its data."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         opened.delete(name)
     screen().print(f"{name} is deleted; the audit log says so", soft_wrap=True)
 
@@ -147,7 +147,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List every change of an experiment: when, by whom, what."""
     from bascule.live.clock import moment
 
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         entries = opened.audit(name)
     if as_json:
         print_json({"audit": entries})
@@ -160,7 +160,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 @app.command("set-aside")
 def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List the outcomes that do not count, each with its reason."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         rows = opened.get(name).set_aside()
     if as_json:
         print_json({"set_aside": rows})
@@ -172,7 +172,7 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
 @app.command("diagnose")
 def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Look for drift and for arms that got other units than they should; ! is an alarm."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         found = opened.get(name).diagnostics()
     if as_json:
         keys = ("name", "statistic", "p_value", "level", "validity", "message", "flagged")
@@ -192,7 +192,7 @@ def export(
     """Write assignments and outcomes into files."""
     from bascule.live.export import export as write
 
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         for path in write(opened.get(name), out, form.value):
             screen().print(f"written to {path}", soft_wrap=True)
 
@@ -200,7 +200,7 @@ def export(
 @app.command("verify")
 def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Compute everything again from the raw log, and say whether it is what is stored."""
-    with _opened(store, there=True) as opened:
+    with store_at(store, there=True) as opened:
         found = opened.get(name).verify()
     if as_json:
         told = {"agrees": found.agrees, "units": found.units, "outcomes": found.outcomes}
@@ -211,17 +211,19 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         raise typer.Exit(1)
 
 
-def _opened(location: str, there: bool = False) -> Store:
+def store_at(location: str, there: bool = False) -> Store:
+    """The store at a location, which must be `there` already where that is asked for."""
     from bascule.live import open as open_store
 
     if there and "://" not in location and not Path(location).is_file():
         raise InputError(
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
-    return open_store(location, actor=_actor())
+    return open_store(location, actor=acting_user())
 
 
-def _actor() -> str:
+def acting_user() -> str:
+    """Whom the audit log names."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -229,7 +231,7 @@ def _actor() -> str:
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:
-    with _opened(location, there=True) as opened:
+    with store_at(location, there=True) as opened:
         test: Experiment = opened.get(name)
         getattr(test, verb)(**given)
         _show(test.status(), as_json=False)

@@ -13,7 +13,18 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import analyze, audit, demo, experiment, frontier, paper, plan, simulate
+from bascule.cli import (
+    analyze,
+    audit,
+    demo,
+    experiment,
+    frontier,
+    key,
+    paper,
+    plan,
+    serve,
+    simulate,
+)
 from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -35,7 +46,9 @@ app.command("analyze")(analyze.command)
 app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)
 app.command("paper")(paper.command)
+app.command("serve")(serve.command)
 app.add_typer(experiment.app, name="experiment")
+app.add_typer(key.app, name="key")
 
 
 def _print_version(wanted: bool) -> None:

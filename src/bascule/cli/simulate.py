@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from bascule.simulate import Simulation
 
 
-TABLE_WIDTH = 78
-
-
 def command(
     means: list[float] | None = designs.MEANS,
     rule: RuleName | None = typer.Option(
@@ -124,9 +121,6 @@ def _show(result: Simulation) -> None:
     from bascule.simulate.result import short, shown
 
     console = screen()
-    if console.width < TABLE_WIDTH:
-        console.print(repr(result), soft_wrap=True)
-        return
     summary, quantiles = result.summary(), result.quantiles()
     title = f"{result.design.rule.label}, {result.runs:,} runs at means {shown(result.means)}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
@@ -141,6 +135,10 @@ def _show(result: Simulation) -> None:
             _amount(getattr(predicted, column, math.nan)),
             _amount(getattr(proven, column, math.nan)),
         )
+    wide = console.options.update(width=10 * console.width)
+    if console.measure(table, options=wide).maximum > console.width:
+        console.print(repr(result), soft_wrap=True)
+        return
     console.print(table)
     for name, value in result.rows()[2:]:
         console.print(f"{name:<16} {value}", soft_wrap=True)

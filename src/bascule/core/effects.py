@@ -16,14 +16,17 @@ import numpy as np
 
 from bascule.core.block_progress import evidence_wanted
 from bascule.core.calibration import Guarantee
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.evidence.betting import log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import informed_boundary, mixture_boundary
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.population import scale
 from bascule.core.progress import AnyStatistics, intervals
-from bascule.core.rules import UCB, Tilt
+from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.rules.mixture import log_threshold
+from bascule.core.static_progress import stage_threshold
 from bascule.core.statistics import PairStatistics, Statistics
 from bascule.core.unit_progress import arm_interval
 
@@ -58,7 +61,9 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> found.difference, round(found.low, 2), round(found.high, 2)
     (1.0, 0.19, 1.81)
     """
-    if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
+    if isinstance(design.rule, Static) and isinstance(statistics, CohortStatistics):
+        found = _of_population(design, design.rule, statistics)
+    elif isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
         found = _of_blocks(design, design.rule, statistics)
     elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
         found = _of_two_arms(design, statistics)
@@ -99,7 +104,7 @@ def error_of_an_end(design: Design) -> float:
     0.025
     """
     arms, error = len(design.arms), design.calibration.error
-    of_pairs = isinstance(design.rule, Tilt) or (
+    of_pairs = isinstance(design.rule, (Tilt, Static)) or (
         isinstance(design.rule, UCB) and design.rule.stop == "mixture"
     )
     if of_pairs or _sequences(design) < arms:
@@ -124,6 +129,20 @@ def _of_intervals(design: Design, statistics: AnyStatistics) -> list[Ends]:
     found = []
     for mine, theirs in combinations(intervals(design, statistics), 2):
         reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
+        found.append((difference, difference - reach, difference + reach))
+    return found
+
+
+def _of_population(design: Design, rule: Static, statistics: CohortStatistics) -> list[Ends]:
+    """What the difference of two means is compared with, on either side of it."""
+    arms = len(design.arms)
+    if statistics.stage == 0:
+        return [UNKNOWN] * (arms * (arms - 1) // 2)
+    limit, sizes = stage_threshold(design, statistics.stage), rule.sizes(arms)
+    means = [sum(cohort.means for cohort in arm.cohorts) / arm.units for arm in statistics.arms]
+    found = []
+    for i, j in combinations(range(arms), 2):
+        reach, difference = limit / scale(sizes[i], sizes[j]), means[i] - means[j]
         found.append((difference, difference - reach, difference + reach))
     return found
 
@@ -165,12 +184,12 @@ def _of_blocks(design: Design, rule: Tilt, statistics: Statistics) -> list[Ends]
     arms = len(design.arms)
     pairs = statistics.pairs or (PairStatistics(),) * (arms * (arms - 1) // 2)
     effect, threshold = evidence_wanted(design, rule)
-    scale = design.outcome.scale
+    spread = design.outcome.scale
     if isinstance(design.outcome, Gaussian):
         found = [_of_pair(pair, rule, effect, threshold) for pair in pairs]
     else:
         found = [_of_bets(pair, threshold) for pair in pairs]
-    return [(scale * difference, scale * low, scale * high) for difference, low, high in found]
+    return [(spread * difference, spread * low, spread * high) for difference, low, high in found]
 
 
 def _of_pair(pair: PairStatistics, rule: Tilt, effect: float, threshold: float) -> Ends:

@@ -15,6 +15,10 @@ class InputError(ValueError):
         super().__init__(message)
         self.field = field
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str]]:
+        # From one process to another it goes with both.
+        return type(self), (self.field, str(self))
+
 
 class StoreError(RuntimeError):
     """The database did not do what was asked; nothing of the call was kept, and it can be repeated.

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bascule.core import checks
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.core.outcomes import Bernoulli, Outcome, Recurrent
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 """What the events of a unit add up to; `any` is 1 if one of them was not 0."""
@@ -47,28 +47,41 @@ class Measure:
     may arrive up to `grace` later, as those of a nightly upload do; the unit then waits that long.
     Durations are seconds, or text such as "12h" or "7d".
 
-    >>> Measure("7d", "any")
-    Measure(window=604800.0, aggregate='any', missing=0.0, grace=0.0)
+    Units whose outcomes keep coming have a `period` instead of a window: each gives one number for
+    every period since its arrival, `missing` where nothing happened.
+
+    >>> Measure("7d", "any").window, Measure(period="1d").period
+    (604800.0, 86400.0)
     """
 
-    window: float | str
+    window: float | str | None = None
     aggregate: Aggregate = "sum"
     missing: float = 0.0
     grace: float | str = field(default=0.0, kw_only=True)
+    period: float | str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         checks.choice("aggregate", self.aggregate, get_args(Aggregate))
         missing = checks.finite("missing", self.missing, "0 is usual")
-        window, grace = seconds("window", self.window), seconds("grace", self.grace)
-        if window == 0.0:
+        if (self.window is None) == (self.period is None):
             raise InputError(
-                "window", 'window must be above 0: it is how long a unit\'s events count, as "7d"'
+                "window",
+                'give window, how long a unit\'s events count, as "7d"; or period, where its '
+                "outcomes keep coming",
             )
-        for name, value in (("missing", missing), ("window", window), ("grace", grace)):
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "grace", seconds("grace", self.grace))
+        for name, given in (("window", self.window), ("period", self.period)):
+            length = None if given is None else seconds(name, given)
+            if length == 0.0:
+                raise InputError(
+                    name, f'{name} must be above 0: it is how long events count, as "7d"'
+                )
+            object.__setattr__(self, name, length)
 
     def closes(self, arrived: float) -> float:
         """The moment from which events of a unit that arrived then count no more."""
+        assert self.window is not None
         return arrived + float(self.window)
 
     def matures(self, arrived: float) -> float:
@@ -93,6 +106,11 @@ class Measure:
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse what such outcomes can never be."""
+        if isinstance(outcome, Recurrent) != (self.period is not None):
+            named, other = ("period", "window") if self.period is None else ("window", "period")
+            raise InputError(
+                "measure", f"measure must have a {named} with {outcome!r}, and no {other}"
+            )
         if isinstance(outcome, Bernoulli) and self.aggregate not in ("any", "last"):
             raise InputError(
                 "aggregate",

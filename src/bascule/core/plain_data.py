@@ -41,7 +41,7 @@ def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
     try:
         return adapter.validate_python(data)
     except ValidationError as problem:
-        raise _readable(problem, noun) from None
+        raise readable(problem, noun) from None
 
 
 def read_json(path: str | Path, noun: str) -> object:
@@ -71,7 +71,7 @@ def parse_json(text: str, noun: str, source: str) -> object:
     return data
 
 
-def _readable(problem: ValidationError, noun: str) -> InputError:
+def readable(problem: ValidationError, noun: str) -> InputError:
     """One line about the first thing that is wrong, in the words of the file."""
     first = problem.errors(include_url=False)[0]
     own = first.get("ctx", {}).get("error")

@@ -1,18 +1,23 @@
-"""Which arm the next unit joins: a pure function of where the test stands and of a shuffle."""
+"""Which arms the next units join: a pure function of where the test stands and of a shuffle."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain, repeat
+from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.progress import next_arm
+from bascule.core.outcomes import Recurrent
+from bascule.core.progress import AnyStatistics, next_arm
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.standing import Deal, Standing
+from bascule.live.stages import joined
+from bascule.live.standing import Deal, Standing, chances_in
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -22,8 +27,7 @@ class FullError(InputError):
     """The cap on units leaves no room for another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An arm for a unit, the probability with which it was chosen, and the block it belongs to."""
 
     arm: int
@@ -31,25 +35,44 @@ class Place:
     deal: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Places for units in a row, where the test stands with them, and the blocks dealt for them.
+
+    They may be fewer than were asked for: then the test is `full`.
+    """
+
+    places: list[Place]
+    standing: Standing
+    deals: list[Deal]
+    full: FullError | None = None
+
+
 def place(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle
-) -> tuple[Place, Deal | None]:
-    """The place of the next unit, and the block that is handed out then.
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int = 1,
+    now: float = 0.0,
+) -> Placed:
+    """The places of the next units.
 
     `deal` is the block that has been handed out so far, up to slot `standing.handed`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> place(design, Standing.empty(design), None, lambda slots: None)
-    (Place(arm=0, probability=0.5, deal=1), Deal(number=1, parts=((0, 1),), struck=()))
+    >>> placed = place(design, Standing.empty(design), None, lambda slots: None, units=2)
+    >>> placed.places
+    [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
     if standing.verdict is not None:
-        return Place(shipped(standing), 1.0, None), deal
-    if isinstance(design.rule, Tilt):
-        return _slot(design, standing, deal, shuffle)
-    if design.max_units is not None and standing.units >= design.max_units:
-        raise _full(design)
-    return Place(next_arm(design, with_pending(standing)), 1.0, None), deal
+        placed = Placed([Place(shipped(standing), 1.0, None)] * units, standing, [])
+    elif isinstance(design.rule, Tilt):
+        placed = _slots(design, standing, deal, shuffle, units)
+    else:
+        placed = _one_by_one(design, standing, units)
+    return replace(placed, standing=_after(design, placed.standing, placed.places, now))
 
 
 def shipped(standing: Standing) -> int:
@@ -61,7 +84,7 @@ def shipped(standing: Standing) -> int:
     return next(arm for arm in range(len(standing.assigned)) if arm not in out)
 
 
-def with_pending(standing: Standing) -> Statistics:
+def with_pending(standing: Standing) -> AnyStatistics:
     """The statistics as if every pending unit had given its arm's mean so far.
 
     Its radius is then that of all units that the arm has been given, so that a burst of units
@@ -73,6 +96,9 @@ def with_pending(standing: Standing) -> Statistics:
     ArmStatistics(units=3, total=0.0, squares=0.0)
     """
     seen = standing.statistics
+    removed = seen.removed | frozenset(standing.paused)
+    if isinstance(seen, CohortStatistics):
+        return replace(seen, arms=_cohorts_with_pending(seen, standing.assigned), removed=removed)
     everything = sum(seen.arms, ArmStatistics())
     arms = []
     for arm, units in zip(seen.arms, standing.assigned, strict=True):
@@ -81,64 +107,110 @@ def with_pending(standing: Standing) -> Statistics:
         share = pending / like.units if like.units else 0.0
         more = ArmStatistics(pending, share * like.total, share * like.squares)
         arms.append(arm + more if pending else arm)
-    return replace(seen, arms=tuple(arms), removed=seen.removed | frozenset(standing.paused))
+    return replace(seen, arms=tuple(arms), removed=removed)
 
 
-def _slot(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle
-) -> tuple[Place, Deal]:
-    handed = standing.handed
-    slots = () if deal is None else deal.slots
-    if deal is None or handed >= len(slots):
-        seen = standing.statistics
-        allowed = seen
-        if standing.paused:
-            allowed = replace(seen, removed=seen.removed | frozenset(standing.paused))
-        block = _coming(design, allowed)
-        if design.max_units is not None and standing.units + block.size > design.max_units:
-            raise _full(design)
-        deal = Deal(standing.deal + 1, _dealt(block, shuffle))
-        handed, slots = 0, deal.slots
-    arm, begin = slots[handed], 0
-    for size in deal.sizes:
-        if handed < begin + size:
-            left = slots[handed : begin + size]
-            break
-        begin += size
-    return Place(arm, left.count(arm) / len(left), deal.number), deal
+def _cohorts_with_pending(
+    seen: CohortStatistics, assigned: tuple[int, ...]
+) -> tuple[ArmCohorts, ...]:
+    """The same where outcomes keep coming: as if each pending unit had given one."""
+    means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
+    overall = sum(means) / max(1, seen.units)
+    arms = []
+    for arm, total, units in zip(seen.arms, means, assigned, strict=True):
+        pending = units - arm.units
+        like = total / arm.units if arm.units else overall
+        more = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
+        arms.append(arm + more)
+    return tuple(arms)
+
+
+def _one_by_one(design: Design, standing: Standing, units: int) -> Placed:
+    places: list[Place] = []
+    assigned, most = list(standing.assigned), design.max_units
+    taken = standing.units
+    for _ in range(units):
+        if most is not None and taken >= most:
+            return Placed(places, standing, [], _full(design))
+        pending = replace(standing, assigned=tuple(assigned))
+        arm = next_arm(design, with_pending(pending))
+        assigned[arm] += 1
+        taken += 1
+        places.append(Place(arm, 1.0, None))
+    return Placed(places, standing, [])
+
+
+def _slots(
+    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle, units: int
+) -> Placed:
+    places: list[Place] = []
+    deals: list[Deal] = []
+    last, handed = standing.deal, standing.handed
+    slots: tuple[int, ...] = () if deal is None else deal.slots
+    chances: Sequence[float] = () if deal is None else deal.chances
+    block: Block | None = None
+    full: FullError | None = None
+    seen: dict[tuple[int, ...], list[float]] = {}
+    while len(places) < units:
+        if handed >= len(slots):
+            # All blocks that are dealt now come after the same outcomes.
+            block = block or _coming(design, standing.once, frozenset(standing.paused))
+            taken = standing.units + len(places)
+            if design.max_units is not None and taken + block.size > design.max_units:
+                full = _full(design)
+                break
+            last, handed = last + 1, 0
+            parts, slots, chances = _dealt(block, shuffle, seen)
+            deals.append(Deal(last, parts))
+        end = handed + units - len(places)
+        some = slots[handed:end]
+        places += map(Place, some, chances[handed:end], repeat(last))
+        handed += len(some)
+    return Placed(places, replace(standing, deal=last, handed=handed), deals, full)
 
 
 @lru_cache(maxsize=256)
-def _coming(design: Design, allowed: Statistics) -> Block:
-    # In a burst many blocks come after the same outcomes.
+def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
+    allowed = replace(seen, removed=seen.removed | paused) if paused else seen
     return next_block(design, allowed)
 
 
-def _dealt(block: Block, shuffle: Shuffle) -> tuple[tuple[int, ...], ...]:
+def _dealt(
+    block: Block, shuffle: Shuffle, seen: dict[tuple[int, ...], list[float]]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], Sequence[float]]:
+    """The parts of a block, and the arm of each slot with its probability.
+
+    Short parts come in few orders: `seen` has the probabilities of those that came before.
+    """
     parts = []
+    chances: list[float] = []
     for _ in range(block.repeat):
-        slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
+        slots: list[int] = []
+        for arm, units in enumerate(block.units):
+            slots += [arm] * units
         shuffle(slots)
-        parts.append(tuple(slots))
-    return tuple(parts)
+        part = tuple(slots)
+        if part not in seen:
+            seen[part] = chances_in(part)
+        parts.append(part)
+        chances += seen[part]
+    return tuple(parts), tuple(chain.from_iterable(parts)), chances
 
 
-def after_placing(design: Design, standing: Standing, placed: Place, now: float) -> Standing:
-    """Where the test stands with one unit more."""
+def _after(design: Design, standing: Standing, places: list[Place], now: float) -> Standing:
+    """Where the test stands with so many units more."""
+    if not places:
+        return standing
     assigned = list(standing.assigned)
-    assigned[placed.arm] += 1
-    first_pending = standing.folded == standing.units and standing.verdict is None
-    handed = standing.handed
-    if placed.deal is not None:
-        handed = handed + 1 if placed.deal == standing.deal else 1
-    return replace(
-        standing,
-        assigned=tuple(assigned),
-        latest=now,
-        due=design.measure.matures(now) if first_pending and design.measure else standing.due,
-        deal=standing.deal if placed.deal is None else placed.deal,
-        handed=handed,
-    )
+    for placed in places:
+        assigned[placed.arm] += 1
+    is_open = standing.verdict is None
+    if isinstance(design.outcome, Recurrent):
+        standing = joined(design, standing, [p.arm for p in places], now) if is_open else standing
+        return replace(standing, assigned=tuple(assigned), latest=now)
+    first_pending = standing.folded == standing.units and is_open
+    due = design.measure.matures(now) if first_pending and design.measure else standing.due
+    return replace(standing, assigned=tuple(assigned), latest=now, due=due)
 
 
 def _full(design: Design) -> FullError:

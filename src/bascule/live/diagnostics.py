@@ -5,8 +5,11 @@ It is read from the history and from the log, and takes as long as that is.
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
@@ -14,20 +17,52 @@ from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.ledger import Loaded
-from bascule.live.schema import assignments, blocks, history
+from bascule.live.ledger import Loaded, ask
+from bascule.live.schema import assignments, audit, blocks, history
 from bascule.live.standing import Deal, deal_from_json, statistics_from_json
 
+if TYPE_CHECKING:
+    from bascule.live.work import Work
+
 READ_AT_ONCE = 10_000
+
+STRETCHES = 10
+"""Into how many stretches of units a test is cut, so that a drift is not taken for a delay."""
+
+_REPORTED = (
+    "FROM assignments a JOIN outcomes o ON o.experiment = a.experiment AND o.number = a.number "
+    "WHERE a.experiment = ? AND a.number < ?"
+)
+_DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
+_LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
+_BY_DELAY = (
+    f"SELECT a.number * {STRETCHES} / ? AS stretch, "
+    "CASE WHEN o.received - a.time > ? THEN 1 ELSE 0 END AS slow, "
+    f"a.arm, count(*), sum(o.value), sum(o.value * o.value) {_REPORTED} "
+    "GROUP BY stretch, slow, a.arm"
+)
 
 
 def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tuple[Diagnostic, ...]:
     """Every diagnostic that the data of an experiment allow."""
     periods = list(_periods(connection, stored))
     allocation = _allocation(connection, stored)
-    if not periods and allocation is None:
+    prompt, late = _by_delay(connection, stored)
+    if not periods and allocation is None and prompt is None:
         return ()
-    return diagnose(periods or None, allocation=allocation, level=level)
+    return diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+
+
+def put_into_log(work: Work, found: Diagnostic) -> bool:
+    """Put an alarm into the audit log; whether it is new there."""
+    asked = select(audit.c.detail).where(
+        audit.c.experiment == work.before.id, audit.c.action == "alarm"
+    )
+    told = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
+    if found.name in told:
+        return False
+    work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
+    return True
 
 
 def between(before: Statistics, after: Statistics) -> Statistics:
@@ -53,11 +88,37 @@ def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
         .where(history.c.experiment == stored.id)
         .order_by(history.c.folded)
     )
-    points = [statistics_from_json(text) for text in connection.execute(asked).scalars()]
+    kept = (statistics_from_json(text) for text in connection.execute(asked).scalars())
+    # Where outcomes keep coming, a point holds the same units as the one before.
+    points = [seen for seen in kept if isinstance(seen, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
         if after.units > before.units:
             yield between(before, after)
+
+
+def _by_delay(
+    connection: Connection, stored: Loaded
+) -> tuple[list[Statistics] | None, list[Statistics] | None]:
+    """Outcomes that took less than the median time, and those that took more.
+
+    Only where a unit reports when it likes: with a measure all wait equally long.
+    """
+    folded, arms = stored.standing.folded, len(stored.design.arms)
+    if stored.design.measure is not None or not folded:
+        return None, None
+    middle = ask(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
+    if ask(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
+        # Most took longest: then those count as prompt that were any quicker.
+        middle = ask(connection, _LONGEST, stored.id, folded, middle)[0][0]
+    if middle is None:
+        return None, None
+    halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
+    rows = ask(connection, _BY_DELAY, folded, middle, stored.id, folded)
+    for stretch, slow, arm, *sums in rows:
+        halves[slow][stretch][arm] = ArmStatistics(*sums)
+    prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)
+    return prompt, late
 
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
-from numbers import Integral
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
-from bascule.core.plain_data import plain
-from bascule.core.rules import UCB, Tilt
-from bascule.live.maturity import Event, Receipt
+from bascule.live.forecast import Turn, turns
 from bascule.live.standing import OPEN, State
-from bascule.live.status import Point, Status, point_of, status_of
+from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
+from bascule.live.units import Units
 
 if TYPE_CHECKING:
-    from bascule.live.ledger import Assignment, Loaded
-    from bascule.live.store import Store
     from bascule.live.verify import Verification
     from bascule.live.work import Work
 
-LONGEST_UNIT = 500
-RECORDED_AT_ONCE = 5000
 
-
-class Experiment:
+class Experiment(Units):
     """A live test. `Store.create` makes it, and `Store.get` finds it again.
 
     >>> import bascule as bs
@@ -41,82 +31,7 @@ class Experiment:
     1
     """
 
-    def __init__(self, store: Store, number: int, name: str) -> None:
-        self.store = store
-        self.id = number
-        self.name = name
-
-    # Units
-
-    def assign(self, unit: str | int) -> str:
-        """The arm of a unit, which it keeps for ever; it is on disk before this returns."""
-        named = checked_unit(unit)
-        answer = self._change(lambda work: work.assign([named])[0], [named])
-        if isinstance(answer, InputError):
-            raise answer
-        return str(self._arms[answer.arm])
-
-    def assign_many(self, units: Sequence[str | int]) -> list[str]:
-        """The same for many units, in one transaction."""
-        named = [checked_unit(unit) for unit in units]
-        answers = self._change(lambda work: work.assign(named))
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise answer
-        arms = self._arms
-        return [arms[answer.arm] for answer in answers]
-
-    def assignment(self, unit: str | int) -> Assignment | None:
-        """What is stored of a unit, or None; a unit is never enrolled by asking."""
-        from bascule.live.ledger import find_units
-
-        named = checked_unit(unit)
-        with self.store.reading() as connection:
-            return find_units(connection, self.id, [named]).get(named)
-
-    # Outcomes
-
-    def record(
-        self,
-        unit: str | int,
-        value: float,
-        at: datetime | None = None,
-        id: str | None = None,  # noqa: A002
-    ) -> Receipt:
-        """Take down an outcome, or set it aside with a reason; its `id` makes a retry harmless."""
-        return self.record_many([(unit, value, at, id)])[0]
-
-    def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
-        """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
-        receipts: list[Receipt] = []
-        events = [_event(given) for given in outcomes]
-        for first in range(0, len(events), RECORDED_AT_ONCE):
-            some = events[first : first + RECORDED_AT_ONCE]
-            units = [event.unit for event in some]
-            receipts += self._change(lambda work, some=some: work.record(some), units)
-        return receipts
-
-    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
-        """Outcomes that do not count, each with its reason, in the order in which they came."""
-        from sqlalchemy import select
-
-        from bascule.live.schema import set_aside
-
-        asked = select(set_aside).where(set_aside.c.experiment == self.id)
-        if reason is not None:
-            asked = asked.where(set_aside.c.reason == reason)
-        with self.store.reading() as connection:
-            rows = connection.execute(asked.order_by(set_aside.c.id)).mappings()
-            return [
-                {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
-            ]
-
     # Where it stands
-
-    @property
-    def design(self) -> Design:
-        """The design, with the knob as it stands now."""
-        return self._loaded().design
 
     @property
     def state(self) -> State:
@@ -125,7 +40,12 @@ class Experiment:
 
     def settle(self) -> None:
         """Take all mature units into the statistics, as every other call does a few at a time."""
-        while self._change(lambda work: work.settle()):
+        from bascule.live.settling import is_settled, settle
+
+        loaded = self._loaded()
+        if is_settled(loaded.design, loaded.state, loaded.standing, self.store.clock.now()):
+            return
+        while self._do(settle):
             pass
 
     def status(self) -> Status:
@@ -141,8 +61,8 @@ class Experiment:
             loaded.created,
         )
 
-    def history(self) -> list[Point]:
-        """Where the test stood, time after time: the points of a plot."""
+    def history(self, most: int | None = None) -> list[Point]:
+        """Where the test stood, time after time: the points of a plot, at `most` so many."""
         from sqlalchemy import select
 
         from bascule.live.schema import history
@@ -151,10 +71,17 @@ class Experiment:
         design = self.design
         asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
-            return [
-                point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-                for row in connection.execute(asked)
-            ]
+            rows = connection.execute(asked).all()
+        return [
+            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
+            for row in spread(rows, [row.folded for row in rows], most)
+        ]
+
+    def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
+        """What is expected from here on with the knob at each value; empty where nobody knows."""
+        loaded = self._loaded()
+        seen = loaded.standing.statistics
+        return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Drift of the outcomes, and units per arm against the logged probabilities.
@@ -167,6 +94,20 @@ class Experiment:
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
             return diagnostics_of(connection, loaded, level)
+
+    def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
+        """Alarms that are new: each goes into the audit log, once.
+
+        While a test runs, these are of the diagnostics that hold at any time, since one looks again
+        and again; when it has ended, of all.
+        """
+        from bascule.live.diagnostics import put_into_log
+
+        found = self.diagnostics(level)
+        if self.state in OPEN:
+            found = tuple(one for one in found if one.validity == "any time")
+        flagged = [one for one in found if one.flagged]
+        return tuple(one for one in flagged if self._do(partial(put_into_log, found=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and compare."""
@@ -198,161 +139,49 @@ class Experiment:
 
         docs/explanation/live.md has the proof.
         """
+        from bascule.live.changes import turn_knob
+
         given = {"alpha": alpha, "tilt": tilt}
         named = {knob: value for knob, value in given.items() if value is not None}
         if len(named) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
         ((knob, value),) = named.items()
-
-        def turn(work: Work) -> None:
-            rule = work.design.rule
-            if not isinstance(rule, UCB if knob == "alpha" else Tilt):
-                raise InputError(knob, f"{knob} is no knob of {rule.label}")
-            self._refuse_ended(work)
-            before = work.design
-            work.design = with_knob(before, knob, value)
-            told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
-            work.log("knob", knob=knob, **plain(told))
-
-        self._change(turn)
+        self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
         """Take an arm out of the test for good; nothing is claimed about it any more."""
+        from bascule.live.changes import drop_arm
 
-        def drop(work: Work) -> None:
-            self._refuse_ended(work)
-            if arm in (work.design.arms[i] for i in work.standing.statistics.removed):
-                raise InputError("arm", f"arm {arm!r} was taken out before")
-            work.drop_arm(arm)
-
-        self._change(drop)
+        self._do(lambda work: drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
-        self._pause_arm(arm, paused=True)
+        from bascule.live.changes import pause_arm
+
+        self._do(lambda work: pause_arm(work, arm, paused=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
-        self._pause_arm(arm, paused=False)
+        from bascule.live.changes import pause_arm
+
+        self._do(lambda work: pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
         """After the decision: everyone gets the winner, also who was in another arm."""
+        from bascule.live.changes import release
 
-        def free(work: Work) -> None:
-            if work.standing.verdict is None:
-                raise InputError("state", f"{self.name} has no decision yet: nothing to release")
-            if not work.standing.released:
-                work.log("release", arm=work.standing.verdict.name)
-                work.standing = replace(work.standing, released=True)
-
-        self._change(free)
+        self._do(release)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
     # Inside
 
-    @property
-    def _arms(self) -> Sequence[str]:
-        kept = self.store.known(self.id)
-        return self.design.arms if kept is None else kept.design.arms
-
-    def _loaded(self) -> Loaded:
-        with self.store.reading() as connection:
-            return self.store.load(connection, self.id, self.name)
-
-    def _change(self, do: Any, units: Sequence[str] = ()) -> Any:
-        return self.store.change(self.id, self.name, do, units)
+    def _do(self, change: Callable[[Work], object]) -> Any:
+        """One change, which no other is like."""
+        return self._change(lambda work, _: [change(work)], [None])[0]
 
     def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
-        def move(work: Work) -> None:
-            if work.state not in since:
-                raise InputError("state", f"{self.name} is {work.state}: it cannot {action} now")
-            work.settle()
-            if work.state in since:
-                work.state = to
-                work.log(action)
+        from bascule.live.changes import move
 
-        self._change(move)
-
-    def _refuse_ended(self, work: Work) -> None:
-        if work.state not in OPEN:
-            raise InputError("state", f"{self.name} is {work.state}: it cannot be changed any more")
-
-    def _pause_arm(self, arm: str, paused: bool) -> None:
-        def change(work: Work) -> None:
-            self._refuse_ended(work)
-            arms = work.design.arms
-            if arm not in arms:
-                raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
-            index = arms.index(arm)
-            now = (
-                set(work.standing.paused) | {index}
-                if paused
-                else set(work.standing.paused) - {index}
-            )
-            if len(arms) - len(work.standing.statistics.out | now) < 2:
-                raise InputError(
-                    "arm",
-                    f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test",
-                )
-            if now != set(work.standing.paused):
-                work.standing = replace(work.standing, paused=tuple(sorted(now)))
-                work.log("pause arm" if paused else "resume arm", arm=arm)
-
-        self._change(change)
-
-
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; alpha may not become infinite, or finite again.
-
-    At an infinite alpha the test looks only when a round is complete: that is another stop.
-
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    rule: Any = design.rule
-    turned = replace(rule, **{knob: value})
-    if knob == "alpha" and math.isinf(turned.alpha) != math.isinf(getattr(design.rule, knob)):
-        raise InputError("alpha", "alpha cannot become infinite, or finite again, in a live test")
-    return replace(design, rule=turned)
-
-
-def checked_unit(unit: object, field: str = "unit") -> str:
-    """A unit's name as it is stored; a whole number is the same as its digits.
-
-    >>> checked_unit(42)
-    '42'
-    """
-    if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
-        unit = str(int(unit))
-    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
-        raise InputError(
-            field,
-            f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
-            f"(got {unit!r:.60})",
-        )
-    if "\0" in unit or not unit.isascii():
-        try:
-            unit.encode()
-        except UnicodeEncodeError:
-            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
-        if "\0" in unit:
-            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
-    return unit
-
-
-def _event(given: tuple[Any, ...] | Event) -> Event:
-    if isinstance(given, Event):
-        return given
-    unit, value, at, name = given if len(given) == 4 else (*given, None, None)[:4]
-    if at is not None and isinstance(at, datetime):
-        if at.tzinfo is None:
-            raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
-        at = at.timestamp()
-    elif at is not None:
-        raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
-    if name is not None:
-        name = checked_unit(name, "id")
-    return Event(checked_unit(unit), value, at, name)
+        self._do(lambda work: move(work, action, since, to))

@@ -11,8 +11,8 @@ from dataclasses import replace
 from bascule.core.block_progress import fold_block
 from bascule.core.design import Design
 from bascule.core.ends import remove_arm
-from bascule.core.progress import decision, record
-from bascule.core.statistics import ArmStatistics
+from bascule.core.progress import AnyStatistics, decision, record
+from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.standing import Deal, Standing, Verdict
 
 
@@ -30,8 +30,8 @@ def fold_unit(
     """
     folded = standing.folded + 1
     if deal is None:
-        seen = record(design, standing.statistics, arm, value)
-        return _announced(design, replace(standing, statistics=seen, folded=folded), now)
+        seen = record(design, standing.once, arm, value)
+        return announced(design, replace(standing, statistics=seen, folded=folded), now)
     sums = list(standing.open)
     sums[arm] = sums[arm] + ArmStatistics(1, value, value * value)
     if standing.folding != deal.number:
@@ -46,12 +46,12 @@ def close_parts(design: Design, standing: Standing, deal: Deal, now: float) -> S
         sum(arm.units for arm in standing.open) >= sizes[standing.part]
     ):
         last = standing.part == len(sizes) - 1
-        seen = fold_block(design, standing.statistics, standing.open, look=last)
+        seen = fold_block(design, standing.once, standing.open, look=last)
         empty = (ArmStatistics(),) * len(standing.open)
         standing = replace(standing, statistics=seen, open=empty, part=standing.part + 1)
         if last:
             standing = replace(standing, folding=deal.number + 1, part=0)
-            return _announced(design, standing, now)
+            return announced(design, standing, now)
     return standing
 
 
@@ -62,16 +62,20 @@ def take_out(
 
     The other slots stay: between arms that are still in, sizes remain what they were dealt.
     """
-    seen = remove_arm(design, standing.statistics, name)
+    seen: AnyStatistics = (
+        remove_arm(design, standing.once, name)
+        if isinstance(standing.statistics, Statistics)
+        else remove_arm(design, standing.statistics, name)
+    )
     arm = design.arms.index(name)
     paused = tuple(other for other in standing.paused if other != arm)
     standing = replace(standing, statistics=seen, paused=paused)
     if deal is None:
-        return _announced(design, standing, now), None
+        return announced(design, standing, now), None
     deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, standing.handed))))
     if standing.folding == deal.number and standing.handed:
         standing = close_parts(design, standing, deal, now)
-    return _announced(design, standing, now), deal
+    return announced(design, standing, now), deal
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:
@@ -86,7 +90,8 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
     return slot
 
 
-def _announced(design: Design, standing: Standing, now: float) -> Standing:
+def announced(design: Design, standing: Standing, now: float) -> Standing:
+    """The same with the decision that the statistics allow, if it is the first."""
     if standing.verdict is not None:
         return standing
     reached = decision(design, standing.statistics)

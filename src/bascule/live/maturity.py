@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from bascule.core import checks
 from bascule.core.design import Design
@@ -14,6 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 
 Reason = Literal[
+    "invalid",
     "not a number",
     "out of range",
     "unknown unit",
@@ -26,18 +27,26 @@ Reason = Literal[
     "future",
     "over",
     "clipped",
+    "not exposed",
 ]
-"""Why an outcome was set aside; `clipped` ones count, as the nearest limit."""
+"""Why an outcome was set aside; `clipped` ones count, as the nearest limit.
+
+Those of units that were `not exposed` to their arm count too: to leave them out would compare
+whom an arm reached, not the arms.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless."""
+class Event(NamedTuple):
+    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
+
+    `exposed` is false where the unit did not see its arm.
+    """
 
     unit: str
     value: float
     at: float | None = None
     id: str | None = None
+    exposed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ assignments = Table(
     Column("probability", Double, nullable=False),
     Column("time", Double, nullable=False),
     UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
+    # Rows in the order of their key alone: a third less to write.
+    sqlite_with_rowid=False,
 )
 
 blocks = Table(
@@ -62,6 +64,7 @@ blocks = Table(
     _of_experiment(),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("slots", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 outcomes = Table(
@@ -118,6 +121,46 @@ history = Table(
     Column("folded", BigInteger, primary_key=True, autoincrement=False),
     Column("time", Double, nullable=False),
     Column("statistics", Text, nullable=False),
+)
+
+keys = Table(
+    "service_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("experiments", Text),
+    Column("created", Double, nullable=False),
+    Column("creator", Text, nullable=False),
+    Column("revoked", Double),
+)
+
+sessions = Table(
+    "service_sessions",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("key", Text),
+    Column("expires", Double, nullable=False),
+)
+
+webhooks = Table(
+    "service_webhooks",
+    metadata,
+    Column("url", Text, primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+
+deliveries = Table(
+    "service_deliveries",
+    metadata,
+    Column("url", Text, primary_key=True),
+    Column("audit", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("detail", Text, nullable=False),
 )
 
 OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history)

@@ -8,12 +8,15 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.progress import Decision
+from bascule.core.outcomes import Recurrent
+from bascule.core.progress import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
 State = Literal["ready", "running", "paused", "decided", "over", "stopped"]
@@ -76,9 +79,47 @@ class Deal:
         return tuple(arm for part in self.kept for arm in part)
 
     @cached_property
+    def chances(self) -> tuple[float, ...]:
+        """The probability that each of these slots had of its arm, given the slots before it.
+
+        >>> Deal(1, ((0, 1, 0),)).chances
+        (0.6666666666666666, 0.5, 1.0)
+        """
+        return tuple(chance for part in self.kept for chance in chances_in(part))
+
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many units each part has."""
         return tuple(len(part) for part in self.kept)
+
+
+def chances_in(part: Sequence[int]) -> list[float]:
+    """The probability of the arm in each slot of a shuffled part, given the slots before it.
+
+    >>> chances_in((0, 1, 0))
+    [0.6666666666666666, 0.5, 1.0]
+    """
+    found = []
+    left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
+    for arm in part:
+        found.append(left[arm] / slots)
+        left[arm] -= 1
+        slots -= 1
+    return found
+
+
+class Crowd(NamedTuple):
+    """Units of an arm that came in one stage, and the sum of their outcomes that have counted.
+
+    `late` is 0 for those who came the moment at which it began, and 1 for all others: these give
+    their first outcome a stage later.
+    """
+
+    arm: int
+    stage: int
+    late: int
+    units: int
+    total: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +129,11 @@ class Standing:
     `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
     block that is folded next, `open` has the sums so far. `due` is when the next unit matures,
     where a measure says so, and `backlog` whether more units could be folded at once.
+
+    Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
     """
 
-    statistics: Statistics
+    statistics: AnyStatistics
     assigned: tuple[int, ...]
     open: tuple[ArmStatistics, ...]
     latest: float = 0.0
@@ -105,12 +148,27 @@ class Standing:
     backlog: bool = False
     released: bool = False
     verdict: Verdict | None = None
+    origin: float | None = None
+    crowd: tuple[Crowd, ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> Standing:
         """Before the first unit."""
-        arms = len(design.arms)
-        return cls(Statistics.empty(arms), (0,) * arms, (ArmStatistics(),) * arms)
+        arms, recurrent = len(design.arms), isinstance(design.outcome, Recurrent)
+        seen = CohortStatistics.empty(arms) if recurrent else Statistics.empty(arms)
+        return cls(seen, (0,) * arms, (ArmStatistics(),) * arms)
+
+    @property
+    def once(self) -> Statistics:
+        """The statistics, in tests of one outcome a unit."""
+        assert isinstance(self.statistics, Statistics)
+        return self.statistics
+
+    @property
+    def progress(self) -> int:
+        """How far the test has come: units that are folded, or stages that are closed."""
+        seen = self.statistics
+        return seen.stage if isinstance(seen, CohortStatistics) else self.folded
 
     @property
     def units(self) -> int:
@@ -118,12 +176,14 @@ class Standing:
         return sum(self.assigned)
 
 
-def statistics_to_json(statistics: Statistics) -> str:
+def statistics_to_json(statistics: AnyStatistics) -> str:
     """Statistics as text.
 
     >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
     True
     """
+    if isinstance(statistics, CohortStatistics):
+        return _cohorts_to_json(statistics)
     data = {
         "arms": [[arm.units, arm.total, arm.squares] for arm in statistics.arms],
         "dropped": sorted(statistics.dropped),
@@ -133,9 +193,29 @@ def statistics_to_json(statistics: Statistics) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-def statistics_from_json(text: str) -> Statistics:
+def _cohorts_to_json(statistics: CohortStatistics) -> str:
+    data = {
+        "cohorts": [
+            [[cohort.outcomes, cohort.units, cohort.total] for cohort in arm.cohorts]
+            for arm in statistics.arms
+        ],
+        "stage": statistics.stage,
+        "dropped": sorted(statistics.dropped),
+        "removed": sorted(statistics.removed),
+    }
+    return json.dumps(data, separators=(",", ":"))
+
+
+def statistics_from_json(text: str) -> AnyStatistics:
     """What `statistics_to_json` wrote."""
     data = json.loads(text)
+    if "cohorts" in data:
+        return CohortStatistics(
+            tuple(ArmCohorts(tuple(Cohort(*one) for one in arm)) for arm in data["cohorts"]),
+            data["stage"],
+            frozenset(data["dropped"]),
+            frozenset(data["removed"]),
+        )
     return Statistics(
         tuple(ArmStatistics(*arm) for arm in data["arms"]),
         frozenset(data["dropped"]),
@@ -161,7 +241,7 @@ def standing_to_json(standing: Standing) -> str:
     return json.dumps(data, separators=(",", ":"))
 
 
-def standing_from_json(text: str, statistics: Statistics) -> Standing:
+def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
     """What `standing_to_json` wrote, with its statistics.
 
     >>> import bascule as bs
@@ -173,6 +253,7 @@ def standing_from_json(text: str, statistics: Statistics) -> Standing:
     for name in ("assigned", "paused"):
         data[name] = tuple(data[name])
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
+    data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data["verdict"] is not None:
         data["verdict"] = Verdict(**data["verdict"])
     return Standing(statistics=statistics, **data)
@@ -180,7 +261,9 @@ def standing_from_json(text: str, statistics: Statistics) -> Standing:
 
 def deal_to_json(deal: Deal) -> str:
     """The slots of a block, as text."""
-    return json.dumps([deal.parts, deal.struck], separators=(",", ":"))
+    # Lists of whole numbers look the same in Python; this is written often, and is quicker.
+    parts, struck = [list(part) for part in deal.parts], [list(one) for one in deal.struck]
+    return f"[{parts},{struck}]".replace(" ", "")
 
 
 def deal_from_json(number: int, text: str) -> Deal:

@@ -7,21 +7,33 @@ million units as after ten.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
-from bascule.core.errors import InputError
-from bascule.core.progress import intervals
-from bascule.core.rules import UCB, Tilt
+from bascule.core.progress import AnyStatistics, intervals
+from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
+from bascule.live.forecast import units_left
 from bascule.live.standing import OPEN, Standing, State, Verdict
-from bascule.theory import mean_path, predict
+
+Item = TypeVar("Item")
+
+
+def about(days: float) -> str:
+    """A number of days as people say it.
+
+    >>> about(0.372), about(1131.4)
+    ('0.37', '1,131')
+    """
+    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +58,12 @@ class Status:
     """Where a live test stands.
 
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
-    difference from every rival lies above 0. `cost` is what the units so far lost against giving
-    each the arm that looks best now, and `even_cost` what an even split would have lost. `left` is
+    difference from every rival lies above 0. `cost` is what the units so far, those up to the
+    decision once there is one, lost against giving each the arm that looks best now, and
+    `even_cost` what an even split of as many would have lost. `left` is
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
+    `stage` counts the stages that are over, where outcomes keep coming.
     """
 
     name: str
@@ -57,6 +71,7 @@ class Status:
     rule: str
     units: int
     matured: int
+    stage: int | None
     arms: tuple[ArmStatus, ...]
     effects: tuple[Effect, ...]
     evidence: float
@@ -92,7 +107,7 @@ class Status:
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
         if self.days_left is not None:
-            return f"Keep running: about {self.days_left:.2g} days left"
+            return f"Keep running: about {about(self.days_left)} days left"
         if self.left is not None:
             return f"Keep running: about {self.left:,.0f} units left"
         return "Keep running"
@@ -135,50 +150,75 @@ def status_of(
     seen = standing.statistics
     found = effects(design, seen)
     leader, share = _evidence(design, seen, found)
-    left = _left(design, seen) if state in OPEN else None
+    left = units_left(design, seen, share) if state in OPEN else None
+    arms = _arms(design, standing)
+    means, units = _means(design, seen), [arm.units for arm in arms]
+    counted = units
+    if standing.verdict is not None and isinstance(seen, Statistics):
+        # Whoever comes after the decision gets the winner: that is no longer the test.
+        counted = [arm.units for arm in seen.arms]
     pace = standing.units / (now - created) if now > created else 0.0
     return Status(
         name=name,
         state=state,
         rule=design.rule.label,
-        units=standing.units,
+        units=sum(units),
         matured=standing.folded,
-        arms=_arms(design, standing),
+        stage=seen.stage if isinstance(seen, CohortStatistics) else None,
+        arms=arms,
         effects=found,
         evidence=share,
         leader=leader,
         decision=standing.verdict,
         promise=_promise(design, seen, state),
-        cost=_cost(seen, standing.assigned),
-        even_cost=_cost(seen, [standing.units / len(design.arms)] * len(design.arms)),
+        cost=_cost(means, counted),
+        even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
         left=left,
         days_left=left / pace / 86400 if left is not None and pace > 0 else None,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
     )
 
 
-def point_of(design: Design, statistics: Statistics, matured: int, time: float) -> Point:
+@lru_cache(maxsize=4096)
+def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> Point:
     """A point of a test's history."""
     return Point(
         moment(time).isoformat(),
         matured,
-        tuple(arm.mean if arm.units else None for arm in statistics.arms),
+        tuple(_means(design, statistics)),
         tuple(arm.units for arm in statistics.arms),
         effects(design, statistics),
     )
 
 
+def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
+    """At most so many of the points, spread evenly over their places, the last one included.
+
+    >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
+    ['d', 'f', 'g']
+    """
+    if most is None or len(points) <= most:
+        return list(points)
+    wanted = (places[-1] * (i + 1) / most for i in range(most))
+    kept = {bisect_left(places, place) for place in wanted}
+    return [points[i] for i in sorted(kept)]
+
+
 def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
     seen = standing.statistics
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
-    if not isinstance(design.rule, Tilt):
+    if not isinstance(design.rule, (Tilt, Static)):
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
+    means = _means(design, seen)
     for i, name in enumerate(design.arms):
-        arm = seen.arms[i]
-        # Of a block that is not complete, the outcomes are known but not compared yet.
-        matured = arm.units + standing.open[i].units
-        mean = (arm.total + standing.open[i].total) / matured if matured else None
+        units, matured, mean = standing.assigned[i], seen.arms[i].units, means[i]
+        if isinstance(seen, Statistics):
+            # Of a block that is not complete, the outcomes are known but not compared yet.
+            matured += standing.open[i].units
+            mean = (seen.arms[i].total + standing.open[i].total) / matured if matured else None
+        elif isinstance(design.rule, Static):
+            units = design.rule.sizes(len(design.arms))[i]
         part = "in"
         if i in standing.paused:
             part = "paused"
@@ -186,12 +226,33 @@ def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
             part = "beaten"
         if i in seen.removed:
             part = "taken out"
-        found.append(ArmStatus(name, standing.assigned[i], matured, mean, *bounds[i], part))
+        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part))
     return tuple(found)
 
 
+def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
+    """What each arm has shown on average; None before it has shown anything."""
+    if isinstance(seen, Statistics):
+        return [arm.mean if arm.units else None for arm in seen.arms]
+    if not isinstance(design.rule, Static):
+        found = zip(seen.arms, intervals(design, seen), strict=True)
+        return [interval.mean if arm.units else None for arm, interval in found]
+    totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
+    return [total / units if units else None for units, total in totals]
+
+
+def evidence_of(design: Design, seen: AnyStatistics) -> float:
+    """How much of the way to a decision is covered.
+
+    >>> import bascule as bs
+    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
+    0.0
+    """
+    return _evidence(design, seen, effects(design, seen))[1]
+
+
 def _evidence(
-    design: Design, seen: Statistics, found: Sequence[Effect]
+    design: Design, seen: AnyStatistics, found: Sequence[Effect]
 ) -> tuple[str | None, float]:
     """The arm that is furthest on its way to beating all others, and how far it is."""
     into = [name for i, name in enumerate(design.arms) if i not in seen.out]
@@ -216,45 +277,16 @@ def _share(difference: float, low: float) -> float:
     return difference / (difference - low)
 
 
-def _cost(seen: Statistics, units: Sequence[float]) -> float | None:
-    if any(arm.units == 0 for arm in seen.arms):
+def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None:
+    known = [mean for mean in means if mean is not None]
+    if len(known) < len(means):
         return None
-    best = max(arm.mean for arm in seen.arms)
-    return sum(n * (best - arm.mean) for n, arm in zip(units, seen.arms, strict=True))
+    best = max(known)
+    return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
 
 
-def _left(design: Design, seen: Statistics) -> float | None:
-    """The units that a decision is expected to take from here, if the means are as they look."""
-    arms = [arm for i, arm in enumerate(seen.arms) if i not in seen.out]
-    if len(arms) != len(seen.arms) or any(arm.units == 0 for arm in arms):
-        return None
-    means = sorted((arm.mean for arm in arms), reverse=True)
-    gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
-    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / seen.units))
-    expected = _expected(design, gaps, _rounded(means[0]), _rounded(spread))
-    return None if expected is None else max(0.0, expected - seen.units)
-
-
-@lru_cache(maxsize=256)
-def _expected(design: Design, gaps: tuple[float, ...], best: float, spread: float) -> float | None:
-    # Dear enough to be kept; the noise of two arms under the stop of a mixture is dearer still.
-    try:
-        if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
-            expected = mean_path(design, gaps).decision_time
-        else:
-            expected = predict(design, gaps, best=best, noise=spread or None).decision_time
-    except (InputError, ArithmeticError):
-        return None
-    return expected if math.isfinite(expected) else None
-
-
-def _rounded(value: float) -> float:
-    """Two digits are more than anyone knows, and spare computing the same again at every look."""
-    return float(f"{value:.2g}")
-
-
-def _promise(design: Design, seen: Statistics, state: State) -> str:
-    ended = ending(design, seen)
+def _promise(design: Design, seen: AnyStatistics, state: State) -> str:
+    ended = ending(design, seen) if seen.units else None
     if ended is not None:
         return ended.promise
     promised = design.calibration

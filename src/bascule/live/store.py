@@ -9,36 +9,32 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
+from bascule.live.actor import acting
+from bascule.live.assignment import shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
 from bascule.live.groups import Groups
+from bascule.live.jobs import Do, Job, do_all
+from bascule.live.memory import Known, Memory
+from bascule.live.soon import Promise
+from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.ledger import Loaded
-    from bascule.live.work import Work
+    from bascule.live.ledger import Assignment, Loaded
+
+FRESH = 1.0
+"""Seconds for which a program need not ask whether others have released the units."""
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-
-
-@dataclass(slots=True)
-class Job:
-    """Something to do to an experiment within a transaction, and what came of it."""
-
-    experiment: int
-    name: str
-    do: Callable[[Work], Any]
-    units: Sequence[str] = ()
-    answer: Any = None
-    problem: InputError | None = None
 
 
 @dataclass(slots=True)
@@ -70,13 +66,21 @@ class Store:
         shuffle: Callable[[list[int]], None] | None = None,
     ) -> None:
         from bascule.live.database import Database
+        from bascule.live.enrolling import assign
+        from bascule.live.post import awaited
+        from bascule.live.recording import record
 
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
         self._shuffle = shuffle or random.Random().shuffle
+        self.assigning: Do = assign
+        self.recording: Do = record
+        self.awaited = awaited
         self._kept: dict[int, _Kept] = {}
-        self._groups: Groups[Job] = Groups(self._work)
+        self._groups: Groups[Job] = Groups(self._work, lambda job: len(job.given))
+        self._memory = Memory()
+        self._seen: dict[int, tuple[Loaded, float]] = {}
 
     def create(self, name: str, design: Design | str | Path, *, start: bool = True) -> Experiment:
         """A new experiment, running at once unless `start` is false.
@@ -91,9 +95,11 @@ class Store:
             from bascule.live.design_file import load_design
 
             design = load_design(design)
-        _check_name(name)
-        _check_design(design)
+        check_name(name)
+        check_stages(design)
         now, standing = self.clock.now(), Standing.empty(design)
+        if start:
+            standing = begun(design, standing, now)
         data = design.to_dict()
         with self._database.writing() as connection:
             asked = select(experiments.c.id).where(experiments.c.name == name)
@@ -111,7 +117,7 @@ class Store:
                 )
             ).inserted_primary_key
             assert made is not None
-            entry = {"experiment": made[0], "name": name, "time": now, "actor": self._actor}
+            entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
             connection.execute(
                 insert(audit).values(action="create", detail=json.dumps(data), **entry)
             )
@@ -151,7 +157,7 @@ class Store:
         from bascule.live.ledger import load
 
         found = self.get(name).id
-        entry = {"experiment": found, "name": name, "actor": self._actor}
+        entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.writing() as connection:
             loaded = load(connection, found, name, None, lock=True)
             if loaded.state != "stopped":
@@ -165,6 +171,8 @@ class Store:
                 connection.execute(delete(table).where(table.c.experiment == found))
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
+        self._memory.forget(found)
+        self._seen.pop(found, None)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Every change by hand and every decision, the oldest first; of one name or of all."""
@@ -188,22 +196,53 @@ class Store:
             ]
 
     def change(
-        self, experiment: int, name: str, do: Callable[[Work], Any], units: Sequence[str] = ()
-    ) -> Any:
-        """Do something to an experiment; it is on disk when this returns, or has not happened.
-
-        `units` are those it is about: a group looks them up together.
-        """
-        job = Job(experiment, name, do, units)
+        self, experiment: int, name: str, do: Do, given: Sequence[Any], units: Sequence[str] = ()
+    ) -> Sequence[Any]:
+        """Do something to an experiment; it is on disk when this returns, or has not happened."""
+        job = Job(experiment, name, do, given, units, acting(self._actor))
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem
-        return job.answer
+        return job.answers
+
+    def submit(self, promise: Promise) -> None:
+        """The same without waiting: the promise is told when it is on disk, or has failed."""
+        self._groups.submit(promise)
+
+    def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
+        """A unit's assignment if this program has seen it: as it stands, or released."""
+        fields = self._memory.of(experiment).get(unit)
+        if fields is None:
+            return None
+        from bascule.live.ledger import Assignment
+
+        found, released = Assignment(*fields), self.released(experiment, name)
+        return found if released is None else found._replace(arm=released, probability=1.0)
+
+    def released(self, experiment: int, name: str) -> int | None:
+        """The arm that everyone gets once the units were released; as it was a moment ago."""
+        seen = self._seen.get(experiment)
+        if seen is None or perf_counter() - seen[1] > FRESH:
+            with self._database.reading() as connection:
+                loaded = self.load(connection, experiment, name)
+            newest = self._seen.get(experiment)
+            # A transaction of our own may have come between.
+            if newest is not None and newest[0].version > loaded.version:
+                loaded = newest[0]
+            self._seen[experiment] = seen = (loaded, perf_counter())
+        standing = seen[0].standing
+        return shipped(standing) if standing.released else None
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One moment's view of the tables."""
         with self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction on tables that belong to no experiment; on disk when it ends."""
+        with self._database.writing() as connection:
             yield connection
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
@@ -216,6 +255,11 @@ class Store:
         """What the last transaction left of an experiment, if it is still at hand."""
         kept = self._kept.get(experiment)
         return None if kept is None else kept.loaded
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may use it: then it is PostgreSQL."""
+        return not self._database.is_sqlite
 
     def close(self) -> None:
         """Let go of the database."""
@@ -238,55 +282,58 @@ class Store:
     def _work(self, jobs: list[Job]) -> None:
         try:
             with self._database.writing() as connection:
-                after = [
-                    self._one(connection, experiment, jobs)
+                done = [
+                    self._one(connection, [job for job in jobs if job.experiment == experiment])
                     # Always in the same order, so that two programs never wait for each other.
                     for experiment in sorted({job.experiment for job in jobs})
                 ]
         except BaseException:
             self._kept.clear()
             raise
-        for kept in after:
-            if kept is not None:
-                self._kept[kept.loaded.id] = kept
+        for kept, known in filter(None, done):
+            experiment = kept.loaded.id
+            self._kept[experiment] = kept
+            self._seen[experiment] = (kept.loaded, perf_counter())
+            self._memory.learn(experiment, known)
 
-    def _one(self, connection: Connection, experiment: int, jobs: list[Job]) -> _Kept | None:
+    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, Known] | None:
         from bascule.live.ledger import load
         from bascule.live.work import Work
 
-        mine = [job for job in jobs if job.experiment == experiment]
+        experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
         try:
-            loaded = load(connection, experiment, mine[0].name, known, lock=True)
+            loaded = load(connection, experiment, jobs[0].name, known, lock=True)
         except InputError as problem:
-            for job in mine:
+            self._memory.forget(experiment)
+            for job in jobs:
                 job.problem = problem
             return None
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
-        work = Work(connection, loaded, deals, self.clock.now(), self._shuffle, self._actor)
-        work.look_up(unit for job in mine for unit in job.units)
-        for job in mine:
-            try:
-                job.answer = job.do(work)
-            except InputError as problem:
-                job.problem = problem
+        work = Work(
+            connection,
+            loaded,
+            deals,
+            self.clock.now(),
+            self._shuffle,
+            self._actor,
+            self._memory.of(experiment),
+        )
+        work.look_up(unit for job in jobs for unit in job.units)
+        do_all(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.standing.folding, after.standing.deal)
-        return _Kept(after, {number: deals[number] for number in wanted if number in deals})
+        deals = {number: deals[number] for number in wanted if number in deals}
+        return _Kept(after, deals), work.known
 
 
-def _check_design(design: Design) -> None:
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "outcome",
-            f"{design.outcome!r} cannot run live yet: use one outcome a unit, with a Measure of "
-            "its first days",
-        )
+def check_name(name: object) -> None:
+    """Raise unless an experiment may have this name.
 
-
-def _check_name(name: object) -> None:
+    >>> check_name("checkout-button")
+    """
     if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
         raise InputError(
             "name",

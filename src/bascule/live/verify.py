@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from bascule.core.design import Design
+from bascule.core.outcomes import Recurrent
+from bascule.core.rules import Static
 from bascule.live import ledger, schema
+from bascule.live.changes import with_knob
 from bascule.live.folding import fold_unit, take_out
 from bascule.live.ledger import Loaded
 from bascule.live.maturity import unit_outcome
+from bascule.live.settling import read_stage
+from bascule.live.stages import begun, closed, joined
 from bascule.live.standing import Deal, Standing
 
 READ_AT_ONCE = 5000
@@ -42,7 +50,8 @@ class Verification:
 
 def verify(connection: Connection, stored: Loaded) -> Verification:
     """Replay the log of an experiment as far as it is folded, in the order of the units."""
-    replay = _Replay(connection, stored)
+    recurrent = isinstance(stored.design.outcome, Recurrent)
+    replay = StageReplay(connection, stored) if recurrent else _Replay(connection, stored)
     replay.run()
     wanted = stored.standing
     differences = [
@@ -71,7 +80,7 @@ class _Replay:
         self._block = 0
         self._slots: dict[int, tuple[int, ...]] = {}
         self._deals: dict[int, Deal] = {}
-        self._removals = self._read_removals()
+        self._by_hand = ByHand(connection, stored)
 
     def run(self) -> None:
         """Read the units in their order, and fold as many as are folded."""
@@ -85,7 +94,7 @@ class _Replay:
             for row in rows:
                 self._take(row, events.get(row.number, []))
         self._check_block()
-        self._remove_now()
+        self._change_now()
 
     def found(self) -> dict[str, Any]:
         """What must agree with what is stored."""
@@ -113,26 +122,18 @@ class _Replay:
             self._handed.append(row.arm)
         if row.number >= self.stored.standing.folded:
             return
-        self._remove_now()
+        self._change_now()
         value, _ = unit_outcome(self.design, values)
         deal = None if row.deal is None else self._deal(row.deal)
-        self.standing = fold_unit(self.design, self.standing, deal, row.arm, value, 0.0)
+        design = self._by_hand.design
+        self.standing = fold_unit(design, self.standing, deal, row.arm, value, 0.0)
 
-    def _read_removals(self) -> list[dict[str, Any]]:
-        table = schema.audit.c
-        asked = (
-            select(table.detail)
-            .where(table.experiment == self.stored.id, table.action == "drop arm")
-            .order_by(table.id)
-        )
-        return [json.loads(text) for text in self.connection.execute(asked).scalars()]
-
-    def _remove_now(self) -> None:
-        while self._removals and self._removals[0]["after"] <= self.standing.folded:
-            change = self._removals.pop(0)
+    def _change_now(self) -> None:
+        for change in self._by_hand.after(self.standing.folded):
             deal = self._deal(change["deal"]) if change["deal"] else None
             standing = replace(self.standing, handed=change["handed"])
-            self.standing, kept = take_out(self.design, standing, change["arm"], deal, 0.0)
+            design = self._by_hand.design
+            self.standing, kept = take_out(design, standing, change["arm"], deal, 0.0)
             if kept is not None:
                 self._deals[kept.number] = kept
 
@@ -166,6 +167,84 @@ class _Replay:
             # What was struck by hand is struck again at its time.
             self._deals[number] = replace(found, struck=())
         return self._deals[number]
+
+
+class ByHand:
+    """Knobs that were turned and arms that were taken out, each where it happened."""
+
+    def __init__(self, connection: Connection, stored: Loaded) -> None:
+        table = schema.audit.c
+        asked = (
+            select(table.action, table.detail)
+            .where(table.experiment == stored.id, table.action.in_(("knob", "drop arm")))
+            .order_by(table.id)
+        )
+        self._left = [(action, json.loads(text)) for action, text in connection.execute(asked)]
+        self.design = stored.design
+        for action, told in reversed(self._left):
+            if action == "knob":
+                self.design = with_knob(self.design, told["knob"], float(told["before"]))
+
+    def after(self, progress: int) -> Iterator[dict[str, Any]]:
+        """Turn the knob as it was turned by then, and yield the arms that were taken out."""
+        while self._left and self._left[0][1]["after"] <= progress:
+            action, told = self._left.pop(0)
+            if action == "knob":
+                self.design = with_knob(self.design, told["knob"], float(told["now"]))
+            else:
+                yield told
+
+
+class StageReplay:
+    """The same where outcomes keep coming: who came when, and every stage that was closed."""
+
+    def __init__(self, connection: Connection, stored: Loaded) -> None:
+        self.connection, self.stored = connection, stored
+        self.standing = Standing.empty(stored.design)
+        self.units = 0
+        self.misdealt: list[str] = []
+        self._by_hand = ByHand(connection, stored)
+
+    def run(self) -> None:
+        """Read the units, then the stages one after the other."""
+        design, wanted = self.stored.design, self.stored.standing
+        assert design.measure is not None
+        origin = wanted.origin
+        if origin is None:
+            return
+        if isinstance(design.rule, Static):
+            self.standing = begun(design, self.standing, origin)
+        counted = sum(some.units for some in wanted.crowd)
+        assigned = [0] * len(design.arms)
+        while rows := ledger.assigned_from(
+            self.connection, self.stored.id, self.units, READ_AT_ONCE
+        ):
+            for row in rows:
+                assigned[row.arm] += 1
+            # After the decision everyone gets the winner, and is not part of the test.
+            ours = () if isinstance(design.rule, Static) else rows[: max(0, counted - self.units)]
+            for time, some in groupby(ours, key=attrgetter("time")):
+                self.standing = joined(design, self.standing, [row.arm for row in some], time)
+            self.units += len(rows)
+        self.standing = replace(self.standing, assigned=tuple(assigned))
+        for stage in range(1, wanted.progress + 1):
+            self._change_now()
+            sums = read_stage(self.connection, self.stored.id, design.measure, origin, stage)
+            self.standing = closed(self._by_hand.design, self.standing, sums, 0.0)
+        self._change_now()
+
+    def _change_now(self) -> None:
+        for change in self._by_hand.after(self.standing.progress):
+            design = self._by_hand.design
+            self.standing, _ = take_out(design, self.standing, change["arm"], None, 0.0)
+
+    def found(self) -> dict[str, Any]:
+        """What must agree with what is stored."""
+        verdict, stored = self.standing.verdict, self.stored.standing.verdict
+        if verdict is not None and stored is not None:
+            verdict = replace(verdict, time=stored.time)
+        names = ("statistics", "folded", "assigned", "crowd", "origin")
+        return {name: getattr(self.standing, name) for name in names} | {"verdict": verdict}
 
 
 def _short(value: object) -> str:

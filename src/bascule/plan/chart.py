@@ -12,6 +12,7 @@ from bascule.plan import words
 from bascule.plan.candidates import is_even
 from bascule.plan.choose import Point
 from bascule.plan.plot import affordable, knob_words, main_curve
+from bascule.simulate.ticks import round_steps
 
 if TYPE_CHECKING:
     from bascule.plan.answer import Plan
@@ -139,7 +140,7 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
         _thinned(spots),
         tuple((kind, _path(points, x, y)) for kind, points in lines if len(points) > 1),
         tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(width / 60))),
-        tuple(Tick(y(cost), f"{cost:,g}") for cost in nice_steps(most)),
+        tuple(Tick(y(cost), f"{cost:,g}") for cost in round_steps(0.0, most)),
         x(deadline) if drawn else None,
         deadline < max(days),
     )
@@ -176,18 +177,6 @@ def nice_days(first: float, last: float, most: int) -> list[float]:
         if len(found) <= most and len(found) <= 3:
             return found
     return found[:: -(-len(found) // max(1, most))]
-
-
-def nice_steps(most: float) -> list[float]:
-    """Round numbers from 0 to `most`, four or so.
-
-    >>> nice_steps(96.0)
-    [0.0, 20.0, 40.0, 60.0, 80.0]
-    """
-    rough = most / 5
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(unit * power for unit in (1, 2, 5, 10) if unit * power >= rough)
-    return [float(f"{step * i:.6g}") for i in range(int(most / step) + 1)]
 
 
 def _top(point: Point) -> float:

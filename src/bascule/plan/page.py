@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from bascule.plan import words
 from bascule.plan.chart import chart_of
+from bascule.simulate import page as pages
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from bascule.plan.answer import Plan
 
-WIDE, NARROW = (720.0, 400.0), (344.0, 330.0)
+WIDE, NARROW = (pages.WIDE, 400.0), (pages.NARROW, 330.0)
 """The chart in pixels, on a screen and on a phone."""
 
 
@@ -26,7 +24,7 @@ def page(plan: Plan) -> str:
     >>> text.startswith("<!doctype html>"), "http" in text
     (True, False)
     """
-    return _template().render(
+    return pages.template("bascule.plan", "plan.html").render(
         plan=plan,
         wishes=plan.wishes,
         words=words,
@@ -62,18 +60,3 @@ def _bars(plan: Plan) -> list[dict[str, Any]]:
         }
         for name, days, cost, chosen in rows
     ]
-
-
-@lru_cache(maxsize=1)
-def _template() -> Template:
-    # Loaded at first use: most plans are never made into a page.
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("bascule.plan"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("plan.html")

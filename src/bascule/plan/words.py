@@ -24,7 +24,7 @@ Cells = tuple[str, ...]
 COLUMNS = 80
 """Longer lines of text are broken."""
 
-CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero"}
+CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 
 
 def question(wishes: Wishes) -> str:
@@ -171,9 +171,7 @@ def frontier(plan: Plan) -> list[Cells]:
 def what_if(plan: Plan) -> list[Cells]:
     """The same design at other lifts, with headings."""
     rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
-    return rows + [
-        (case_words(case, plan.wishes), *_case_cells(case.outlook)) for case in plan.what_if
-    ]
+    return rows + [(case_words(case, plan.wishes), *_case_cells(case)) for case in plan.what_if]
 
 
 def case_words(case: WhatIf, wishes: Wishes) -> str:
@@ -182,14 +180,15 @@ def case_words(case: WhatIf, wishes: Wishes) -> str:
     return name if case.lift == 0 else f"{name} ({wishes.lift_words(case.lift)})"
 
 
-def _case_cells(outlook: Outlook | None) -> Cells:
+def _case_cells(case: WhatIf) -> Cells:
+    outlook = case.outlook
     if outlook is None:
         return ("-", "-", "-", "-")
     return (
         estimate_words(outlook.days),
         estimate_words(outlook.cost),
         decided_words(outlook),
-        percent(outlook.wrong.mean) if outlook.simulated else "-",
+        percent(outlook.wrong.mean) if outlook.simulated and case.lift != 0 else "-",
     )
 
 

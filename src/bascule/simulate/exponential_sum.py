@@ -23,7 +23,7 @@ from bascule.core import checks
 from bascule.core.arms import FloatArray
 from bascule.core.errors import InputError
 
-FINEST, COARSEST = 1e-7, 1e-3
+FINEST, COARSEST = 1e-7, 1e-2
 LONGEST = 10**8
 """A node close to 1 is known to one part in 1e16, its power at the longest horizon to one in 1e8:
 finer than the finest accuracy."""
@@ -132,7 +132,7 @@ def _fewest_terms(horizon: int, accuracy: float, shift: float) -> ExponentialSum
     # What the error of the best sum was seen to be; the loop makes up for where it is too hopeful.
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
-    terms = math.ceil(max(2.0, fewest, guess)) if reach > accuracy else 1
+    terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
     found = fit_terms(horizon, terms, shift)
     while found.accuracy > accuracy:
         terms += 1

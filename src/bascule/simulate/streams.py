@@ -10,6 +10,7 @@ Plain functions on scalars and flat arrays: they run as they are and compile for
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,8 +153,11 @@ def fill_uniforms(
     streams[at + 3] = counter
 
 
+@lru_cache(maxsize=1)
 def ziggurat_table() -> FloatArray:
     """The layers of the normal density, computed from their definition: equal areas.
+
+    It is made once, and everybody only reads it.
 
     >>> ziggurat_table().shape
     (1024,)

@@ -36,12 +36,12 @@ from bascule.simulate.unit_radii import (
 EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""
 
-ACCURACY = 1e-3
-"""Largest relative error of the weight of an outcome in the sums of powers.
+UNSEEN = 1e-4
+"""How far, relative to itself, the spread of an arm's mean may be off at the horizon: so little
+that runs by the million would be needed to notice."""
 
-The errors alternate from age to age, so that much less of them is left in a sum over units; and of
-what moves a mean, noise is the smaller part as soon as there are a few units.
-"""
+FINER, COARSER = 1e-3, 1e-2
+"""The accuracy of the sums of powers, at least and at most, whatever the horizon."""
 
 MOST_RADII = 1 << 20
 """Radii in a table by the number of units; later ones are computed."""
@@ -178,9 +178,10 @@ class Fast:
         return width(arms, len(self.tables(room)[0]))
 
     def tables(self, room: int) -> Tables:
-        """Nodes, and the weights of `weight / age` on them."""
+        """Nodes, and the weights of `weight / age` on them for ages from 2 on; last, that of 1."""
         nodes, weights, _ = self._powers(room)
-        return np.array(nodes), np.array(weights)
+        spreads = (self.outcome.sigma_unit, self.outcome.sigma_noise)
+        return np.array(nodes), np.array([*weights, self.weight(1.0, *spreads)])
 
     def accuracy(self, room: int) -> float:
         """The largest relative error of `weight / age` up to an age of `room`."""
@@ -203,6 +204,17 @@ class Fast:
         radii_by_clock(radius_of)(radii, last, looks > 1, *spreads, level)
         return radii
 
+    def _accuracy_wanted(self, room: int) -> float:
+        """An error of the noise that hardly moves the spread of a mean at the horizon.
+
+        With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
+        mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`.
+        """
+        units = max(2.0, room / 2.0)
+        of_unit = self.outcome.sigma_unit**2 * units
+        of_noise = self.outcome.sigma_noise**2 * math.log(units)
+        return min(COARSER, max(FINER, UNSEEN * (of_unit + of_noise) / of_noise))
+
     def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
         of_unit = (self.outcome.sigma_unit / self.outcome.sigma) ** 2
         of_noise = (self.outcome.sigma_noise / self.outcome.sigma) ** 2
@@ -212,6 +224,6 @@ class Fast:
         if shift > 1e16:
             # So little does a unit's own mean matter that every outcome counts the same.
             return (1.0,), (1.0 / of_noise,), 0.0
-        found = fit(room, ACCURACY, shift)
+        found = fit(max(1, room - 1), self._accuracy_wanted(room), shift + 1.0)
         scale = 1.0 if self.even else 1.0 / of_unit
         return found.nodes, tuple(scale * weight for weight in found.weights), found.accuracy

@@ -37,6 +37,7 @@ from bascule.core.looks import following_look, look_part
 from bascule.core.radius import FIRST_UNITS
 from bascule.simulate.control import ALIVE, FINISHED, STEPS, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.streams import WordArray, outside_layer, seed_stream
+from bascule.simulate.unit_noise import fall_asleep, take_up
 from bascule.simulate.unit_radii import Find
 
 BURST = 64
@@ -291,7 +292,7 @@ def build_tables(weight: Weight, fingerprint: str) -> Kernel:
 
 
 CALLED = (
-    *(seed_stream, outside_layer, clear),
+    *(seed_stream, outside_layer, clear, take_up, fall_asleep),
     *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
     *(log_two_arms, ceiling, product_and_derivatives),
 )

@@ -46,12 +46,14 @@ def upgrade() -> None:
         sa.Column("probability", sa.Double, nullable=False),
         sa.Column("time", sa.Double, nullable=False),
         sa.UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "blocks",
         _of_experiment(),
         _number("number"),
         sa.Column("slots", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "outcomes",

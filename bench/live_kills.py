@@ -1,0 +1,56 @@
+"""Programs killed while they write: `python -m bench.live_kills sqlite 200`, or `postgresql 50`.
+
+Each assigns and records as fast as it can and is killed at a random moment. Afterwards every
+answer that was given must be in the store exactly once, and `verify` must agree.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.live.conftest import Programs
+
+import bascule as bs
+from bascule.live.ledger import ask
+from bench.live_places import place
+
+
+def main(kind: str, kills: int, seed: int = 0) -> None:
+    """Kill, then count."""
+    programs = Programs()
+    arms: dict[int, str] = {}
+    recorded: set[int] = set()
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as location:
+        with bs.open(location) as store:
+            store.create("test", Programs.endless)
+        for done in range(kills):
+            more, outcomes = programs.kill(location, 1, seed=seed + done, first=20 * done)
+            assert all(arms.get(unit, arm) == arm for unit, arm in more.items()), "an arm changed"
+            arms |= more
+            recorded |= outcomes
+        with bs.open(location) as store:
+            with store.reading() as connection:
+                rows = ask(connection, "SELECT unit, arm FROM assignments")
+                events = Counter(row[0] for row in ask(connection, "SELECT event FROM outcomes"))
+            stored = dict(tuple(row) for row in rows)
+            answered = {f"unit {unit}": "ab".index(arm) for unit, arm in arms.items()}
+            assert answered.items() <= stored.items(), "an assignment is lost"
+            assert len(stored) == len(rows), "a unit has two arms"
+            assert {f"event {i}" for i in recorded} <= set(events), "an outcome is lost"
+            assert set(events.values()) <= {1}, "an outcome is there twice"
+            found = store.get("test").verify()
+            assert found.agrees, str(found)
+    print(
+        f"{kind}: {kills} kills, {len(arms):,} assignments and {len(recorded):,} outcomes", end=""
+    )
+    print(f" answered, none lost; {len(rows):,} and {len(events):,} stored; ", end="")
+    print(f"{time.perf_counter() - started:.0f} s\n{found}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *(int(given) for given in sys.argv[2:4]))

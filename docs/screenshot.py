@@ -1,0 +1,72 @@
+"""Draw the picture of the dashboard: `python docs/screenshot.py docs/images/dashboard.png`.
+
+It needs Chromium, as `make test` does. The test in the picture is made up, and always the same.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+WIDTH, HEIGHT = 1200, 1480
+COLOURS = 128
+
+
+def main(path: Path) -> None:
+    """Fill a store, serve it, and take the picture."""
+    import uvicorn
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    import bascule as bs
+    from bascule.service.app import make_app
+    from bascule.service.server import address, listen
+    from bascule.service.sessions import make_link
+    from bascule.service.settings import Settings
+
+    clock = bs.ManualClock(datetime(2026, 3, 2, 8, tzinfo=UTC))
+    store = bs.open(":memory:", actor="ann", clock=clock, shuffle=random.Random(4).shuffle)
+    fill(bs, store, clock)
+    settings = Settings(port=0)
+    listening = listen(settings)
+    server = uvicorn.Server(uvicorn.Config(make_app(store, settings), log_config=None))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    url = address(settings, listening)
+    with sync_playwright() as control:
+        chromium = control.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        view = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+        view.goto(f"{url}/sign-in?token={make_link(store, time.time())}")
+        view.goto(f"{url}/tests/checkout-form")
+        view.locator("#diagnostics li").first.wait_for()
+        taken = Image.open(io.BytesIO(view.screenshot()))
+        chromium.close()
+    server.should_exit = True
+    thread.join()
+    # A page has few colours; so the picture is a quarter of the size.
+    taken.convert("RGB").quantize(COLOURS).save(path, optimize=True)
+
+
+def fill(bs, store, clock):
+    """Days of a shop in which a short form sells more."""
+    design = bs.Design(["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000)
+    test = store.create("checkout-form", design)
+    chance, buys = random.Random(2), {"today": 0.10, "short": 0.13}
+    for hour in range(30):
+        units = [f"{hour}-{i}" for i in range(80)]
+        arms = test.assign_many(units)
+        pairs = zip(units, arms, strict=True)
+        test.record_many([(unit, float(chance.random() < buys[arm])) for unit, arm in pairs])
+        clock.advance("1h")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,88 @@
+"""`bascule key`: who may use the service."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import typer
+
+from bascule.cli.console import print_json, screen
+from bascule.cli.designs import AS_JSON
+from bascule.cli.experiment import STORE, acting_user, store_at
+
+app = typer.Typer(help="API keys of the service: create, list, revoke.", no_args_is_help=True)
+
+
+class RoleName(StrEnum):
+    """What a key is for."""
+
+    CLIENT = "client"
+    VIEWER = "viewer"
+    ADMIN = "admin"
+
+
+@app.command("create")
+def create(
+    role: RoleName = typer.Option(
+        ..., help="client: assign and record; viewer: look; admin: everything."
+    ),
+    experiment: list[str] = typer.Option(
+        [], "--experiment", help="Good for this experiment only; may be given again."
+    ),
+    label: str = typer.Option("", help="Whose it is, for the list and the audit log."),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Make a key; it is shown now and never again."""
+    from bascule.service.keys import create_key
+
+    with store_at(store) as made:
+        key = create_key(made, role.value, experiment, label, acting_user())
+    if as_json:
+        print_json({"key": key, "role": role.value, "experiments": experiment or None})
+        return
+    typer.echo(key)
+    typer.echo("keep it: it is not shown again", err=True)
+
+
+@app.command("list")
+def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
+    """List the keys: their numbers and what they are for, never the keys themselves."""
+    from bascule.live.clock import moment
+    from bascule.service.keys import list_keys
+
+    with store_at(store, there=True) as found:
+        keys = list_keys(found)
+    if as_json:
+        rows = [
+            {
+                "id": key.id,
+                "role": key.role,
+                "label": key.label,
+                "experiments": key.experiments,
+                "created": moment(key.created).isoformat(),
+                "creator": key.creator,
+                "revoked": None if key.revoked is None else moment(key.revoked).isoformat(),
+            }
+            for key in keys
+        ]
+        print_json({"keys": rows})
+        return
+    for key in keys:
+        limits = "all experiments" if key.experiments is None else ", ".join(key.experiments)
+        state = "" if key.revoked is None else "revoked"
+        line = f"{key.id}  {key.role:<8}{state:<9}{key.label:<20}{limits}"
+        screen().print(line.rstrip(), soft_wrap=True, markup=False)
+
+
+@app.command("revoke")
+def revoke(
+    key: str = typer.Argument(..., metavar="ID", help="The key's number, as list shows it."),
+    store: str = STORE,
+) -> None:
+    """Let a key open nothing any more, within a second."""
+    from bascule.service.keys import revoke_key
+
+    with store_at(store, there=True) as found:
+        revoke_key(found, key)
+    screen().print(f"key {key} opens nothing any more", soft_wrap=True, markup=False)

@@ -1,0 +1,84 @@
+"""`bascule serve`: the service on a store."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import typer
+
+from bascule.cli.experiment import STORE
+from bascule.core.errors import InputError
+
+if TYPE_CHECKING:
+    from bascule.live.store import Store
+
+SECRET = "BASCULE_WEBHOOK_SECRET"
+
+
+def command(
+    store: str = STORE,
+    host: str = typer.Option("127.0.0.1", help="The address to listen on."),
+    port: int = typer.Option(8000, min=0, max=65535, help="The port; 0 takes a free one."),
+    workers: int = typer.Option(1, help="Processes; more than one needs PostgreSQL."),
+    origin: list[str] = typer.Option(
+        [], "--origin", help="A web site whose pages may call the API; may be given again."
+    ),
+    webhook: list[str] = typer.Option(
+        [],
+        "--webhook",
+        help=f"Tell this URL of decisions and alarms, signed with {SECRET}; may be given again.",
+    ),
+    largest_body: int = typer.Option(1_000_000, help="Bytes that a request may have."),
+    largest_batch: int = typer.Option(1000, help="Outcomes that a request may have."),
+    rate: float = typer.Option(10_000.0, help="Requests a second that a caller may send."),
+    log_level: str = typer.Option("info", help="debug, info, warning or error."),
+) -> None:
+    """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
+    needed()
+    from bascule.service.server import serve
+    from bascule.service.settings import Settings
+
+    if log_level not in ("debug", "info", "warning", "error"):
+        raise InputError("log_level", f"log level must be debug, info, ... (got {log_level!r})")
+    settings = Settings(
+        host=host,
+        port=port,
+        origins=tuple(origin),
+        largest_body=largest_body,
+        largest_batch=largest_batch,
+        rate=rate,
+        webhooks=tuple(webhook),
+        webhook_secret=os.environ.get(SECRET, ""),
+    )
+    # To interrupt a service is how one ends it.
+    with suppress(KeyboardInterrupt):
+        serve(store, settings, workers, log_level, ready=_greet)
+
+
+def needed() -> None:
+    """Say what to install where the service's parts are not there."""
+    try:
+        import fastapi  # noqa: F401
+        import httpx  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            "service", f"the service needs {missing.name}: pip install 'bascule[service]'"
+        ) from None
+
+
+def _greet(store: Store, address: str) -> None:
+    from bascule.service.keys import list_keys
+    from bascule.service.sessions import make_link
+
+    typer.echo(f"bascule is at {address}")
+    typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
+    if not list_keys(store):
+        typer.echo(
+            "there are no keys: every program on this machine may use the API; make one with "
+            "bascule key create"
+        )

@@ -1,0 +1,171 @@
+"""An OpenFeature provider that also tracks: OFREP for the arms, and outcomes for what happens.
+
+    from openfeature import api
+    from bascule.openfeature import BasculeProvider
+
+    api.set_provider(BasculeProvider("http://127.0.0.1:8000", key="bsc_...",
+                                     events={"purchase": ["checkout-button"]}))
+    client = api.get_client()
+    client.get_string_value("checkout-button", "control", EvaluationContext("user-42"))
+    client.track("purchase", EvaluationContext("user-42"), TrackingEventDetails(19.99))
+
+It needs `pip install 'bascule[openfeature]'`.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import requests
+from openfeature.contrib.provider.ofrep import OFREPProvider
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.provider import Metadata
+from openfeature.track import TrackingEventDetails
+
+LOGGER = logging.getLogger("bascule.openfeature")
+
+WAITING = 10_000
+"""Outcomes that may wait to be sent; those that come then are dropped, and logged."""
+
+AT_ONCE = 500
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between two attempts to send."""
+
+Sent = tuple[str, dict[str, Any]]
+
+
+class BasculeProvider(OFREPProvider):
+    """The OFREP provider, with tracking.
+
+    `events` says which tests an event is an outcome of; an event that is not in it is one of the
+    test of its own name. Its value is the number that is tracked, or 1. Outcomes are sent by a
+    thread of the provider's own, a few at a time, and again until they arrive: each has an id, so
+    that none counts twice. `shutdown` waits until all are sent.
+
+    The attributes `id`, `at` (a datetime) and `exposed` of a tracked event go along with it.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None = None,
+        events: Mapping[str, str | Sequence[str]] | None = None,
+        timeout: float = 5.0,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        super().__init__(base_url, headers_factory=lambda: headers, timeout=timeout)
+        self._events = {
+            event: (tests,) if isinstance(tests, str) else tuple(tests)
+            for event, tests in (events or {}).items()
+        }
+        self._waiting: queue.Queue[Sent | None] = queue.Queue(WAITING)
+        self._sender: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    def get_metadata(self) -> Metadata:
+        """The provider's name."""
+        return Metadata(name="bascule")
+
+    def track(
+        self,
+        tracking_event_name: str,
+        evaluation_context: EvaluationContext | None = None,
+        tracking_event_details: TrackingEventDetails | None = None,
+    ) -> None:
+        """Send an outcome of the context's unit, soon; this neither waits nor raises."""
+        unit = evaluation_context.targeting_key if evaluation_context else None
+        if not unit:
+            LOGGER.warning(
+                "%s was not tracked: the context has no targeting key", tracking_event_name
+            )
+            return
+        outcome = outcome_of(unit, tracking_event_details)
+        for test in self._events.get(tracking_event_name, (tracking_event_name,)):
+            try:
+                self._waiting.put_nowait((test, outcome))
+            except queue.Full:
+                LOGGER.warning("%s was not tracked: too many outcomes wait", tracking_event_name)
+        self._start()
+
+    def shutdown(self) -> None:
+        """Send what waits, then stop."""
+        with self._lock:
+            sender, self._sender = self._sender, None
+        if sender is not None:
+            self._waiting.put(None)
+            sender.join()
+        super().shutdown()
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._sender is None:
+                self._sender = threading.Thread(target=self._send_all, daemon=True)
+                self._sender.start()
+
+    def _send_all(self) -> None:
+        """Send until told to stop, with what waits at the time in one request for each test."""
+        while True:
+            first = self._waiting.get()
+            some = [] if first is None else [first]
+            while first is not None and len(some) < AT_ONCE:
+                try:
+                    first = self._waiting.get_nowait()
+                except queue.Empty:
+                    break
+                if first is not None:
+                    some.append(first)
+            for test in dict(some):
+                self._send(test, [outcome for name, outcome in some if name == test])
+            if first is None:
+                return
+
+    def _send(self, test: str, outcomes: list[dict[str, Any]]) -> None:
+        url = f"{self.base_url.rstrip('/')}/v1/experiments/{test}/outcomes"
+        headers = self.headers_factory() if self.headers_factory else None
+        problem = ""
+        for pause in (*PAUSES, None):
+            try:
+                answer = requests.post(
+                    url, json={"outcomes": outcomes}, headers=headers, timeout=self.timeout
+                )
+            except requests.RequestException as failed:
+                problem = str(failed)
+            else:
+                if answer.ok:
+                    _warn(test, answer.json()["outcomes"])
+                    return
+                problem = f"{answer.status_code}: {answer.text[:200]}"
+                if answer.status_code != 429 and answer.status_code < 500:
+                    break
+            if pause is not None:
+                time.sleep(pause)
+        LOGGER.warning("%d outcomes of %s were not sent: %s", len(outcomes), test, problem)
+
+
+def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any]:
+    """A tracked event as the service takes it.
+
+    >>> outcome_of("user-42", TrackingEventDetails(19.99, {"id": "order-1"}))["value"]
+    19.99
+    """
+    value = 1.0 if details is None or details.value is None else details.value
+    outcome: dict[str, Any] = {"unit": unit, "value": value, "id": str(uuid.uuid4())}
+    given = details.attributes if details is not None else {}
+    outcome |= {name: given[name] for name in ("id", "at", "exposed") if name in given}
+    if isinstance(outcome.get("at"), datetime):
+        outcome["at"] = outcome["at"].astimezone(UTC).isoformat()
+    return outcome
+
+
+def _warn(test: str, receipts: list[dict[str, Any]]) -> None:
+    for receipt in receipts:
+        if not receipt["accepted"] and receipt["reason"] != "duplicate":
+            LOGGER.warning("an outcome of %s does not count: %s", test, receipt["detail"])

@@ -1,0 +1,133 @@
+"""Numbers as the page writes them: outcomes in percent where they are 0 or 1, and times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeGuard
+
+from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.plan.words import amount_words
+
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How the outcomes of one test are written.
+
+    >>> from bascule.core.outcomes import Bernoulli, Gaussian
+    >>> Amounts.of(Bernoulli()).mean(0.0525), Amounts.of(Gaussian(1)).mean(12.3456)
+    ('5.25 %', '12.35')
+    >>> Amounts.of(Bernoulli()).interval(-0.004, 0.0113)
+    '−0.400 to +1.13 points'
+    """
+
+    factor: float
+    mean_unit: str
+    difference_unit: str
+    cost_unit: str
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Amounts:
+        """The way that suits an outcome model."""
+        if isinstance(outcome, Bernoulli):
+            return cls(100.0, " %", " points", "conversions")
+        return cls(1.0, "", "", "outcome units")
+
+    def mean(self, value: float | None) -> str:
+        """A mean, in four digits at most."""
+        return UNKNOWN if not known(value) else f"{self._short(value)}{self.mean_unit}"
+
+    def mean_interval(self, low: float | None, high: float | None) -> str:
+        """Where a mean lies."""
+        if not known(low) or not known(high):
+            return UNKNOWN
+        return f"{self._short(low)} to {self._short(high)}{self.mean_unit}"
+
+    def difference(self, value: float | None) -> str:
+        """A difference of two means, with its sign."""
+        return UNKNOWN if not known(value) else f"{self.signed(value)}{self.difference_unit}"
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Where a difference lies."""
+        if not known(low) or not known(high):
+            return UNKNOWN
+        return f"{self.signed(low)} to {self.signed(high)}{self.difference_unit}"
+
+    def signed(self, value: float | None) -> str:
+        """A difference without its unit."""
+        if not known(value):
+            return UNKNOWN
+        text = self._short(value)
+        return text if text == "0" or text[0] == "−" else f"+{text}"
+
+    def cost(self, value: float | None) -> str:
+        """A cost, in outcome units."""
+        return UNKNOWN if not known(value) else amount_words(value).replace("-", "−")
+
+    def _short(self, value: float) -> str:
+        scaled = self.factor * value
+        if abs(scaled) >= 1000:
+            return f"{scaled:,.0f}".replace("-", "−")
+        # Zeros at the end say how much is known, and keep a column straight.
+        text = f"{scaled:#.{self._digits}g}".removesuffix(".")
+        return "0" if float(text) == 0 else text.replace("-", "−")
+
+    @property
+    def _digits(self) -> int:
+        return 3 if self.factor > 1 else 4
+
+
+def known(value: float | None) -> TypeGuard[float]:
+    """Whether there is a number to show."""
+    return value is not None and math.isfinite(value)
+
+
+def duration(days: float | None) -> str:
+    """A length of time in the unit that people would use.
+
+    >>> duration(3.2), duration(0.3), duration(0.002), duration(400), duration(1.0)
+    ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day')
+    """
+    if days is None or not math.isfinite(days):
+        return UNKNOWN
+    for unit, length in (("week", 7.0), ("day", 1.0), ("hour", 1 / 24), ("minute", 1 / 1440)):
+        # Weeks are for what is far away: nobody says 1.6 of them.
+        if days >= length * (10 if unit == "week" else 1):
+            return _of(days / length, unit)
+    return _of(days * 86400, "second")
+
+
+def when(seconds: float) -> str:
+    """A moment as a table shows it.
+
+    >>> when(0.0)
+    '1970-01-01 00:00:00'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def count(value: float) -> str:
+    """A number of units.
+
+    >>> count(12345.6)
+    '12,346'
+    """
+    return f"{value:,.0f}"
+
+
+def two_digits(value: float) -> str:
+    """A forecast: no more digits than anyone knows.
+
+    >>> two_digits(1234.0), two_digits(0.256)
+    ('1,200', '0.26')
+    """
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 else f"{rounded:g}"
+
+
+def _of(number: float, unit: str) -> str:
+    shown = two_digits(number)
+    return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"

@@ -1,0 +1,185 @@
+"""Changes that the page offers: which of them there are now, and what each will do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.live.experiment import Experiment
+from bascule.live.forecast import knob_of
+from bascule.live.standing import OPEN
+from bascule.live.status import Status
+from bascule.service.page.knob import consequences, forecast_words
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that can be made now; `asks` if it is confirmed first."""
+
+    action: str
+    label: str
+    asks: bool = False
+    arm: str = ""
+    look: str = ""
+
+    @property
+    def id(self) -> str:
+        """A name for the button, so that it keeps the focus when the page changes around it."""
+        return f"do-{self.action}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked before a change is made."""
+
+    action: str
+    title: str
+    lines: tuple[str, ...]
+    button: str
+    arm: str = ""
+    value: str = ""
+    danger: bool = False
+
+
+def changes(status: Status, released: bool) -> list[Change]:
+    """What can be done to the whole test now."""
+    found = []
+    if status.state == "ready":
+        found.append(Change("start", "Start", look="primary"))
+    if status.state == "paused":
+        found.append(Change("start", "Go on", look="primary"))
+    if status.state == "running":
+        found.append(Change("pause", "Pause"))
+    if status.decision is not None and status.decision.arm is not None and not released:
+        found.append(
+            Change("release", f"Give everyone {status.decision.name}", asks=True, look="primary")
+        )
+    if status.state != "stopped":
+        found.append(Change("stop", "Stop for good", asks=True, look="danger"))
+    return found
+
+
+def arm_changes(status: Status) -> dict[str, list[Change]]:
+    """What can be done to each arm: something only where two others would be left."""
+    into = [arm for arm in status.arms if arm.part in ("in", "paused")]
+    if status.state not in OPEN or len(into) < 3:
+        return {}
+    found = {}
+    for arm in into:
+        rest = (
+            Change("resume-arm", "Resume", arm=arm.name)
+            if arm.part == "paused"
+            else Change("pause-arm", "Pause", arm=arm.name)
+        )
+        found[arm.name] = [rest, Change("drop-arm", "Take out", True, arm.name, look="danger")]
+    return found
+
+
+def ask(
+    action: str, design: Design, status: Status, test: Experiment, value: str, arm: str
+) -> Question:
+    """What a change will do, to be read before it is made."""
+    if action == "knob":
+        return _knob_question(design, status, test, value)
+    if action == "stop":
+        lines: tuple[str, ...] = (
+            "New units are not taken any more, and outcomes count no more.",
+            "Units that are in keep their arm. This cannot be undone.",
+        )
+        if status.decision is None:
+            lines = ("The test ends without a decision.", *lines)
+        return Question("stop", f"Stop {status.name} for good?", lines, "Stop it", danger=True)
+    if action == "release" and status.decision is not None:
+        others = sum(u.units for u in status.arms if u.name != status.decision.name)
+        lines = (
+            f"{others:,} units in other arms will get {status.decision.name} from now on.",
+            "What was counted stays as it is.",
+        )
+        title = f"Give everyone {status.decision.name}?"
+        return Question("release", title, lines, "Release it")
+    if action == "drop-arm" and arm in design.arms:
+        lines = (
+            f"{arm} gets no more units, and nothing is claimed about it any more.",
+            "The guarantee for the other arms stays. This cannot be undone.",
+        )
+        title = f"Take {arm} out?"
+        return Question("drop-arm", title, lines, "Take it out", arm=arm, danger=True)
+    raise InputError("action", f"{status.name} cannot do that now")
+
+
+def make(test: Experiment, action: str, value: str, arm: str) -> str:
+    """Make a change, and say that it was made."""
+    named: dict[str, tuple[Callable[[], None], str]] = {
+        "start": (test.start, f"{test.name} is running."),
+        "pause": (test.pause, f"{test.name} is paused."),
+        "stop": (test.stop, f"{test.name} is stopped."),
+        "release": (test.release, "Everyone gets the winner now."),
+        "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
+        "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
+        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was taken out."),
+    }
+    if action in named:
+        do, done = named[action]
+        do()
+        return done
+    found = knob_of(test.design) if action == "knob" else None
+    if found is None:
+        raise InputError("action", f"{test.name} cannot do that")
+    name, new = found[0], read_knob(found[0], value)
+    test.knob(**{name: new})
+    return f"{name.capitalize()} is {new:g} from now on."
+
+
+def read_knob(name: str, text: str) -> float:
+    """Where the knob is to be put.
+
+    >>> read_knob("tilt", " 8 ")
+    8.0
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(name, f"{name} must be a number (got {text!r:.60})") from None
+
+
+def knob_preview(design: Design, status: Status, test: Experiment, value: str) -> str:
+    """What is expected with the knob there, in few words; what is wrong with the value if it is."""
+    try:
+        name, stands, new = _asked(design, status, value)
+    except InputError as problem:
+        return str(problem)
+    turns = {turn.value: turn for turn in test.forecast([stands, new])}
+    if new == stands:
+        return f"{name.capitalize()} stands there."
+    if len(turns) < 2:
+        return "How long it will take cannot be forecast yet."
+    return forecast_words(design, status, turns[stands], turns[new])
+
+
+def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Question:
+    name, stands, new = _asked(design, status, value)
+    if new == stands:
+        raise InputError(name, f"{name} is {new:g} already: choose another value")
+    turns = {turn.value: turn for turn in test.forecast([stands, new])}
+    return Question(
+        "knob",
+        f"Turn {name} from {stands:g} to {new:g}?",
+        tuple(consequences(design, status, turns.get(stands), turns.get(new))),
+        f"Turn it to {new:g}",
+        value=f"{new!r}",
+    )
+
+
+def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
+    """The knob, where it stands and where it is to be; what the rule would refuse is refused."""
+    from bascule.live.changes import with_knob
+
+    found = knob_of(design)
+    if found is None or status.state not in OPEN:
+        raise InputError("knob", f"{status.name} has no knob to turn now")
+    name, stands = found
+    new = read_knob(name, value)
+    with_knob(design, name, new)
+    return name, stands, new

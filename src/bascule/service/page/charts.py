@@ -1,0 +1,174 @@
+"""Charts as the tables behind them: the browser draws what the table says, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+
+from bascule.core.effects import Effect
+from bascule.live.status import Point, Status
+from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
+
+MOST_RIVALS = 5
+"""Comparisons that get a chart; more would be a wall of them."""
+
+MOST_EFFECTS = 400
+"""Intervals computed for a page: each takes a millisecond or so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number of a chart: as the table shows it, and as it is drawn; None leaves a gap."""
+
+    text: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a chart shows at one moment."""
+
+    time: float
+    text: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: `kind` says how it is drawn, `arms` which arms its colours stand for."""
+
+    id: str
+    kind: str
+    title: str
+    summary: str
+    unit: str
+    arms: tuple[int, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def points_for(arms: int) -> int:
+    """How many points of the history a page shows.
+
+    >>> points_for(2), points_for(4), points_for(20)
+    (120, 66, 12)
+    """
+    pairs = arms * (arms - 1) // 2
+    return max(12, min(120, MOST_EFFECTS // pairs))
+
+
+def comparisons(status: Status) -> list[tuple[str, str]]:
+    """Pairs of arms whose differences decide: of two arms, what the second adds to the first.
+
+    Of more, the arm that leads against each of the others.
+    """
+    names = [arm.name for arm in status.arms]
+    if len(names) == 2:
+        return [(names[1], names[0])]
+    first = names[0] if status.leader is None else status.leader
+    if status.decision is not None and status.decision.arm is not None:
+        first = status.decision.name
+    return [(first, name) for name in names if name != first]
+
+
+def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) -> list[Chart]:
+    """Intervals of the differences that decide, over time; the nearest rivals first."""
+    names = [arm.name for arm in status.arms]
+    pairs = {frozenset(pair): i for i, pair in enumerate(combinations(names, 2))}
+    wanted = comparisons(status)
+    found = []
+    for number, (mine, rival) in enumerate(
+        sorted(wanted, key=lambda pair: _gap(status, pair))[:MOST_RIVALS]
+    ):
+        place = pairs[frozenset((mine, rival))]
+        rows = tuple(_effect_row(point, point.effects[place], mine, amounts) for point in history)
+        now = seen_from(status.effects[place], mine)
+        found.append(
+            Chart(
+                f"effect-{number}",
+                "interval",
+                f"{mine} less {rival}",
+                _now(now, amounts),
+                amounts.difference_unit.strip(),
+                (names.index(mine),),
+                (_progress(status), "Difference", "Lower end", "Upper end"),
+                tuple(row for row in rows if row.cells[2].value is not None),
+            )
+        )
+    return found
+
+
+def allocation_chart(status: Status, history: Sequence[Point]) -> Chart:
+    """The share of each arm among the units that counted since the point before."""
+    names = tuple(arm.name for arm in status.arms)
+    rows = []
+    before: tuple[int, ...] = (0,) * len(names)
+    for point in history:
+        new = [now - then for now, then in zip(point.units, before, strict=True)]
+        total = sum(new)
+        if total > 0:
+            shares = tuple(Cell(f"{100 * n / total:.1f} %", 100 * n / total) for n in new)
+            units = Cell(count(point.matured), float(point.matured))
+            rows.append(_row(point, (units, *shares)))
+            before = point.units
+    return Chart(
+        "allocation",
+        "shares",
+        "Share of new units",
+        ", ".join(f"{name} {share}" for name, share in zip(names, _latest(rows), strict=False)),
+        "%",
+        tuple(range(len(names))),
+        (_progress(status), *names),
+        tuple(rows),
+    )
+
+
+def seen_from(effect: Effect, first: str) -> tuple[float, float, float]:
+    """Difference and both ends, with `first` as the arm that the other is taken from.
+
+    >>> seen_from(Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven"), "b")
+    (-1.0, -3.0, 1.0)
+    """
+    if effect.first == first:
+        return effect.difference, effect.low, effect.high
+    return -effect.difference, -effect.high, -effect.low
+
+
+def _now(three: tuple[float, float, float], amounts: Amounts) -> str:
+    difference, low, high = three
+    if not known(low) or not known(high):
+        return ""
+    return f"now {amounts.difference(difference)}, {amounts.interval(low, high)}"
+
+
+def _progress(status: Status) -> str:
+    """What a test's points are counted in."""
+    return "Units counted" if status.stage is None else "Stage"
+
+
+def _gap(status: Status, pair: tuple[str, str]) -> float:
+    for effect in status.effects:
+        if {effect.first, effect.second} == set(pair):
+            return abs(effect.difference) if known(effect.low) else float("inf")
+    return float("inf")
+
+
+def _latest(rows: Sequence[Row]) -> list[str]:
+    return [cell.text for cell in rows[-1].cells[1:]] if rows else []
+
+
+def _effect_row(point: Point, effect: Effect, mine: str, amounts: Amounts) -> Row:
+    cells = []
+    ends = seen_from(effect, mine)
+    open_ended = not known(ends[1]) or not known(ends[2])
+    for value in ends:
+        shown = None if open_ended else amounts.factor * value
+        cells.append(Cell(UNKNOWN if open_ended else amounts.signed(value), shown))
+    return _row(point, (Cell(count(point.matured), float(point.matured)), *cells))
+
+
+def _row(point: Point, cells: tuple[Cell, ...]) -> Row:
+    time = datetime.fromisoformat(point.time).timestamp()
+    return Row(time, when(time), cells)

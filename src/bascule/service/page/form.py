@@ -1,0 +1,132 @@
+"""The form for a new test: what was typed, the question it puts to the planner, and the design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.measure import Measure
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
+from bascule.core.rules import Tilt
+from bascule.plan.amounts import amount
+from bascule.plan.answer import Plan
+from bascule.plan.choose import Point
+from bascule.plan.wishes import Wishes
+
+LABELS = {
+    "name": "Name",
+    "arms": "Arms",
+    "sigma": "Spread",
+    "low": "Smallest",
+    "high": "Largest",
+    "baseline": "Mean today",
+    "lift": "Lift",
+    "error": "Error",
+    "units_per_day": "Units a day",
+    "deadline_days": "Days at most",
+    "window": "Window",
+    "aggregate": "Events of a unit",
+}
+"""What the form calls its fields."""
+
+LONGEST = 4000
+"""Characters of a field that are read; nobody types more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields as they were typed; as it stands, it is the question that is asked when none is.
+
+    >>> Form().wishes().means
+    (0.05, 0.06)
+    """
+
+    name: str = ""
+    arms: str = "control\nvariant"
+    outcome: str = "bernoulli"
+    sigma: str = "1"
+    low: str = "0"
+    high: str = "100"
+    baseline: str = "5%"
+    lift: str = "20%"
+    error: str = "5%"
+    units_per_day: str = "5000"
+    deadline_days: str = "28"
+    counts: str = "first"
+    window: str = "7d"
+    aggregate: str = "sum"
+    rule: str = ""
+    start: str = "yes"
+
+    @classmethod
+    def read(cls, given: Mapping[str, object]) -> Form:
+        """The fields that are there; a box that is not ticked is not sent."""
+        known = {field.name for field in fields(cls)}
+        typed = {
+            name: value[:LONGEST].replace("\r\n", "\n")
+            for name, value in given.items()
+            if name in known and isinstance(value, str)
+        }
+        return cls(**{"start": "", **typed})
+
+    @property
+    def names(self) -> list[str]:
+        """The arms, a line each."""
+        return [line.strip() for line in self.arms.splitlines() if line.strip()]
+
+    def wishes(self) -> Wishes:
+        """The question for the planner."""
+        outcome = self._outcome()
+        # Names that no design could have are refused before any planning.
+        Design(self.names, outcome, Tilt(1))
+        return Wishes(
+            outcome=outcome,
+            baseline=amount("baseline", self.baseline, "it is the mean of the first arm"),
+            lift=self.lift,
+            arms=self.names,
+            error=amount("error", self.error, "5% is usual"),
+            units_per_day=_number("units_per_day", self.units_per_day),
+            deadline_days=_number("deadline_days", self.deadline_days),
+        )
+
+    def design(self, plan: Plan) -> Design:
+        """The design that was chosen from the planner's answer."""
+        design = chosen(plan, self.rule).design
+        if self.counts != "window":
+            return design
+        aggregate = "any" if self.outcome == "bernoulli" else self.aggregate
+        return replace(design, measure=Measure(self.window, aggregate))  # type: ignore[arg-type]
+
+    def _outcome(self) -> Outcome:
+        if self.outcome == "gaussian":
+            return Gaussian(_number("sigma", self.sigma))
+        if self.outcome == "bounded":
+            return Bounded(_number("low", self.low), _number("high", self.high))
+        return Bernoulli()
+
+
+def chosen(plan: Plan, label: str) -> Point:
+    """The point of the frontier with this label; the recommended one where there is none."""
+    return next((point for point in plan.points if point.rule.label == label), plan.chosen)
+
+
+def told(error: InputError) -> str:
+    """What is wrong, with the field as the form calls it.
+
+    >>> told(InputError("baseline", "baseline must be a number (got 'x')"))
+    "Mean today must be a number (got 'x')."
+    """
+    text = str(error)
+    if error.field in LABELS and text.startswith(f"{error.field} "):
+        text = LABELS[error.field] + text.removeprefix(error.field)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _number(field: str, text: str) -> float:
+    try:
+        return float(text.strip().replace(",", ""))
+    except ValueError:
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        raise InputError(field, f"{field} must be a number (got {shown!r})") from None

@@ -1,0 +1,123 @@
+"""What a page needs from the store, read once and rendered; these calls wait for the disk."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from bascule.core.diagnostics import Diagnostic
+from bascule.live.experiment import Experiment
+from bascule.live.standing import OPEN
+from bascule.live.status import Status
+from bascule.live.store import Store
+from bascule.service.access import Caller
+from bascule.service.page import views, words
+from bascule.service.page.answers import rule_name
+from bascule.service.page.changes import arm_changes, changes
+from bascule.service.page.charts import points_for
+from bascule.service.page.fragments import Fragment
+from bascule.service.page.knob import knob_view, turns_of
+from bascule.service.page.render import fragment
+
+GROWTH = 1.02
+"""By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""
+
+_KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] = WeakKeyDictionary()
+
+
+def list_fragments(store: Store, caller: Caller) -> dict[str, Fragment]:
+    """The list of tests that the caller may see."""
+    lines = []
+    for test in store.experiments():
+        if caller.sees(test.name):
+            status = test.status()
+            released = status.decision is not None and views.is_released(test.audit())
+            lines.append((status, views.line(test.design, status, released)))
+    found = fragment("tests", lines=views.in_order(lines), caller=caller)
+    return {"tests": found}
+
+
+def test_page(store: Store, name: str, caller: Caller) -> dict[str, Any]:
+    """Everything on the page of one test."""
+    test = store.get(name)
+    return {
+        "name": name,
+        "fragments": test_fragments(store, name, caller),
+        "facts": words.facts(test.design),
+    }
+
+
+def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
+    """The parts of it that change by themselves."""
+    test = store.get(name)
+    status, design, audit = test.status(), test.design, test.audit()
+    released = views.is_released(audit)
+    effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
+    found = [
+        fragment("said", text=words.announcement(design, status)),
+        fragment(
+            "banner",
+            name=name,
+            saying=words.saying(design, status, released),
+            state=words.STATES[status.state],
+            rule=rule_name(design.rule),
+            promise=words.promise(design, status),
+            guarantee=words.guarantee_kind(design, status),
+            figures=views.figures(design, status),
+            evidence=round(100 * status.evidence),
+            shows_evidence=status.state in OPEN and status.matured > 0,
+        ),
+        fragment("arms", name=name, rows=views.arm_rows(design, status), units=status.units),
+        fragment("effects", charts=effects),
+        fragment("allocation", chart=allocation, arms=design.arms),
+        fragment("cost", cost=views.cost_of(design, status)),
+        fragment("audit", rows=views.audit_rows(audit)),
+    ]
+    found += _controls(test, status, caller, released)
+    return {part.id: part for part in found}
+
+
+def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
+    """Diagnostics, which are read from the log and take as long as that is."""
+    test = store.get(name)
+    rows = views.diagnostic_rows(_diagnosed(store, test))
+    set_aside = views.set_aside_words(test.set_aside_counts())
+    alarms = [row for row in rows if row.flagged]
+    found = [
+        fragment("alarm", alarms=alarms),
+        fragment("diagnostics", rows=rows, set_aside=set_aside),
+    ]
+    return {part.id: part for part in found}
+
+
+def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
+    """Diagnostics, the same again until the test has grown enough for others."""
+    grown = test.status().matured
+    kept = _KEPT.setdefault(store, {})
+    before, found = kept.get(test.id, (-1, ()))
+    if before < 0 or grown > GROWTH * before:
+        found = test.diagnostics()
+        kept[test.id] = (grown, found)
+    return found
+
+
+def _controls(test: Experiment, status: Status, caller: Caller, released: bool) -> list[Fragment]:
+    design, may = test.design, caller.may("admin")
+    turns = turns_of(test, design) if status.state in OPEN else ()
+    knob = knob_view(design, status, turns) if status.state in OPEN else None
+    by_arm = arm_changes(status)
+    arms = [(arm.name, arm.part, by_arm[arm.name]) for arm in status.arms if arm.name in by_arm]
+    # The slider is apart from its forecasts: these change while somebody holds it.
+    still = None if knob is None else (knob.name, knob.meaning, knob.value, knob.low, knob.high)
+    return [
+        fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
+        fragment("outlook", knob=knob),
+        fragment(
+            "actions",
+            name=test.name,
+            changes=changes(status, released) if may else [],
+            arms=arms if may else [],
+            may=may,
+            caller=caller,
+        ),
+    ]

@@ -1,0 +1,64 @@
+"""Plans for the form: by theory at once, and by the service's planner where theory says too little.
+
+Answers are kept, since the form asks again whenever something was typed.
+"""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+
+from bascule.plan.answer import Plan
+from bascule.plan.run import stages
+from bascule.plan.wishes import Wishes
+from bascule.service.models import Wish
+from bascule.service.planning import Planner
+
+MOST_KEPT = 200
+
+
+class Plans:
+    """The answers that were given."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Wishes, Plan] = {}
+
+    async def plan(self, planner: Planner, wishes: Wishes) -> Plan:
+        """The answer to the wishes."""
+        found = self._kept.get(wishes)
+        if found is None:
+            # More arms have to be simulated, and that is not done in the process that serves.
+            two = len(wishes.names) == 2
+            found = await (
+                run_in_threadpool(first_stage, wishes) if two else planner.plan(wish(wishes))
+            )
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[wishes] = found
+        return found
+
+
+def first_stage(wishes: Wishes) -> Plan:
+    """What theory says; nothing is simulated.
+
+    >>> first_stage(Wishes()).chosen.outlook.simulated
+    False
+    """
+    return next(stages(wishes, threads=1))
+
+
+def wish(wishes: Wishes) -> Wish:
+    """The same as the planner of the service takes it.
+
+    >>> wish(Wishes()).lift
+    [0.01]
+    """
+    return Wish(
+        outcome=wishes.outcome,
+        baseline=wishes.baseline,
+        lift=list(wishes.lifts),
+        arms=list(wishes.names),
+        error=wishes.error,
+        units_per_day=wishes.units_per_day,
+        deadline_days=wishes.deadline_days,
+        seed=0,
+    )

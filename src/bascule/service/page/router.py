@@ -1,0 +1,216 @@
+"""The paths of the page: each gets who is asking, looks, and renders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData, ImmutableMultiDict
+
+from bascule.core.errors import InputError
+from bascule.service import access
+from bascule.service.access import Caller
+from bascule.service.experiments import change
+from bascule.service.page import looks
+from bascule.service.page.answers import plan_view
+from bascule.service.page.changes import ask, knob_preview, make
+from bascule.service.page.form import Form, told
+from bascule.service.page.fragments import changed
+from bascule.service.page.plans import Plans
+from bascule.service.page.render import page, parts, render
+from bascule.service.problems import Problem
+
+Viewer = Annotated[Caller, Depends(access.page_viewer)]
+Admin = Annotated[Caller, Depends(access.page_admin)]
+Changer = Annotated[Caller, Depends(access.require_csrf)]
+
+
+def page_router() -> APIRouter:
+    """All paths of the page, beginning at `/`.
+
+    >>> len(page_router().routes) > 10
+    True
+    """
+    router = APIRouter()
+    _add_tests(router)
+    _add_changes(router)
+    _add_new(router)
+    _add_sign_in(router)
+    return router
+
+
+def _add_tests(router: APIRouter) -> None:
+    @router.get("/")
+    async def show_list(request: Request, caller: Viewer) -> Response:
+        found = await run_in_threadpool(looks.list_fragments, request.app.state.store, caller)
+        return page("list.html", caller, fragments=found)
+
+    @router.get("/live")
+    async def renew_list(request: Request, caller: Viewer) -> Response:
+        found = await run_in_threadpool(looks.list_fragments, request.app.state.store, caller)
+        return _new_parts(request, found)
+
+    @router.get("/tests/{name}")
+    async def show_test(name: str, request: Request, caller: Viewer) -> Response:
+        access.allow(caller, name)
+        found = await run_in_threadpool(looks.test_page, request.app.state.store, name, caller)
+        return page("test.html", caller, **found)
+
+    @router.get("/tests/{name}/live")
+    async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
+        access.allow(caller, name)
+        found = await run_in_threadpool(looks.test_fragments, request.app.state.store, name, caller)
+        return _new_parts(request, found)
+
+    @router.get("/tests/{name}/diagnostics")
+    async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
+        access.allow(caller, name)
+        found = await run_in_threadpool(looks.diagnostic_fragments, request.app.state.store, name)
+        return _new_parts(request, found)
+
+
+def _add_changes(router: APIRouter) -> None:
+    @router.get("/tests/{name}/ask/{action}")
+    async def ask_first(
+        name: str, action: str, request: Request, caller: Admin, value: str = "", arm: str = ""
+    ) -> Response:
+        access.allow(caller, name)
+
+        def look() -> Any:
+            test = request.app.state.store.get(name)
+            return ask(action, test.design, test.status(), test, value, arm)
+
+        problem, question = None, None
+        try:
+            question = await run_in_threadpool(look)
+        except InputError as error:
+            if error.field == "experiment":
+                raise
+            problem = str(error)
+        shown = {"name": name, "question": question, "problem": problem}
+        if _is_htmx(request):
+            return parts(render("parts/question.html", caller=caller, **shown))
+        return page("question.html", caller, 200 if problem is None else 422, **shown)
+
+    @router.get("/tests/{name}/preview")
+    async def preview(name: str, request: Request, caller: Viewer, value: str = "") -> Response:
+        access.allow(caller, name)
+
+        def look() -> str:
+            test = request.app.state.store.get(name)
+            return knob_preview(test.design, test.status(), test, value)
+
+        return parts(render("parts/preview.html", told=await run_in_threadpool(look)))
+
+    @router.post("/tests/{name}/do/{action}")
+    async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
+        access.allow(caller, name)
+        given = _texts(await request.form())
+        store = request.app.state.store
+
+        def do_it() -> str:
+            return make(store.get(name), action, given.get("value", ""), given.get("arm", ""))
+
+        problem, done = None, ""
+        try:
+            done = await change(request, caller, do_it)
+        except InputError as error:
+            if error.field == "experiment" or not _is_htmx(request):
+                raise
+            problem = str(error)
+        if not _is_htmx(request):
+            return RedirectResponse(f"/tests/{name}", 303)
+        found = await run_in_threadpool(looks.test_fragments, store, name, caller)
+        text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
+        answer = parts(text + render("parts/notice.html", done=done, problem=problem))
+        answer.headers["HX-Trigger"] = "changed"
+        return answer
+
+
+def _add_new(router: APIRouter) -> None:
+    plans = Plans()
+
+    async def answered(request: Request, form: Form) -> dict[str, Any]:
+        """The form with the planner's answer, or with what keeps it from answering."""
+        try:
+            plan = await plans.plan(request.app.state.planner, form.wishes())
+        except InputError as error:
+            return {"form": form, "plan": None, "problems": {error.field: told(error)}}
+        except Problem as problem:
+            told_of = {"": f"{problem.detail[:1].upper()}{problem.detail[1:]}."}
+            return {"form": form, "plan": None, "problems": told_of}
+        return {"form": form, "plan": plan_view(plan, form.rule), "problems": {}}
+
+    @router.get("/new")
+    async def blank(request: Request, caller: Admin) -> Response:
+        return page("new.html", caller, **await answered(request, Form()))
+
+    @router.get("/new/plan")
+    async def answer(request: Request, caller: Admin) -> Response:
+        shown = await answered(request, Form.read(request.query_params))
+        return parts(render("parts/answered.html", caller=caller, **shown))
+
+    @router.post("/new")
+    async def create(request: Request, caller: Changer) -> Response:
+        form = Form.read(_texts(await request.form()))
+        name, store = form.name.strip(), request.app.state.store
+        access.allow(caller, name)
+        try:
+            plan = await plans.plan(request.app.state.planner, form.wishes())
+            design = form.design(plan)
+            await change(request, caller, store.create, name, design, start=bool(form.start))
+        except InputError as error:
+            shown = await answered(request, form)
+            shown["problems"] = {error.field: told(error)}
+            return page("new.html", caller, 422, **shown)
+        return RedirectResponse(f"/tests/{name}", 303)
+
+
+def _add_sign_in(router: APIRouter) -> None:
+    @router.get("/sign-in")
+    async def ask_key(request: Request, token: str | None = None) -> Response:
+        if token is None:
+            return page("sign-in.html", None, problem=None)
+        try:
+            session = await access.sign_in_with_link(request, token)
+        except Problem as problem:
+            return page("sign-in.html", None, problem.status, problem=problem.detail)
+        answer = RedirectResponse("/", 303)
+        access.remember(answer, request, session)
+        return answer
+
+    @router.post("/sign-in")
+    async def sign_in(request: Request) -> Response:
+        given = _texts(await request.form())
+        try:
+            session = await access.sign_in_with_key(request, given.get("key", ""))
+        except Problem as problem:
+            return page("sign-in.html", None, problem.status, problem=problem.detail)
+        answer = RedirectResponse("/", 303)
+        access.remember(answer, request, session)
+        return answer
+
+    @router.post("/sign-out")
+    async def sign_out(request: Request) -> Response:
+        access.check_same_site(request)
+        answer = RedirectResponse("/sign-in", 303)
+        await access.sign_out(request, answer)
+        return answer
+
+
+def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:
+    seen = request.query_params.getlist("seen")
+    return parts("".join(part.out_of_band for part in changed(found, seen)))
+
+
+def _is_htmx(request: Request) -> bool:
+    return request.headers.get("hx-request") == "true"
+
+
+def _texts(form: FormData) -> ImmutableMultiDict[str, str]:
+    """The fields of a form that are text: a file is nothing that the page asks for."""
+    items = form.multi_items()
+    return ImmutableMultiDict([(name, value) for name, value in items if isinstance(value, str)])

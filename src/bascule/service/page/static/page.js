@@ -1,0 +1,62 @@
+/* The little that HTML and htmx do not do by themselves. */
+(function () {
+  "use strict";
+
+  function dialog() { return document.getElementById("dialog"); }
+
+  /* A question opens in the dialog; it closes when it was answered or left. */
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (event.detail.target.id === "dialog-body" && !dialog().open) { dialog().showModal(); }
+  });
+  document.addEventListener("changed", function () {
+    if (dialog().open) { dialog().close(); }
+  });
+  document.addEventListener("click", function (event) {
+    const way = event.target.closest("[data-closes]");
+    if (way && dialog().contains(way)) { event.preventDefault(); dialog().close(); }
+  });
+
+  /* A slider and the number beside it show the same. */
+  document.addEventListener("input", function (event) {
+    const twin = event.target.dataset.mirrors && document.getElementById(event.target.dataset.mirrors);
+    if (twin) { twin.value = event.target.value; }
+  });
+
+  /* What was open stays open, and what was scrolled stays there, when a part of the page is renewed. */
+  let places = [];
+  document.addEventListener("htmx:oobBeforeSwap", function (event) {
+    const old = event.detail.target, fresh = event.detail.fragment;
+    old.querySelectorAll("details[id][open]").forEach(function (open) {
+      const next = fresh.querySelector("#" + CSS.escape(open.id));
+      if (next) { next.open = true; }
+    });
+    old.querySelectorAll(".scroll[id]").forEach(function (moved) {
+      if (moved.scrollLeft || moved.scrollTop) { places.push([moved.id, moved.scrollLeft, moved.scrollTop]); }
+    });
+  });
+  document.addEventListener("htmx:oobAfterSwap", function () {
+    places.forEach(function (place) {
+      const next = document.getElementById(place[0]);
+      if (next) { next.scrollLeft = place[1]; next.scrollTop = place[2]; }
+    });
+    places = [];
+  });
+
+  /* The page says so when the service does not answer, and when the session has ended it asks for a key. */
+  function offline(is) { document.getElementById("offline").hidden = !is; }
+  document.addEventListener("htmx:sendError", function () { offline(true); });
+  document.addEventListener("htmx:afterRequest", function (event) {
+    if (event.detail.xhr && event.detail.xhr.status > 0) { offline(false); }
+  });
+  document.addEventListener("htmx:responseError", function (event) {
+    if (event.detail.xhr.status === 401) { location.assign("/sign-in"); }
+  });
+
+  /* A notice leaves by itself. */
+  let leaving = 0;
+  new MutationObserver(function () {
+    const notice = document.getElementById("notice");
+    clearTimeout(leaving);
+    if (notice.textContent) { leaving = setTimeout(function () { notice.replaceChildren(); }, 6000); }
+  }).observe(document.getElementById("notice"), { childList: true });
+})();

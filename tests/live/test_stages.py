@@ -1,0 +1,167 @@
+"""Live tests of units whose outcomes keep coming: periods, stages, and static populations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+DAILY = bs.Measure(period="1d", grace="2h")
+MIXTURE = bs.UCB(2, radius="mixture")
+SPENT = bs.Design(["a", "b"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY)
+
+
+@pytest.fixture
+def clock() -> bs.ManualClock:
+    return bs.ManualClock(START)
+
+
+@pytest.fixture
+def store(clock: bs.ManualClock) -> Iterator[bs.Store]:
+    with bs.open(":memory:", clock=clock) as opened:
+        yield opened
+
+
+def cohorts(test: bs.Experiment) -> list[bs.Cohort]:
+    """Of the first arm, as a status finds them."""
+    test.status()
+    seen = test._loaded().standing.statistics
+    assert isinstance(seen, bs.CohortStatistics)
+    return list(seen.arms[0].cohorts)
+
+
+def test_each_unit_gives_a_number_for_every_period_since_its_own_arrival(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("days", SPENT)
+    test.assign("first")
+    clock.advance("6h")
+    test.assign("second")
+    test.record_many([("first", 3.0), ("first", 1.0), ("second", 5.0)])
+    clock.advance("19h")
+    assert cohorts(test) == [], "events may take two hours to come"
+    clock.advance("1h")
+    assert cohorts(test) == [bs.Cohort(1, 1, 4.0)]
+    clock.advance("1d")
+    assert cohorts(test) == [bs.Cohort(1, 1, 5.0), bs.Cohort(2, 1, 4.0)]
+    test.record("second", 2.0)
+    clock.advance("1d")
+    assert cohorts(test) == [bs.Cohort(2, 1, 7.0), bs.Cohort(3, 1, 4.0)]
+    clock.advance("1d")
+    assert cohorts(test) == [bs.Cohort(3, 1, 7.0), bs.Cohort(4, 1, 4.0)]
+    assert test.verify().agrees
+
+
+def test_an_event_that_comes_when_its_stage_has_counted_is_late(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("late", SPENT)
+    test.assign("first")
+    clock.advance("6h")
+    test.assign("second")
+    clock.advance("20h")
+    yesterday = START + timedelta(hours=10)
+    assert test.record("first", 1.0, at=yesterday).reason == "late"
+    assert test.record("second", 1.0, at=yesterday).accepted, "its first day is not over"
+    assert test.record("first", 1.0).accepted
+    assert test.record("first", 1.0, at=START - timedelta(hours=1)).reason == "early"
+    assert test.record("nobody", 1.0).reason == "unknown unit"
+    clock.advance("3d")
+    assert test.status().stage == 4
+    assert test.verify().agrees
+
+
+def test_a_burst_spreads_and_those_who_came_together_are_one_crowd(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("burst", SPENT)
+    assert set(Counter(test.assign_many(range(200))).values()) == {100}
+    clock.advance("2d")
+    test.assign_many(range(200, 300))
+    crowd = test._loaded().standing.crowd
+    assert [(some.stage, some.units) for some in crowd][:2] == [(1, 100), (1, 100)]
+    assert {some.stage for some in crowd[2:]} == {3}
+    assert test.verify().agrees
+
+
+def test_an_arm_taken_out_and_a_knob_turned_are_replayed(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY)
+    test = store.create("changes", design)
+    for day in range(6):
+        units = [f"{day}-{i}" for i in range(9)]
+        test.assign_many(units)
+        test.record_many((unit, float(i % 3)) for i, unit in enumerate(units))
+        clock.advance("1d")
+        if day == 2:
+            test.drop_arm("c")
+            test.knob(alpha=4)
+    status = test.status()
+    assert [arm.part for arm in status.arms] == ["in", "in", "taken out"]
+    assert status.stage == 5
+    assert [point.matured for point in test.history()] == [1, 2, 3, 4, 5]
+    assert test.verify().agrees
+
+
+def test_verify_finds_an_outcome_that_was_changed(store: bs.Store, clock: bs.ManualClock) -> None:
+    test = store.create("changed", SPENT)
+    test.assign_many(range(10))
+    test.record_many((i, 1.0) for i in range(10))
+    clock.advance("3d")
+    test.settle()
+    with store._database.writing() as connection:
+        connection.exec_driver_sql("UPDATE outcomes SET value = 2.0 WHERE number = 3")
+    assert "statistics" in str(test.verify())
+
+
+def test_a_static_population_is_told_its_arms_without_storage_and_counts_who_is_silent(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    name, units = "layout", [f"user-{i}" for i in range(50)]
+    arms = bs.buckets(units, name, [1, 1]).tolist()
+    sizes = [arms.count(0), arms.count(1)]
+    rule = bs.Static(sizes, horizon=2)
+    test = store.create(name, bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, measure=DAILY))
+    version = test._loaded().version
+    assert test.assign_many(units) == ["ab"[arm] for arm in arms]
+    assert test.assign_soon(units[0]).result(0) == "ab"[arms[0]]
+    assert test._loaded().version == version
+    test.record(units[0], 10.0)
+    clock.advance("2d")
+    status = test.status()
+    assert status.arms[arms[0]].mean == pytest.approx(10.0 / sizes[arms[0]])
+    assert status.arms[1 - arms[0]].mean == 0.0
+    assert test.status().units == 50
+    clock.advance("1d")
+    status = test.status()
+    assert (status.state, status.stage) == ("over", 2)
+    assert test.record(units[1], 1.0).reason == "over"
+    assert test.verify().agrees
+    with pytest.raises(bs.InputError):
+        test.drop_arm("a")
+
+
+@pytest.mark.parametrize(
+    ("rule", "measure", "field"),
+    [
+        (MIXTURE, None, "measure"),
+        (bs.UCB(2), DAILY, "rule"),
+        (bs.ETC(stop="mixture"), DAILY, "rule"),
+        (bs.Static(100, horizon=3), DAILY, "population"),
+    ],
+    ids=str,
+)
+def test_what_a_live_test_cannot_count_is_refused(
+    store: bs.Store, rule: Any, measure: Any, field: str
+) -> None:
+    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, measure=measure)
+    with pytest.raises(bs.InputError) as refused:
+        store.create("again", design)
+    assert refused.value.field == field

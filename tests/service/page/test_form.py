@@ -1,0 +1,82 @@
+"""The form: from what is typed to a design, with the field named where something is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import bascule as bs
+from bascule.core.errors import InputError
+from bascule.service.page.answers import plan_view
+from bascule.service.page.form import Form
+from bascule.service.page.plans import first_stage
+
+TYPED = {"name": "button", "arms": "control\r\n green \r\n\r\n", "lift": "50%", "start": "yes"}
+
+
+@pytest.fixture(scope="module")
+def plan() -> bs.Plan:
+    return first_stage(Form.read(TYPED).wishes())
+
+
+def test_arms_are_lines(plan: bs.Plan) -> None:
+    assert plan.design.arms == ("control", "green")
+
+
+def test_the_recommended_design_is_taken_unless_another_is_chosen(plan: bs.Plan) -> None:
+    form = Form.read(TYPED)
+    assert form.design(plan) == plan.design
+    other = next(point for point in plan.points if point.rule != plan.rule)
+    assert Form.read({**TYPED, "rule": other.rule.label}).design(plan) == other.design
+    assert Form.read({**TYPED, "rule": "no such"}).design(plan) == plan.design
+
+
+def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.Plan) -> None:
+    form = Form.read({**TYPED, "counts": "window", "window": "3d", "aggregate": "sum"})
+    assert form.design(plan).measure == bs.Measure("3d", "any")
+
+
+def test_what_is_not_ticked_is_not_started() -> None:
+    assert not Form.read({"name": "x"}).start
+    assert Form().start
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("baseline", "many"),
+        ("lift", "0"),
+        ("error", "7"),
+        ("units_per_day", "-5"),
+        ("deadline_days", ""),
+        ("arms", "only one"),
+    ],
+)
+def test_what_is_wrong_is_named(field: str, value: str) -> None:
+    with pytest.raises(InputError) as problem:
+        Form.read({**TYPED, field: value}).wishes()
+    assert problem.value.field == field
+
+
+def test_limits_and_spread_are_read_where_they_count() -> None:
+    bounded = {"outcome": "bounded", "low": "0", "high": "50", "baseline": "20", "lift": "5%"}
+    assert Form.read(bounded).wishes().outcome == bs.Bounded(0, 50)
+    known = {"outcome": "gaussian", "sigma": "4", "baseline": "20", "lift": "1"}
+    assert Form.read(known).wishes().outcome == bs.Gaussian(4)
+    with pytest.raises(InputError, match="sigma must be a number"):
+        Form.read({**known, "sigma": "wide"}).wishes()
+
+
+def test_the_answer_shows_every_design_and_recommends_one(plan: bs.Plan) -> None:
+    shown = plan_view(plan)
+    assert len(shown.choices) == len(plan.points)
+    assert [choice.label for choice in shown.choices if choice.recommended] == [plan.rule.label]
+    assert shown.savings
+    other = shown.choices[0].label
+    assert [choice.label for choice in plan_view(plan, other).choices if choice.chosen] == [other]
+
+
+def test_an_impossible_wish_says_what_would_do() -> None:
+    answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).wishes()))
+    assert not answer.possible
+    assert answer.headline == "No design decides this by day 2"
+    assert "Nearest that would do" in answer.limits[0]

@@ -1,0 +1,257 @@
+"""Who sees and changes what through the page, and that text stays text. No browser is needed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.running import Service
+
+import bascule as bs
+from bascule.service.keys import create_key
+from bascule.service.sessions import make_link
+
+EVIL = "<script>window.hurt=1</script>"
+HTML = {"accept": "text/html"}
+HTMX = {"hx-request": "true"}
+
+
+class Outline(HTMLParser):
+    """What a page is made of: tags, labels, and whatever must not be there."""
+
+    VOID = frozenset({"meta", "link", "input", "img", "br", "line", "circle", "rect", "path"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [its for name, its in self.found if name == tag]
+
+
+@contextmanager
+def signed_in(
+    service: Service, role: str = "admin", key: str | None = None
+) -> Iterator[httpx.Client]:
+    """A browser with a session, as far as cookies go."""
+    with service.caller() as browser:
+        browser.headers.update(HTML)
+        answer = browser.post("/sign-in", data={"key": key or service.keys[role]})
+        assert answer.status_code == 303, answer.text
+        yield browser
+
+
+def token(browser: httpx.Client) -> str:
+    found = re.search(r'name="csrf_token" value="([0-9a-f]+)"', browser.get("/").text)
+    assert found is not None
+    return found[1]
+
+
+def seen(text: str) -> list[str]:
+    return re.findall(r'name="seen" value="([^"]+)"', text)
+
+
+def test_without_a_session_the_page_asks_for_a_key(service: Service) -> None:
+    with service.caller() as stranger:
+        answer = stranger.get("/", headers=HTML)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+        for path in ("/live", "/tests/x", "/new", "/tests/x/live", "/new/plan"):
+            assert stranger.get(path).status_code == 401
+        assert stranger.post("/new", data={"name": "x"}).status_code == 401
+        assert stranger.post("/sign-in", data={"key": "bsc_1_x"}).status_code == 401
+
+
+def test_the_link_signs_in_once(service: Service) -> None:
+    way = f"/sign-in?token={make_link(service.store, time.time())}"
+    with service.caller() as browser, service.caller() as other:
+        assert browser.get(way).headers["location"] == "/"
+        assert browser.get("/", headers=HTML).status_code == 200
+        again = other.get(way)
+        assert again.status_code == 401
+        assert "sign in with a key" in again.text
+
+
+def test_a_viewer_looks_and_changes_nothing(service: Service, name: str) -> None:
+    with signed_in(service, "viewer") as browser:
+        shown = browser.get(f"/tests/{name}").text
+        assert "Changes need an admin" in shown
+        assert "hx-post" not in shown
+        assert browser.get("/new").status_code == 403
+        given = {"csrf_token": token(browser)}
+        assert browser.post(f"/tests/{name}/do/pause", data=given).status_code == 403
+    assert service.store.get(name).state == "running"
+
+
+def test_a_change_needs_the_token(service: Service, name: str) -> None:
+    with signed_in(service) as browser, signed_in(service) as other:
+        for wrong in ({}, {"csrf_token": "0"}, {"csrf_token": token(other)}):
+            assert browser.post(f"/tests/{name}/do/pause", data=wrong).status_code == 403
+            assert browser.post("/new", data={"name": "sneaked", **wrong}).status_code == 403
+        assert service.store.get(name).state == "running"
+        good = {"csrf_token": token(browser)}
+        assert browser.post(f"/tests/{name}/do/pause", data=good).status_code == 303
+        assert service.store.get(name).state == "paused"
+        assert browser.get(f"/tests/{name}/do/start").status_code == 405
+
+
+def test_a_key_for_one_test_shows_that_one_only(service: Service, name: str) -> None:
+    service.store.create("other-one", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(2)))
+    with signed_in(service, key=create_key(service.store, "admin", [name])) as browser:
+        assert f"/tests/{name}" in browser.get("/").text
+        assert "other-one" not in browser.get("/").text
+        given = {"csrf_token": token(browser)}
+        for path in ("/tests/other-one", "/tests/other-one/live", "/tests/other-one/ask/stop"):
+            assert browser.get(path).status_code == 403
+        assert browser.post("/tests/other-one/do/stop", data=given).status_code == 403
+    assert service.store.get("other-one").state == "running"
+
+
+def test_who_changed_something_is_in_the_log(service: Service, name: str) -> None:
+    with signed_in(service, key=create_key(service.store, "admin", label="ann")) as browser:
+        given = {"csrf_token": token(browser), "value": "8"}
+        browser.post(f"/tests/{name}/do/knob", data=given)
+        assert "Turned tilt from 3 to 8" in browser.get(f"/tests/{name}").text
+    last = service.store.get(name).audit()[-1]
+    assert last["action"] == "knob"
+    assert last["actor"].startswith("ann")
+
+
+def test_only_what_is_new_is_sent(service: Service, name: str) -> None:
+    with signed_in(service) as browser:
+        has = seen(browser.get(f"/tests/{name}").text)
+        assert len(has) == 10
+        way = f"/tests/{name}/live"
+        assert browser.get(way, params={"seen": has}).status_code == 204
+        service.store.get(name).pause()
+        answer = browser.get(way, params={"seen": has})
+        new = {part.partition(".")[0] for part in seen(answer.text)}
+        assert new == {"said", "banner", "actions", "audit"}
+        assert answer.text.count("hx-swap-oob") == len(new)
+
+
+def test_only_news_are_read_out(service: Service, name: str) -> None:
+    test = service.store.get(name)
+    test.record_many([(f"u{i}", 1.0) for i in range(2) if test.assign(f"u{i}")])
+    with signed_in(service) as browser:
+        has = seen(browser.get(f"/tests/{name}").text)
+        test.assign("u2")
+        answer = browser.get(f"/tests/{name}/live", params={"seen": has})
+        new = {part.partition(".")[0] for part in seen(answer.text)}
+        assert "banner" in new
+        assert "said" not in new
+
+
+def test_a_change_answers_with_what_it_changed(service: Service, name: str) -> None:
+    with signed_in(service) as browser:
+        has = seen(browser.get(f"/tests/{name}").text)
+        headers = {**HTMX, "X-CSRF-Token": token(browser)}
+        way = f"/tests/{name}/do/pause"
+        done = browser.post(way, data={"seen": has}, headers=headers)
+        assert "is paused." in done.text
+        assert done.headers["hx-trigger"] == "changed"
+        again = browser.post(way, data={"seen": has}, headers=headers)
+        assert again.status_code == 200
+        assert "cannot pause now" in again.text
+
+
+def test_script_stays_text_wherever_it_is_typed(service: Service) -> None:
+    arms = [EVIL, f"b{EVIL}", 'c" onload="x', "d' {{ 7 * 7 }}"]
+    design = bs.Design(arms, bs.Bernoulli(), bs.Tilt(3))
+    test = service.store.create("evil", design)
+    units = [f"u{i}" for i in range(120)]
+    test.assign_many(units)
+    test.record_many([(unit, float(i % 3 == 0)) for i, unit in enumerate(units)])
+    test.drop_arm(arms[3])
+    key = create_key(service.store, "admin", label=EVIL)
+    with signed_in(service, key=key) as browser:
+        given = {"csrf_token": token(browser), "arm": arms[2]}
+        browser.post("/tests/evil/do/pause-arm", data=given)
+        typed = dict.fromkeys(("name", "arms", "lift", "error", "window", "sigma", "rule"), EVIL)
+        pages = [
+            browser.get("/"),
+            browser.get("/tests/evil"),
+            browser.get("/tests/evil/live"),
+            browser.get("/tests/evil/diagnostics"),
+            browser.get("/tests/evil/ask/drop-arm", params={"arm": arms[0]}),
+            browser.get("/tests/evil/ask/knob", params={"value": EVIL}),
+            browser.get("/tests/evil/preview", params={"value": EVIL}),
+            browser.get("/new/plan", params=typed),
+            browser.post("/new", data={**typed, **given}),
+            browser.get(f"/tests/{EVIL}"),
+            browser.get("/sign-in", params={"token": EVIL}),
+        ]
+    for answer in pages:
+        outline = Outline(answer.text)
+        assert all(script["src"] for script in outline.all("script")), answer.url
+        for tag, attributes in outline.found:
+            assert not [its for its in attributes if its.startswith("on") or its == "style"], tag
+        assert "49" not in re.findall(r"d&#39; (\S+)", answer.text)
+    assert "&lt;script&gt;" in pages[1].text
+
+
+@pytest.mark.parametrize("path", ["/", "/new", "/sign-in", "/tests/NAME", "/tests/nothing"])
+def test_pages_are_well_formed_and_labelled(service: Service, name: str, path: str) -> None:
+    with signed_in(service) as browser:
+        text = browser.get(path.replace("NAME", name)).text
+    outline = Outline(text)
+    assert outline.open == []
+    ids = [its["id"] for _, its in outline.found if its.get("id")]
+    assert len(ids) == len(set(ids))
+    labelled = {its.get("for") for its in outline.all("label")}
+    for field in outline.all("input") + outline.all("textarea") + outline.all("select"):
+        boxed = field.get("type") in ("hidden", "radio", "checkbox")
+        assert boxed or field.get("id") in labelled or field.get("aria-label"), field
+    assert len(outline.all("h1")) == 1
+    assert len(outline.all("main")) == 1
+    for tag, where in (("script", "src"), ("link", "href"), ("img", "src")):
+        assert all(str(its[where]).startswith("/static/") for its in outline.all(tag))
+
+
+def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, name: str) -> None:
+    with signed_in(service) as browser:
+        given = {"csrf_token": token(browser), "arms": "a\nb", "lift": "30%"}
+        for wrong, told in ((name, "There is an experiment"), ("a b", "Name must be 1 to 100")):
+            answer = browser.post("/new", data={**given, "name": wrong})
+            assert answer.status_code == 422
+            assert told in answer.text
+            assert f'value="{wrong}"' in answer.text
+
+
+def test_what_was_set_aside_is_counted_and_all_can_be_downloaded(
+    service: Service, name: str
+) -> None:
+    test = service.store.get(name)
+    test.assign("u1")
+    test.record_many([("u1", 1.0), ("nobody", 1.0), ("no one", 1.0), ("u1", 7.0)])
+    with signed_in(service, "viewer") as browser:
+        shown = browser.get(f"/tests/{name}/diagnostics").text
+        assert "3 outcomes were set aside: 2 unknown unit, 1 out of range." in shown
+        links = [its["href"] for its in Outline(browser.get(f"/tests/{name}").text).all("a")]
+        wanted = [link for link in links if link and link.startswith("/v1/")]
+        assert [browser.get(link).text.count("u1") for link in wanted] == [1, 1]
+
+
+def test_static_files_come_with_their_licences(service: Service) -> None:
+    with service.caller() as anyone:
+        for name in ("htmx", "uPlot"):
+            assert anyone.get(f"/static/vendor/{name}.LICENSE.txt").status_code == 200
+        assert anyone.get("/static/../app.py").status_code in (400, 404)

@@ -1,0 +1,162 @@
+"""What is shown is what the test's status says, in words and in the places of small plots."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+import bascule as bs
+from bascule.core.diagnostics import Diagnostic
+from bascule.live.experiment import Experiment
+from bascule.service.page import views, words
+from bascule.service.page.amounts import Amounts
+from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
+
+THREE = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), max_units=100_000)
+
+
+def filled(design: bs.Design, means: dict[str, float], batches: int, seed: int = 1) -> Experiment:
+    """A test with outcomes, an hour a batch."""
+    clock = bs.ManualClock()
+    chance = random.Random(seed)
+    store = bs.open(":memory:", clock=clock, shuffle=random.Random(seed).shuffle)
+    test = store.create("button", design)
+    for batch in range(batches):
+        units = [f"{batch}-{i}" for i in range(60)]
+        arms = test.assign_many(units)
+        pairs = zip(units, arms, strict=True)
+        test.record_many([(u, float(chance.random() < means[arm])) for u, arm in pairs])
+        clock.advance("1h")
+    return test
+
+
+@pytest.fixture(scope="module")
+def three() -> Experiment:
+    return filled(THREE, {"a": 0.3, "b": 0.36, "c": 0.26}, 30)
+
+
+@pytest.fixture(scope="module")
+def decided() -> Experiment:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    return filled(design, {"a": 0.2, "b": 0.5}, 20)
+
+
+def test_each_rival_has_its_difference_from_the_leader(three: Experiment) -> None:
+    status = three.status()
+    rows = views.arm_rows(three.design, status)
+    assert [row.name for row in rows if row.leads] == [status.leader]
+    for row in rows:
+        if row.leads:
+            assert row.forest is None
+            continue
+        assert row.forest is not None
+        assert row.forest.low < row.forest.middle < row.forest.high
+        for place in (row.forest.low, row.forest.high, row.forest.zero):
+            assert 0.0 <= place <= views.FOREST_WIDTH
+
+
+def test_two_arms_are_compared_as_what_the_second_adds(decided: Experiment) -> None:
+    status = decided.status()
+    assert comparisons(status) == [("b", "a")]
+    (chart,) = effect_charts(status, decided.history(), Amounts.of(decided.design.outcome))
+    units, difference, low, high = chart.rows[-1].cells
+    (effect,) = status.effects
+    assert units.value == status.matured
+    assert difference.value == pytest.approx(-100 * effect.difference)
+    assert (low.value, high.value) == pytest.approx((-100 * effect.high, -100 * effect.low))
+
+
+def test_shares_make_a_hundred_and_follow_the_leader(decided: Experiment) -> None:
+    chart = allocation_chart(decided.status(), decided.history())
+    for row in chart.rows:
+        assert sum(cell.value or 0.0 for cell in row.cells[1:]) == pytest.approx(100.0)
+    before, after = (chart.rows[i].cells[2].value for i in (0, -1))
+    assert before is not None
+    assert after is not None
+    assert after > before + 10.0
+
+
+def test_a_history_is_thinned_and_keeps_its_end(three: Experiment) -> None:
+    whole, some = three.history(), three.history(10)
+    assert len(some) <= 10 < len(whole)
+    assert some[-1] == whole[-1]
+    assert points_for(2) > points_for(10)
+
+
+def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> None:
+    status, design = three.status(), three.design
+    assert status.left is not None
+    assert status.days_left is not None
+    assert words.headline(design, status).startswith("Keep running: about ")
+    capped = replace(design, max_units=status.units + 10)
+    late = words.saying(capped, status)
+    assert late.headline == "Keep running: a decision in time looks unlikely"
+    assert late.detail.endswith("The test ends after 10 more units.")
+    early = replace(status, evidence=0.1)
+    assert words.headline(capped, early) == "Keep running: too early to say how long"
+    due = replace(status, left=0.0)
+    assert words.headline(design, due) == "Keep running: the decision may come at any time"
+    ship = words.saying(decided.design, decided.status())
+    assert ship.headline == "Ship b: wrong with probability at most 5 %"
+    assert ship.tone == "good"
+    assert "until you release them" in ship.detail
+    assert "until you release" not in words.saying(decided.design, decided.status(), True).detail
+
+
+def test_cost_is_that_of_the_test_and_not_of_what_came_after(decided: Experiment) -> None:
+    before = decided.status()
+    decided.assign_many([f"later-{i}" for i in range(500)])
+    after = decided.status()
+    assert after.units == before.units + 500
+    assert (after.cost, after.even_cost) == (before.cost, before.even_cost)
+    cost = views.cost_of(decided.design, after)
+    assert cost is not None
+    assert cost.mine_part < cost.even_part == 100.0
+    assert "less than an even split" in cost.words
+
+
+def test_what_wants_doing_comes_first(three: Experiment, decided: Experiment) -> None:
+    lines = [
+        (status, views.line(test.design, status, False))
+        for test in (decided, three)
+        for status in (test.status(),)
+    ]
+    stopped = replace(lines[1][0], state="stopped")
+    rest = (stopped, views.line(three.design, stopped, False))
+    assert [line.state for line in views.in_order([rest, *lines])] == [
+        "Decided",
+        "Running",
+        "Stopped",
+    ]
+
+
+def test_alarms_come_first() -> None:
+    calm = Diagnostic("trend", 1.0, 0.5, 0.01, "fixed time", "no drift")
+    alarm = Diagnostic("shift", 9.0, 0.001, 0.01, "fixed time", "arms moved")
+    rows = views.diagnostic_rows([calm, alarm])
+    assert [(row.name, row.flagged) for row in rows] == [("Shift", True), ("Trend", False)]
+
+
+def test_every_change_is_told_in_words() -> None:
+    store = bs.open(":memory:")
+    test = store.create("button", THREE, start=False)
+    test.start()
+    test.knob(tilt=8)
+    test.pause_arm("b")
+    test.resume_arm("b")
+    test.drop_arm("c")
+    test.pause()
+    test.stop()
+    told = [row.words for row in views.audit_rows(test.audit())]
+    assert told == [
+        "Stopped for good",
+        "Paused",
+        "Took c out",
+        "Resumed b",
+        "Paused b",
+        "Turned tilt from 3 to 8",
+        "Started",
+        "Created, with the arms a, b, c",
+    ]

@@ -1,0 +1,185 @@
+"""The API from creating a test to its release, as programs call it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+DESIGN: dict[str, Any] = {
+    "arms": ["control", "green"],
+    "outcome": {"kind": "bernoulli"},
+    "rule": {"kind": "tilt", "tilt": 3},
+}
+
+
+def path(name: str, verb: str = "") -> str:
+    return f"/v1/experiments/{name}" + (f"/{verb}" if verb else "")
+
+
+def decide(admin: httpx.Client, name: str) -> dict[str, Any]:
+    """Send units until green, which always wins, is proven better."""
+    for i in range(300):
+        arm = admin.post(path(name, "assign"), json={"unit": f"u{i}"}).json()["arm"]
+        outcome = {"unit": f"u{i}", "value": float(arm == "green"), "id": str(i)}
+        admin.post(path(name, "outcomes"), json={"outcomes": [outcome]})
+        status: dict[str, Any] = admin.get(path(name, "status")).json()
+        if status["decision"] is not None:
+            return status
+    raise AssertionError("no decision")
+
+
+def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
+    made = admin.post("/v1/experiments", json={"name": "life", "design": DESIGN, "start": False})
+    assert made.status_code == 201
+    assert made.headers["location"] == path("life")
+    assert made.json()["status"]["state"] == "ready"
+    assert admin.post(path("life", "assign"), json={"unit": "u"}).status_code == 409
+    assert admin.post(path("life", "start")).json()["state"] == "running"
+    status = decide(admin, "life")
+    assert status["headline"] == "Ship green: wrong with probability at most 5 %"
+    assert admin.get(path("life")).json()["status"] == status
+    loser = next(
+        unit
+        for unit in (f"u{i}" for i in range(20))
+        if admin.post(path("life", "assign"), json={"unit": unit}).json()["arm"] == "control"
+    )
+    assert admin.post(path("life", "release")).status_code == 200
+    assert admin.post(path("life", "assign"), json={"unit": loser}).json()["arm"] == "green"
+    points = admin.get(path("life", "history")).json()
+    assert points["arms"] == ["control", "green"]
+    assert points["points"][-1]["matured"] == status["decision"]["units"]
+    rows = admin.get(path("life", "export")).text.splitlines()
+    assert rows[0] == "unit,arm,number,probability,block,time"
+    assert len(rows) == 1 + admin.get(path("life", "status")).json()["units"]
+    outcomes = admin.get(path("life", "export"), params={"table": "outcomes"}).text
+    assert outcomes.startswith("unit,arm,value,at,received,id\nu0,")
+    assert admin.delete(path("life")).status_code == 409
+    admin.post(path("life", "stop"))
+    assert admin.delete(path("life")).status_code == 204
+    assert admin.get(path("life")).status_code == 404
+
+
+def test_the_audit_log_names_the_key(admin: httpx.Client, name: str) -> None:
+    admin.post(path(name, "knob"), json={"tilt": 5})
+    entries = admin.get(path(name, "audit")).json()["audit"]
+    assert [entry["action"] for entry in entries] == ["create", "start", "knob"]
+    told = {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
+    assert entries[2]["detail"] == told
+    assert entries[2]["actor"].startswith("key ")
+
+
+def test_each_outcome_is_answered_for_itself(admin: httpx.Client, name: str) -> None:
+    admin.post(path(name, "assign"), json={"unit": "ann"})
+    good = {"unit": "ann", "value": 1, "id": "order-1"}
+    sent: list[Any] = [
+        good,
+        good,
+        {"unit": "bob", "value": 1},
+        {"unit": "ann", "value": "much"},
+        {"unit": "ann", "value": 10**400},
+        {"unit": "ann", "value": 0, "at": "yesterday"},
+        {"unit": "ann", "value": 0, "colour": "green"},
+        {"value": 1},
+        42,
+        None,
+    ]
+    answer = admin.post(path(name, "outcomes"), json={"outcomes": sent})
+    assert answer.status_code == 200
+    reasons = [one["reason"] for one in answer.json()["outcomes"]]
+    assert reasons == [None, "duplicate", "unknown unit", *["invalid"] * 7]
+    again = admin.post(path(name, "outcomes"), json={"outcomes": [good]}).json()["outcomes"]
+    assert again == [{"accepted": False, "reason": "duplicate", "detail": "it was counted before"}]
+    assert admin.get(path(name, "status")).json()["matured"] == 1
+
+
+def test_a_unit_that_did_not_see_its_arm_counts_and_is_listed(
+    admin: httpx.Client, name: str
+) -> None:
+    admin.post(path(name, "assign"), json={"unit": "ann"})
+    sent = {"unit": "ann", "value": 1, "exposed": False}
+    (told,) = admin.post(path(name, "outcomes"), json={"outcomes": [sent]}).json()["outcomes"]
+    assert (told["accepted"], told["reason"]) == (True, "not exposed")
+    (listed,) = admin.get(path(name, "set-aside")).json()["set_aside"]
+    assert (listed["unit"], listed["reason"]) == ("ann", "not exposed")
+    assert admin.get(path(name, "status")).json()["matured"] == 1
+
+
+def test_arms_are_taken_out_paused_and_resumed(admin: httpx.Client) -> None:
+    design = {**DESIGN, "arms": ["a", "b", "c"]}
+    admin.post("/v1/experiments", json={"name": "three", "design": design})
+    parts = {}
+    for action in ("pause", "resume", "drop"):
+        answer = admin.post(path("three", "arms"), json={"arm": "c", "action": action})
+        parts[action] = answer.json()["arms"][2]["part"]
+    assert parts == {"pause": "paused", "resume": "in", "drop": "taken out"}
+    assert admin.get(path("three", "diagnostics")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"name": "x"}, 400, "design"),
+        ({"name": "../x", "design": DESIGN}, 400, "name"),
+        ({"name": "..", "design": DESIGN}, 400, "name"),
+        ({"name": "x", "design": {**DESIGN, "error": "5 %"}}, 400, "error"),
+        ({"name": "x", "design": {**DESIGN, "error": 2}}, 422, "error"),
+        ({"name": "x", "design": {**DESIGN, "arms": ["a", "a"]}}, 422, "arms"),
+        ({"name": "x", "design": {**DESIGN, "colour": "green"}}, 400, "colour"),
+        ({"name": "x", "design": "/etc/passwd"}, 400, "design"),
+        ({"name": "x", "design": {**DESIGN, "outcome": {"kind": "recurrent"}}}, 422, "rule"),
+    ],
+)
+def test_a_design_that_cannot_be_is_refused_in_one_line(
+    admin: httpx.Client, body: object, status: int, field: str
+) -> None:
+    answer = admin.post("/v1/experiments", json=body)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["field"] == field
+    assert "\n" not in answer.json()["detail"]
+
+
+def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
+    answer = admin.post("/v1/experiments", json={"name": name, "design": DESIGN})
+    assert (answer.status_code, answer.json()["field"]) == (409, "name")
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "status"),
+    [
+        ("GET", "/v1/experiments/none", 404),
+        ("GET", "/v1/nothing", 404),
+        ("GET", "/v1/experiments/", 404),
+        ("PUT", "/v1/experiments", 405),
+        ("GET", "/v1/experiments/none/export?table=users", 400),
+    ],
+)
+def test_what_the_framework_refuses_is_a_problem_too(
+    admin: httpx.Client, method: str, url: str, status: int
+) -> None:
+    answer = admin.request(method, url)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == status
+    if status == 405:
+        assert answer.headers["allow"] == "GET, POST"
+
+
+def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
+    wish = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
+    answer = admin.post("/v1/plan", json={**wish, "units_per_day": 200}).json()
+    assert answer["possible"] is True
+    assert answer["design"]["rule"]["kind"] == "tilt"
+    refused = admin.post("/v1/plan", json={"outcome": {"kind": "gaussian"}, "baseline": 20})
+    assert (refused.status_code, refused.json()["field"]) == (422, "lift")
+
+
+def test_operation_says_whether_it_works(admin: httpx.Client, name: str) -> None:
+    assert admin.get("/healthz").json() == {"status": "ok"}
+    assert admin.get("/readyz").json() == {"status": "ok"}
+    told = admin.get("/metrics").text
+    assert 'bascule_experiments{state="running"}' in told
+    assert 'bascule_requests_total{method="GET",route="/healthz",status="200"}' in told
+    assert name not in told
