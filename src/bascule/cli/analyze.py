@@ -101,7 +101,9 @@ def command(
     today: bool = typer.Option(False, help="The answer of today only, which is quicker."),
     days: bool = typer.Option(False, help="Print the days as well."),
     csv: Path | None = typer.Option(None, metavar="FILE", help="Write the days as CSV."),
-    memory: str = typer.Option("250MB", help="What DuckDB may take."),
+    memory: str | None = typer.Option(
+        None, help="What DuckDB may take; about 300MB if not given.", show_default=False
+    ),
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
