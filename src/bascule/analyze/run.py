@@ -25,7 +25,7 @@ from bascule.analyze.rows import (
     units_of_events,
     units_to_date,
 )
-from bascule.analyze.source import MEMORY, first_line, open_table, workshop
+from bascule.analyze.source import MEMORY, MEMORY_BY_DAY, first_line, open_table, workshop
 from bascule.analyze.sums import Sums, Table, table_of
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -60,7 +60,7 @@ def analyze(
     by_day: bool = True,
     query: str | None = None,
     assignments_query: str | None = None,
-    memory: str = MEMORY,
+    memory: str | None = None,
 ) -> Analysis:
     """What the log of a test says: is there a winner, how large is the effect, since when?
 
@@ -89,7 +89,8 @@ def analyze(
         until=until,
         by_day=by_day,
     )
-    with workshop(memory) as shop, one_line():
+    room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
+    with workshop(room) as shop, one_line():
         log = open_table(shop, events, query, "events")
         given = (
             None

@@ -107,7 +107,9 @@ def command(
     html: Path | None = typer.Option(
         None, metavar="FILE", help="Write the report as one page to hand around."
     ),
-    memory: str = typer.Option("250MB", help="What DuckDB may take."),
+    memory: str | None = typer.Option(
+        None, help="What DuckDB may take; about 300MB if not given.", show_default=False
+    ),
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
