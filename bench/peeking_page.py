@@ -14,7 +14,8 @@ Whoever looks at a test every day and stops at the first good moment finds a win
 none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
 both arms are equal, and each was analysed at the end of each of {days} days. The share of logs that
 had a winner on *any* of these days is what peeking costs. The logs are drawn as tables of daily
-sums, which is what a log is reduced to, and answered by the functions that answer real ones.
+sums, which is what [a log](../how-to/analyse-logs.md) is reduced to, and answered by the functions
+that answer real ones.
 
 A test with an error of 5 % declares a worse arm the winner with probability 5 % at most. Where arms
 are equal none is worse, and *each* of the two may be declared the winner that often. So 5 % are
@@ -42,6 +43,10 @@ right in the long run, and nothing is proven of the short one. This is how often
 {table}
 
 {words}
+
+Where outcomes are rare and large and one arm is small, its spread looks too small until the first
+large outcome comes, and the other arm wins too often in the meantime. There the label has to be
+taken at its word. State limits, `outcome=bs.Bounded(0, 100)`, and the answer is proven.
 
 """
 
