@@ -3,8 +3,8 @@
     from openfeature import api
     from bascule.openfeature import BasculeProvider
 
-    api.set_provider(BasculeProvider("http://127.0.0.1:8000", key="bsc_...",
-                                     events={"purchase": ["checkout-button"]}))
+    api.set_provider_and_wait(BasculeProvider("http://127.0.0.1:8000", key="bsc_...",
+                                              events={"purchase": ["checkout-button"]}))
     client = api.get_client()
     client.get_string_value("checkout-button", "control", EvaluationContext("user-42"))
     client.track("purchase", EvaluationContext("user-42"), TrackingEventDetails(19.99))

@@ -147,3 +147,11 @@ def test_no_site_may_call_by_default(service: Service) -> None:
     with service.caller("client") as browser:
         answer = browser.post(FLAGS, json=about("u"), headers={"Origin": SHOP})
         assert "access-control-allow-origin" not in answer.headers
+
+
+def test_a_test_that_another_program_has_just_made_is_there(service: Service) -> None:
+    with service.caller("client") as caller:
+        for i in range(20):
+            assert caller.post(f"{FLAGS}/late-{i}", json=about("u")).status_code == 404
+            service.store.create(f"late-{i}", bs.Design.from_dict(DESIGN))
+            assert caller.post(f"{FLAGS}/late-{i}", json=about("u")).status_code == 200

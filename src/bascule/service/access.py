@@ -145,6 +145,10 @@ async def who(request: Request) -> Caller:
         await run_in_threadpool(ring.refresh)
     given = _given_key(request)
     if given is not None:
+        if not ring.has(given):
+            # It may have been made a moment ago, by another program.
+            request.app.state.guesses.check(_address(request))
+            await run_in_threadpool(ring.refresh)
         key = _checked(request, given)
         _check_rate(request, key.id)
         return caller_of(key)

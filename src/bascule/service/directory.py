@@ -18,11 +18,9 @@ from bascule.live.ledger import gone
 from bascule.live.schema import experiments
 from bascule.live.store import Store
 
+NEVER = float("-inf")
 FRESH = 1.0
 """Seconds after which the experiments are read again."""
-
-PATIENCE = 0.05
-"""Seconds before an unknown name is looked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +46,18 @@ class Directory:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._entries: dict[str, Entry] = {}
-        self._read_at = -FRESH
+        self._read_at = NEVER
         self._lock = asyncio.Lock()
 
     async def find(self, name: str) -> Entry:
         """The experiment of that name; raises if there is none."""
-        if time.monotonic() - self._read_at >= FRESH:
-            await self._refresh(FRESH)
+        now = time.monotonic()
+        if now - self._read_at >= FRESH:
+            await self._refresh(now - FRESH)
         found = self._entries.get(name)
         if found is None:
             # It may have been made a moment ago, by another program.
-            await self._refresh(PATIENCE)
+            await self._refresh(now)
             found = self._entries.get(name)
         if found is None:
             raise gone(name)
@@ -66,16 +65,17 @@ class Directory:
 
     async def all(self) -> list[Entry]:
         """All experiments, the oldest first."""
-        await self._refresh(FRESH)
+        await self._refresh(time.monotonic() - FRESH)
         return sorted(self._entries.values(), key=lambda entry: entry.test.id)
 
     def forget(self) -> None:
         """Read the experiments again at the next request: something was changed."""
-        self._read_at = -FRESH
+        self._read_at = NEVER
 
-    async def _refresh(self, age: float) -> None:
+    async def _refresh(self, since_when: float) -> None:
+        """Read the experiments unless that was done after some time; those who wait share it."""
         async with self._lock:
-            if time.monotonic() - self._read_at < age:
+            if self._read_at > since_when:
                 return
             since = time.monotonic()
             before = {entry.test.id: entry for entry in self._entries.values()}

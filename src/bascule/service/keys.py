@@ -143,6 +143,10 @@ class Keyring:
             return None
         return key if key.revoked is None else None
 
+    def has(self, given: str) -> bool:
+        """Whether there is, or was, a key of the number that a given one has."""
+        return given.partition("_")[2].partition("_")[0] in self._keys
+
     def by_id(self, number: str) -> Key | None:
         """The key of that number, if it was not revoked."""
         key = self._keys.get(number)
