@@ -85,6 +85,7 @@ def test_rows_that_cannot_be_used_are_set_aside_and_counted() -> None:
         "no time": 1,
         "time not readable": 1,
         "value not a number": 2,
+        "no value: the unit counts, the event does not": 1,
     }
     # A row without a value is no mistake: its unit came, and gave nothing.
     assert found.units == 34

@@ -32,6 +32,12 @@ def total_of(rows: Any) -> int:
     return int(run(rows.agg(rows=rows.count()))[0]["rows"])
 
 
+def blanks(rows: Any) -> int:
+    """How many rows can be used but have no value."""
+    usable = good(rows)
+    return int(run(usable.agg(rows=usable.count(where=usable.value.isnull())))[0]["rows"])
+
+
 def counted(rows: Any) -> tuple[int, dict[str, int]]:
     """How many rows there are, and how many of them are set aside, by reason."""
     found = {row["bad"]: row["rows"] for row in run(rows.group_by("bad").agg(rows=rows.count()))}

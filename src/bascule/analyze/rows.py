@@ -25,6 +25,8 @@ REASONS = (
 )
 """Why a row is set aside; the first that applies."""
 
+BLANK = "no value: the unit counts, the event does not"
+
 
 def clean(
     table: Any, columns: Columns, arms: Sequence[str], until: datetime | None, *, text: bool

@@ -17,6 +17,7 @@ from bascule.analyze.recurring import by_count, by_period
 from bascule.analyze.replay import is_exported, replay
 from bascule.analyze.request import Reduced, Request, measure_of
 from bascule.analyze.rows import (
+    BLANK,
     TWO_ARMS,
     Calendar,
     clean,
@@ -126,7 +127,8 @@ def _reduced(
         found = f"only {arms[0]!r}" if arms else "no arm at all"
         raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
     if given is None:
-        return _of_events(asked, clean(log, columns, arms, asked.until, text=False), arms)
+        rows = clean(log, columns, arms, asked.until, text=False)
+        return _with_blanks(_of_events(asked, rows, arms), rows)
     placing = Columns(
         unit=str(chosen(given, "unit", names["unit"])),
         arm=arm,
@@ -139,7 +141,14 @@ def _reduced(
         return _exported(asked, asked.design, log, given, columns, placing)
     differ = log[columns.unit].type() != given[placing.unit].type()
     rows = clean(log, columns, arms, asked.until, text=differ)
-    return _of_both(asked, rows, clean(given, placing, arms, asked.until, text=differ), arms)
+    placed = clean(given, placing, arms, asked.until, text=differ)
+    return _with_blanks(_of_both(asked, rows, placed, arms), rows)
+
+
+def _with_blanks(found: Reduced, rows: Any) -> Reduced:
+    """Say how many rows have no value."""
+    blank = reduce.blanks(rows)
+    return replace(found, aside=found.aside | {BLANK: blank}) if blank else found
 
 
 def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
