@@ -63,8 +63,7 @@ class Program:
     def stop(self) -> str:
         """Tell it to stop; its log."""
         self.process.send_signal(signal.SIGTERM)
-        # It may be waiting, for a minute at most, for a sign of life of a worker that just began.
-        return self.process.communicate(timeout=100)[1]
+        return self.process.communicate(timeout=40)[1]
 
     def workers(self) -> list[int]:
         """The processes that it has started to serve."""
