@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import socket
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, StoreError
 from bascule.live import open as open_store
 from bascule.live.store import Store
 from bascule.service.answers import encode
 from bascule.service.app import make_app
 from bascule.service.keys import list_keys
-from bascule.service.logs import write_logs
+from bascule.service.logs import log, write_logs
 from bascule.service.metrics import FOLDER
 from bascule.service.problems import Problem
 from bascule.service.settings import Settings
+from bascule.service.workers import end_with_parent, keep_working
 
 ACTOR = "service"
-GIVEN = "BASCULE_SERVE"
-"""Where the workers find what they are to serve."""
-
 PATIENCE = 10
 """Seconds in which a request has to arrive, head and body."""
 
@@ -41,9 +37,6 @@ TOO_SLOW = (
 
 LEAVING = 30
 """Seconds in which what was accepted is answered before the service ends."""
-
-STARTING = 60
-"""Seconds in which a worker has to start, however busy the machine is, or is started anew."""
 
 MOST_CONNECTIONS = 4000
 
@@ -158,33 +151,25 @@ def run(app: FastAPI, listening: socket.socket) -> None:
     uvicorn.Server(uvicorn.Config(app, **options())).run(sockets=[listening])
 
 
-def worker() -> FastAPI:
-    """The application of one of several workers."""
-    given = json.loads(os.environ[GIVEN])
-    write_logs(given["level"])
-    lists = {name: tuple(given["settings"][name]) for name in ("origins", "webhooks")}
-    settings = Settings(**{**given["settings"], **lists})
-    return make_app(open_store(given["location"], actor=ACTOR), settings)
-
-
 def _serve_together(
     location: str, settings: Settings, workers: int, level: str, listening: socket.socket
 ) -> None:
-    told = {"location": location, "settings": asdict(settings), "level": level}
-    os.environ[GIVEN] = json.dumps(told)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FOLDER] = folder
-        port = listening.getsockname()[1]
-        # The server binds the port anew, for all of its workers.
-        listening.close()
-        config = options(
-            host=settings.host,
-            port=port,
-            factory=True,
-            workers=workers,
-            timeout_worker_healthcheck=STARTING,
-        )
-        uvicorn.run("bascule.service.server:worker", **config)
+        keep_working(_work, (location, settings, level, listening), workers, LEAVING)
+
+
+def _work(location: str, settings: Settings, level: str, listening: socket.socket) -> None:
+    """What each of several workers does."""
+    end_with_parent()
+    write_logs(level)
+    try:
+        store = open_store(location, actor=ACTOR)
+    except StoreError as problem:
+        log("worker cannot start", level="error", detail=str(problem))
+        raise SystemExit(1) from None
+    with store:
+        run(make_app(store, settings), listening)
 
 
 def options(**more: Any) -> dict[str, Any]:
