@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := tests/service/clients
 
+# Modules are compiled once, not again in each of the many processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test lint bench predictions peeking docs images clean clients browser pytest
 
 install: $(INSTALLED)

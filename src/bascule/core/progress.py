@@ -7,6 +7,7 @@ statistics out as `core.arms` wants them and call the same steps that the simula
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,6 @@ from bascule.core.arms import (
     NO_DIFFERENCE,
     NOBODY,
     FloatArray,
-    clear,
     highest,
     place,
     span,
@@ -73,13 +73,22 @@ def arm_radius(design: Design, arm: ArmStatistics) -> float:
     >>> round(arm_radius(design, ArmStatistics(100)), 4)
     0.3781
     """
+    return _radius_of_arms(design)(arm)
+
+
+def _radius_of_arms(design: Design) -> Callable[[ArmStatistics], float]:
+    """`arm_radius`, with what all arms of the design share looked up once."""
     outcome = design.outcome
     shape = design.paper_rule.shape(outcome, len(design.arms))
     delta = design.calibration.delta
-    spread = shape.spread_of(
-        arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
-    )
-    return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+
+    def radius_of(arm: ArmStatistics) -> float:
+        spread = shape.spread_of(
+            arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
+        )
+        return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+
+    return radius_of
 
 
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
@@ -98,7 +107,8 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
             unit_progress.arm_interval(design, arm, statistics.stage) for arm in statistics.arms
         )
         return tuple(Interval(mean, wide) for _, _, mean, wide in found)
-    return tuple(Interval(arm.mean, arm_radius(design, arm)) for arm in statistics.arms)
+    radius_of = _radius_of_arms(design)
+    return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -212,14 +222,14 @@ def _laid_out(design: Design, statistics: AnyStatistics) -> FloatArray:
     if isinstance(statistics, CohortStatistics):
         return unit_progress.laid_out(design, statistics)
     arms = len(design.arms)
-    score = design.paper_rule.steps().score
-    state = np.empty(width(arms))
-    clear(state, 0, arms, score(0.0, math.inf, 0.0, design.paper_rule.alpha))
+    rule, out = design.paper_rule, statistics.out
+    score, radius_of = rule.steps().score, _radius_of_arms(design)
+    state = np.full(width(arms), -math.inf)
     for i, arm in enumerate(statistics.arms):
-        if i in statistics.out:
+        if i in out:
             place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
         else:
-            wide = arm_radius(design, arm)
-            urgency = score(arm.mean, wide, float(arm.units), design.paper_rule.alpha)
-            place(state, 0, arms, i, arm.units, arm.total, arm.mean, wide, urgency)
+            wide, mean = radius_of(arm), arm.mean
+            urgency = score(mean, wide, float(arm.units), rule.alpha)
+            place(state, 0, arms, i, arm.units, arm.total, mean, wide, urgency)
     return state
