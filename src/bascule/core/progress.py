@@ -124,6 +124,31 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
 
 def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     """The statistics after one more outcome, with the arms dropped that the rule drops then."""
+    after = _with_outcome(design, statistics, arm, value)
+    return replace(after, dropped=_dropped(design, after))
+
+
+def record_and_decide(
+    design: Design, statistics: Statistics, arm: int, value: float
+) -> tuple[Statistics, Decision | None]:
+    """What `record` and then `decision` give, in half the time unless an arm is dropped.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> seen, reached = record_and_decide(design, Statistics.empty(2), 0, 1.5)
+    >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
+    (True, True)
+    """
+    after = _with_outcome(design, statistics, arm, value)
+    state, winner = _decided(design, after)
+    out = _dropped_in(design, state, after)
+    if out == after.dropped:
+        return after, _as_decision(design, winner)
+    after = replace(after, dropped=out)
+    return after, decision(design, after)
+
+
+def _with_outcome(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     if isinstance(design.outcome, Recurrent):
         raise InputError(
             "outcome",
@@ -131,8 +156,7 @@ def record(design: Design, statistics: Statistics, arm: int, value: float) -> St
             "stage as CohortStatistics, and close_stage drops the arms that are beaten",
         )
     design.outcome.check_value(value)
-    after = statistics.record(arm, value)
-    return replace(after, dropped=_dropped(design, after))
+    return statistics.record(arm, value)
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
@@ -148,7 +172,10 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
 
 
 def _dropped(design: Design, statistics: AnyStatistics) -> frozenset[int]:
-    state, _ = _decided(design, statistics)
+    return _dropped_in(design, _decided(design, statistics)[0], statistics)
+
+
+def _dropped_in(design: Design, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
     arms = len(design.arms)
     uppers = 2 * arms + 2 * span(arms)
     out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
@@ -173,6 +200,10 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
         winner = winner_of(design, statistics)
     else:
         _, winner = _decided(design, statistics)
+    return _as_decision(design, winner)
+
+
+def _as_decision(design: Design, winner: int) -> Decision | None:
     if winner == NOBODY:
         return None
     promise = design.calibration
