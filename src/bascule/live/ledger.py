@@ -8,7 +8,7 @@ a list of values; each database has a form of its own that uses the index for ev
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -23,7 +23,8 @@ from bascule.live.standing import (
     Deal,
     Standing,
     State,
-    deal_from_json,
+    run_from_json,
+    run_to_json,
     standing_from_json,
     statistics_from_json,
 )
@@ -38,7 +39,13 @@ _UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LIS
 _ASSIGNED = (
     f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
 )
-_SLOTS = "SELECT number, slots FROM blocks WHERE experiment = ? AND number BETWEEN ? AND ?"
+# Blocks that were dealt together are one row, with the number of the first.
+_RUN = (
+    "SELECT number, slots FROM blocks WHERE experiment = ? AND number <= ? "
+    "ORDER BY number DESC LIMIT 1"
+)
+_RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number > ? AND number <= ?"
+_DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
     "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "ORDER BY number, at, id"
@@ -85,6 +92,10 @@ class Assignment(NamedTuple):
     probability: float
     time: float
     deal: int | None = None
+
+
+Fields = tuple[Any, ...]
+"""An assignment as it comes and goes by the thousand: a plain tuple, in the order of its fields."""
 
 
 def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
@@ -167,23 +178,27 @@ def gone(name: str) -> InputError:
     return InputError("experiment", f"there is no experiment {name!r}: list what there is")
 
 
-def find_units(
-    connection: Connection, experiment: int, units: Iterable[str]
-) -> dict[str, Assignment]:
+def find_units(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, Fields]:
     """The assignments of those of the units that have one."""
-    rows = ask_listed(connection, _UNITS, experiment, list(units))
-    return {row[0]: Assignment(*row) for row in rows}
-
-
-def find_deal(connection: Connection, experiment: int, number: int) -> Deal | None:
-    """A block as it was dealt."""
-    return find_deals(connection, experiment, number, number).get(number)
+    return {row[0]: tuple(row) for row in ask_listed(connection, _UNITS, experiment, units)}
 
 
 def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
-    """Blocks as they were dealt, by their numbers."""
-    rows = ask(connection, _SLOTS, experiment, first, last)
-    return {number: deal_from_json(number, slots) for number, slots in rows}
+    """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
+    rows = [
+        *ask(connection, _RUN, experiment, first),
+        *ask(connection, _RUNS_AFTER, experiment, first, last),
+    ]
+    return {deal.number: deal for row in rows for deal in run_from_json(*row)}
+
+
+def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
+    """Replace a block by what is left of it."""
+    ((first, slots),) = ask(connection, _RUN, experiment, deal.number)
+    run = run_from_json(first, slots)
+    run[deal.number - first] = deal
+    written = run_to_json((one.parts, one.struck) for one in run)
+    tell(connection, _DEAL_AGAIN, (written, experiment, first))
 
 
 def assigned_from(

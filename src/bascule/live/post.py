@@ -7,10 +7,10 @@ at the same moment.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from threading import Lock
 from typing import Any
 
 from bascule.live.groups import Flush
@@ -21,13 +21,12 @@ class Post:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._lock = Lock()
-        self._bag: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
+        # Threads may put into it and take out of it without a lock.
+        self._bag: deque[tuple[asyncio.Future[Any], Any, BaseException | None]] = deque()
 
     def put(self, future: asyncio.Future[Any], answer: Any, problem: BaseException | None) -> Flush:
         """Have an answer for a future, or what went wrong, brought with the next delivery."""
-        with self._lock:
-            self._bag.append((future, answer, problem))
+        self._bag.append((future, answer, problem))
         return self.deliver
 
     def deliver(self) -> None:
@@ -37,9 +36,9 @@ class Post:
             self.loop.call_soon_threadsafe(self._hand_out)
 
     def _hand_out(self) -> None:
-        with self._lock:
-            bag, self._bag = self._bag, []
-        for future, answer, problem in bag:
+        bag = self._bag
+        while bag:
+            future, answer, problem = bag.popleft()
             if future.done():
                 continue
             if problem is None:

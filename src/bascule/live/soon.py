@@ -33,7 +33,7 @@ class Promise:
         found = self.job.answers[0]
         if isinstance(found, BaseException):
             return self._send(None, found)
-        return self._send(self._arms[found.arm], None)
+        return self._send(self._arms[found], None)
 
 
 def answered_later() -> tuple[Future[Any], Send]:

@@ -47,7 +47,7 @@ class Units:
             (found,) = store.change(self.id, self.name, store.assigning, given, given)
             if isinstance(found, InputError):
                 raise found
-            arm = found.arm
+            arm = found
         return self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
@@ -90,11 +90,12 @@ class Units:
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
-        from bascule.live.ledger import find_units
+        from bascule.live.ledger import Assignment, find_units
 
         named = checked_unit(unit)
         with self.store.reading() as connection:
-            return find_units(connection, self.id, [named]).get(named)
+            found = find_units(connection, self.id, [named])
+        return Assignment(*found[named]) if named in found else None
 
     def record(
         self,
@@ -174,7 +175,7 @@ class Units:
             if isinstance(answer, InputError):
                 raise answer
         arms = self.arms
-        return [arms[answer.arm] for answer in answers]
+        return [arms[answer] for answer in answers]
 
     @cached_property
     def _is_static(self) -> bool:
