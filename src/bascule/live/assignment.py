@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -76,12 +76,24 @@ def place(
     [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
     if standing.verdict is not None:
-        placed = _freely([shipped(standing)] * units, standing)
-    elif isinstance(design.rule, Tilt):
-        placed = _slots(design, standing, deal, shuffle, units)
-    else:
-        placed = _one_by_one(design, standing, units)
-    return replace(placed, standing=_after(design, placed.standing, placed.arms, now))
+        return _freely(design, standing, [shipped(standing)] * units, now)
+    if isinstance(design.rule, Tilt):
+        return _slots(design, standing, deal, shuffle, units, now)
+    return _one_by_one(design, standing, units, now)
+
+
+def fair_shuffle() -> Shuffle:
+    """A shuffle of its own seed; quick where there are but two, as in most blocks."""
+    source = random.Random()
+    order, bits = source.shuffle, source.getrandbits
+
+    def shuffle(slots: list[int]) -> None:
+        if len(slots) != 2:
+            order(slots)
+        elif bits(1):
+            slots.reverse()
+
+    return shuffle
 
 
 def shipped(standing: Standing) -> int:
@@ -134,70 +146,84 @@ def _cohorts_with_pending(
     return tuple(arms)
 
 
-def _freely(arms: list[int], standing: Standing, full: FullError | None = None) -> Placed:
+def _freely(
+    design: Design,
+    standing: Standing,
+    arms: list[int],
+    now: float,
+    full: FullError | None = None,
+) -> Placed:
     """Places that belong to no block."""
-    return Placed(arms, [1.0] * len(arms), [None] * len(arms), standing, full=full)
+    after = _after(design, standing, arms, now, standing.deal, standing.handed)
+    return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
 
 
-def _one_by_one(design: Design, standing: Standing, units: int) -> Placed:
+def _one_by_one(design: Design, standing: Standing, units: int, now: float) -> Placed:
     arms: list[int] = []
     assigned, most = list(standing.assigned), design.max_units
     taken = standing.units
     for _ in range(units):
         if most is not None and taken >= most:
-            return _freely(arms, standing, _full(design))
+            return _freely(design, standing, arms, now, _full(design))
         pending = replace(standing, assigned=tuple(assigned))
         arm = next_arm(design, with_pending(pending))
         assigned[arm] += 1
         taken += 1
         arms.append(arm)
-    return _freely(arms, standing)
+    return _freely(design, standing, arms, now)
 
 
 def _slots(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle, units: int
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int,
+    now: float,
 ) -> Placed:
+    """What is left of the block at hand, and then as many blocks as it takes."""
+    last, handed = standing.deal, standing.handed
     arms: list[int] = []
     chances: list[float] = []
-    deals: list[int] = []
-    last, handed = standing.deal, standing.handed
     if deal is not None:
         arms += deal.slots[handed : handed + units]
         chances += deal.chances[handed : handed + units]
-        deals += [last] * len(arms)
-        handed += len(arms)
-    if len(arms) == units:
-        return Placed(arms, chances, deals, replace(standing, handed=handed))
+    handed += len(arms)
+    deals = [last] * len(arms)
+    wanted = units - len(arms)
+    if wanted == 0:
+        after = _after(design, standing, arms, now, last, handed)
+        return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
     block = _coming(design, standing.once, frozenset(standing.paused))
-    size = block.size
-    ordered = [arm for arm, its in enumerate(block.units) for _ in range(its)]
-    room = math.inf if design.max_units is None else design.max_units - standing.units
-    dealt: list[Parts] = []
-    full: FullError | None = None
-    while len(arms) < units:
-        if len(arms) + size > room:
-            full = _full(design)
-            break
-        parts = tuple([_shuffled(ordered, shuffle) for _ in range(block.repeat)])
-        dealt.append(parts)
+    count = -(-wanted // block.size)
+    if design.max_units is not None:
+        room = design.max_units - standing.units - len(arms)
+        count = min(count, room // block.size)
+    dealt = _dealt(block, count, shuffle)
+    for parts in dealt:
         for part in parts:
             arms += part
             chances += _chances_in(part)
-        last += 1
-        deals += [last] * size
-        handed = size
-    if len(arms) > units:
-        handed -= len(arms) - units
-        for column in (arms, chances, deals):
-            del column[units:]
-    return Placed(arms, chances, deals, replace(standing, deal=last, handed=handed), dealt, full)
+    deals += [number for number in range(last + 1, last + 1 + count) for _ in range(block.size)]
+    over = max(0, len(arms) - units)
+    for column in (arms, chances, deals):
+        del column[units:]
+    handed = block.size - over if count else handed
+    after = _after(design, standing, arms, now, last + count, handed)
+    full = _full(design) if len(arms) < units else None
+    return Placed(arms, chances, deals, after, dealt, full)
 
 
-def _shuffled(ordered: list[int], shuffle: Shuffle) -> tuple[int, ...]:
-    slots = ordered.copy()
-    shuffle(slots)
-    return tuple(slots)
+def _dealt(block: Block, count: int, shuffle: Shuffle) -> list[Parts]:
+    """So many blocks of the same kind, each in an order of its own."""
+    slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
+    parts: list[tuple[int, ...]] = []
+    for _ in range(count * block.repeat):
+        # From whichever order it starts, a shuffle leaves all orders equally likely.
+        shuffle(slots)
+        parts.append(tuple(slots))
+    return list(zip(*[iter(parts)] * block.repeat, strict=True))
 
 
 # Short parts come in few orders.
@@ -210,7 +236,9 @@ def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
     return next_block(design, allowed)
 
 
-def _after(design: Design, standing: Standing, arms: list[int], now: float) -> Standing:
+def _after(
+    design: Design, standing: Standing, arms: list[int], now: float, deal: int, handed: int
+) -> Standing:
     """Where the test stands with so many units more."""
     if not arms:
         return standing
@@ -220,10 +248,12 @@ def _after(design: Design, standing: Standing, arms: list[int], now: float) -> S
     is_open = standing.verdict is None
     if isinstance(design.outcome, Recurrent):
         standing = joined(design, standing, arms, now) if is_open else standing
-        return replace(standing, assigned=tuple(assigned), latest=now)
+        return replace(standing, assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
     first_pending = standing.folded == standing.units and is_open
     due = design.measure.matures(now) if first_pending and design.measure else standing.due
-    return replace(standing, assigned=tuple(assigned), latest=now, due=due)
+    return replace(
+        standing, assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
+    )
 
 
 def _full(design: Design) -> FullError:

@@ -39,13 +39,19 @@ class Memory:
         """What is remembered of an experiment: the fields of assignments, by unit."""
         return self._units.get(experiment, {})
 
+    def get(self, experiment: int, unit: str) -> Fields | None:
+        """What is remembered of a unit."""
+        units = self._units.get(experiment)
+        return None if units is None else units.get(unit)
+
     def learn(self, experiment: int, known: Known) -> None:
         """Remember units; called when they are on disk."""
         with self._lock:
             units = self._units.setdefault(experiment, {})
             units.update({unit: tuple(found) for unit, found in known.items() if found})
-            for unit in list(islice(units, max(0, len(units) - self._most))):
-                del units[unit]
+            if len(units) > self._most:
+                for unit in list(islice(units, len(units) - self._most)):
+                    del units[unit]
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""

@@ -18,6 +18,8 @@ class Promise:
 
     __slots__ = ("_arms", "_send", "job")
 
+    callers = 1
+
     def __init__(self, job: Job, send: Send, arms: Sequence[str] | None = None) -> None:
         self.job = job
         self._send = send

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.live import ledger, schema
@@ -24,17 +25,19 @@ from bascule.live.standing import (
     statistics_to_json,
 )
 
+TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
-def _insert(table: Table) -> str:
+
+@lru_cache(maxsize=256)
+def _insert(name: str, experiment: int) -> str:
+    """How rows of an experiment are written: without its number, in the order of the schema."""
+    table = TABLES[name]
     names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
     if table is schema.assignments:
         names = list(Assignment._fields)
-    marks = ", ".join("?" * (1 + len(names)))
-    return f"INSERT INTO {table.name} (experiment, {', '.join(names)}) VALUES ({marks})"
+    marks = "".join(", ?" for _ in names)
+    return f"INSERT INTO {name} (experiment, {', '.join(names)}) VALUES ({experiment:d}{marks})"
 
-
-INSERTS = {table.name: _insert(table) for table in (*schema.OF_EXPERIMENT, schema.audit)}
-"""How rows are written: the experiment's number first, then the columns in the schema's order."""
 
 LONGEST_RUN = 100
 """Blocks of one row: to read one of them is to read all."""
@@ -65,7 +68,7 @@ class Work:
         self.known: dict[str, Fields | None] = {}
         self.news: set[int] = set()
         self._remembered = remembered or {}
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in INSERTS}
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
 
     def look_up(self, units: Iterable[str]) -> None:
         """Read which units have an arm, once for all who ask in this transaction."""
@@ -99,7 +102,7 @@ class Work:
 
     def save(self) -> Loaded:
         """Write all that has changed, and return what is stored then."""
-        for name in INSERTS:
+        for name in TABLES:
             self.write(name)
         before = self.before
         changes: dict[str, Any] = {}
@@ -156,17 +159,16 @@ class Work:
             self.deals[last] = Deal(last, dealt[-1])
 
     def add(self, table: str, *values: Any) -> None:
-        """Have a row written with the others of its table; after the experiment's number."""
-        self._rows[table].append((self.before.id, *values))
+        """Have a row written with the others of its table, without the experiment's number."""
+        self._rows[table].append(values)
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """The same for many rows."""
-        experiment = (self.before.id,)
-        self._rows[table] += [experiment + row for row in rows]
+        self._rows[table] += rows
 
     def write(self, table: str) -> None:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows[table]
         if rows:
-            ledger.tell(self.connection, INSERTS[table], rows)
+            ledger.tell(self.connection, _insert(table, self.before.id), rows)
             self._rows[table] = []
