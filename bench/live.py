@@ -12,45 +12,51 @@ from pathlib import Path
 import bascule as bs
 from bench.measure import Figure, compare, seconds
 
-CALLERS, ASKED, EVENTS = 64, 50, 20_000
+CALLERS, EVENTS = 64, 20_000
+FEW, MANY = 50, 1000
+"""Units that each caller asks for: in a file that is nearly empty, and in a test of some size."""
+
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
-def _in_a_folder(work: Callable[[Path], float]) -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        return work(Path(folder) / "bench.db")
+def _in_a_folder(work: Callable[..., float], *given: int) -> Callable[[], float]:
+    def measure() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            return work(Path(folder) / "bench.db", *given)
+
+    return measure
 
 
-def _assigned(path: Path) -> float:
+def _assigned(path: Path, asked: int) -> float:
     """Durable assignments a second: callers in one event loop, each with a new unit at a time."""
     with bs.open(path) as store:
         test = store.create("bench", DESIGN)
         test.assign("first")
 
         async def call(caller: int) -> None:
-            for i in range(ASKED):
+            for i in range(asked):
                 await test.assign_async(f"unit {caller} {i}")
 
         async def call_all() -> None:
             await asyncio.gather(*(call(caller) for caller in range(CALLERS)))
 
         taken = seconds(lambda: asyncio.run(call_all()))
-    return CALLERS * ASKED / taken
+    return CALLERS * asked / taken
 
 
-def _assigned_in_threads(path: Path) -> float:
+def _assigned_in_threads(path: Path, asked: int) -> float:
     """The same with a thread for each caller."""
     with bs.open(path) as store:
         test = store.create("bench", DESIGN)
         test.assign("first")
 
         def call(caller: int) -> None:
-            for i in range(ASKED):
+            for i in range(asked):
                 test.assign(f"unit {caller} {i}")
 
         with ThreadPoolExecutor(CALLERS) as callers:
             taken = seconds(lambda: list(callers.map(call, range(CALLERS))))
-    return CALLERS * ASKED / taken
+    return CALLERS * asked / taken
 
 
 def _plain(path: Path) -> sqlite3.Connection:
@@ -64,12 +70,12 @@ def _plain(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _inserted(path: Path) -> float:
+def _inserted(path: Path, asked: int) -> float:
     """One-row inserts a second, committed in groups as large as there are callers."""
     connection = _plain(path)
 
     def insert() -> None:
-        for group in range(ASKED):
+        for group in range(asked):
             connection.execute("BEGIN IMMEDIATE")
             for caller in range(CALLERS):
                 number = group * CALLERS + caller
@@ -79,7 +85,7 @@ def _inserted(path: Path) -> float:
 
     taken = seconds(insert)
     connection.close()
-    return CALLERS * ASKED / taken
+    return CALLERS * asked / taken
 
 
 def _recorded(path: Path) -> float:
@@ -114,28 +120,30 @@ def _executed(path: Path) -> float:
     return EVENTS / taken
 
 
+def _assignments(
+    name: str, work: Callable[[Path, int], float], asked: int, rounds: int, target: str = ""
+) -> Figure:
+    return compare(
+        f"durable assignments, {name}",
+        _in_a_folder(work, asked),
+        _in_a_folder(_inserted, asked),
+        target=target,
+        unit="1/s",
+        against=f"plain inserts in groups of {CALLERS}",
+        rounds=rounds,
+    )
+
+
 def figures() -> list[Figure]:
     """Every figure of live tests."""
     return [
-        compare(
-            "durable assignments, 64 callers",
-            lambda: _in_a_folder(_assigned),
-            lambda: _in_a_folder(_inserted),
-            target=">= 0.5",
-            unit="1/s",
-            against="plain inserts in groups of 64",
-        ),
-        compare(
-            "durable assignments, 64 threads",
-            lambda: _in_a_folder(_assigned_in_threads),
-            lambda: _in_a_folder(_inserted),
-            unit="1/s",
-            against="plain inserts in groups of 64",
-        ),
+        _assignments("64 callers", _assigned, MANY, 3, target=">= 0.5"),
+        _assignments("64 callers, the first 3,200", _assigned, FEW, 7),
+        _assignments("64 threads", _assigned_in_threads, FEW, 7),
         compare(
             "outcomes ingested",
-            lambda: _in_a_folder(_recorded),
-            lambda: _in_a_folder(_executed),
+            _in_a_folder(_recorded),
+            _in_a_folder(_executed),
             target=">= 0.3",
             unit="1/s",
             against="one executemany",

@@ -76,6 +76,45 @@ def test_a_newer_store_is_refused_and_not_changed(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "older.db"
+    with bs.open(path) as store:
+        test = store.create("test", DESIGN)
+        arms = [test.assign(unit) for unit in range(9)]
+    # As it was when each block was a row of its own.
+    sql(
+        path,
+        "UPDATE blocks SET slots = substr(slots, 2, length(slots) - 2)",
+        "CREATE INDEX ix_set_aside_experiment ON set_aside (experiment)",
+        "DROP INDEX set_aside_events",
+        "UPDATE bascule_version SET version_num = '0003'",
+    )
+    with bs.open(path) as store:
+        test = store.get("test")
+        assert [test.assign(unit) for unit in range(9)] == arms
+        test.assign(9)
+        test.record_many([(unit, 1.0) for unit in range(10)])
+        assert test.verify().agrees
+        assert test.status().arms[0].matured == 5
+
+
+def test_a_transaction_that_failed_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
+    database = Database(str(tmp_path / "tests.db"))
+
+    def fail() -> None:
+        with database.writing() as connection:
+            connection.execute(text("INSERT INTO service_webhooks VALUES ('a', 1)"))
+            raise ValueError("no")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            fail()
+        with database.writing() as connection:
+            rows = connection.execute(text("SELECT count(*) FROM service_webhooks")).scalar()
+            assert rows == 0
+    database.close()
+
+
 def a_text(path: Path) -> None:
     path.write_text("not a database, but more than sixteen bytes of text\n" * 10)
 

@@ -343,6 +343,19 @@ def test_the_knob_of_another_rule_is_refused(store: bs.Store) -> None:
     assert [entry["action"] for entry in test.audit()] == ["create", "start"]
 
 
+def test_an_arm_taken_out_leaves_the_other_blocks_of_its_row(store: bs.Store) -> None:
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1))
+    test = store.create("row", design)
+    test.assign_many(range(7 * 3 + 1))
+    test.drop_arm("c")
+    test.record_many([(unit, 0.0) for unit in range(7 * 3 + 1)])
+    assert test.verify().agrees
+    test.assign_many(range(100, 500))
+    test.record_many([(unit, 0.0) for unit in range(100, 500)])
+    assert test.verify().agrees
+    assert test.status().units == 7 * 3 + 1 + 400
+
+
 def test_a_knob_turned_moves_the_next_blocks(store: bs.Store) -> None:
     test = store.create("turned", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1)))
     for i in range(12):

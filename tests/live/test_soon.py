@@ -58,6 +58,48 @@ def test_callers_of_an_event_loop_share_transactions(test: bs.Experiment) -> Non
     assert test.verify().agrees
 
 
+def test_what_is_asked_in_one_turn_of_a_loop_is_answered_one_by_one(test: bs.Experiment) -> None:
+    async def call() -> None:
+        # The cap leaves no room for the last two, and one has lost patience.
+        asked = [test.assign_async(i) for i in range(102)]
+        asked[7].cancel()
+        told = await asyncio.gather(*asked, return_exceptions=True)
+        assert isinstance(told[7], asyncio.CancelledError)
+        assert all(isinstance(one, str) for i, one in enumerate(told[:100]) if i != 7)
+        assert [getattr(one, "field", None) for one in told[100:]] == ["max_units"] * 2
+        again = [test.assign_async(i) for i in range(100)]
+        assert all(one.done() for one in again)
+
+    version = test._loaded().version
+    asyncio.run(call())
+    assert test._loaded().version == version + 1
+    assert test.status().units == 100
+
+
+def test_in_a_loop_outcomes_come_after_the_units_asked_for_before(test: bs.Experiment) -> None:
+    async def call() -> None:
+        arm = test.assign_async("new")
+        (receipt,) = await test.record_async([("new", 1.0)])
+        assert receipt.accepted
+        assert await arm in ("a", "b")
+
+    asyncio.run(call())
+
+
+def test_a_group_that_fails_fails_for_all_of_a_loop(
+    test: bs.Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(work: object, units: object) -> list[int]:
+        raise bs.StoreError("the disk is full")
+
+    async def call() -> list[object]:
+        asked = [test.assign_async(i) for i in range(3)]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    monkeypatch.setattr(test.store, "assigning", fail)
+    assert [str(one) for one in asyncio.run(call())] == ["the disk is full"] * 3
+
+
 def test_a_unit_that_is_remembered_is_answered_without_a_write(test: bs.Experiment) -> None:
     arms = test.assign_many(range(10))
     version = test._loaded().version
@@ -86,6 +128,8 @@ def test_another_program_releases_or_deletes_what_is_remembered(
 
 
 class Silent:
+    callers = 1
+
     def __init__(self, job: int) -> None:
         self.job = job
 

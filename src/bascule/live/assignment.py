@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain, repeat
 from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
@@ -17,7 +18,7 @@ from bascule.core.progress import AnyStatistics, next_arm
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.stages import joined
-from bascule.live.standing import Deal, Standing, chances_in
+from bascule.live.standing import Deal, Parts, Standing, chances_in
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -39,13 +40,21 @@ class Place(NamedTuple):
 class Placed:
     """Places for units in a row, where the test stands with them, and the blocks dealt for them.
 
-    They may be fewer than were asked for: then the test is `full`.
+    They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
+    `deals`. There may be fewer than were asked for: then the test is `full`.
     """
 
-    places: list[Place]
+    arms: list[int]
+    chances: list[float]
+    deals: Sequence[int | None]
     standing: Standing
-    deals: list[Deal]
+    dealt: Sequence[Parts] = ()
     full: FullError | None = None
+
+    @property
+    def places(self) -> list[Place]:
+        """The places, one by one."""
+        return [*map(Place, self.arms, self.chances, self.deals)]
 
 
 def place(
@@ -67,12 +76,24 @@ def place(
     [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
     if standing.verdict is not None:
-        placed = Placed([Place(shipped(standing), 1.0, None)] * units, standing, [])
-    elif isinstance(design.rule, Tilt):
-        placed = _slots(design, standing, deal, shuffle, units)
-    else:
-        placed = _one_by_one(design, standing, units)
-    return replace(placed, standing=_after(design, placed.standing, placed.places, now))
+        return _freely(design, standing, [shipped(standing)] * units, now)
+    if isinstance(design.rule, Tilt):
+        return _slots(design, standing, deal, shuffle, units, now)
+    return _one_by_one(design, standing, units, now)
+
+
+def fair_shuffle() -> Shuffle:
+    """A shuffle of its own seed; quick where there are but two, as in most blocks."""
+    source = random.Random()
+    order, bits = source.shuffle, source.getrandbits
+
+    def shuffle(slots: list[int]) -> None:
+        if len(slots) != 2:
+            order(slots)
+        elif bits(1):
+            slots.reverse()
+
+    return shuffle
 
 
 def shipped(standing: Standing) -> int:
@@ -125,48 +146,88 @@ def _cohorts_with_pending(
     return tuple(arms)
 
 
-def _one_by_one(design: Design, standing: Standing, units: int) -> Placed:
-    places: list[Place] = []
+def _freely(
+    design: Design,
+    standing: Standing,
+    arms: list[int],
+    now: float,
+    full: FullError | None = None,
+) -> Placed:
+    """Places that belong to no block."""
+    after = _after(design, standing, arms, now, standing.deal, standing.handed)
+    return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
+
+
+def _one_by_one(design: Design, standing: Standing, units: int, now: float) -> Placed:
+    arms: list[int] = []
     assigned, most = list(standing.assigned), design.max_units
     taken = standing.units
     for _ in range(units):
         if most is not None and taken >= most:
-            return Placed(places, standing, [], _full(design))
+            return _freely(design, standing, arms, now, _full(design))
         pending = replace(standing, assigned=tuple(assigned))
         arm = next_arm(design, with_pending(pending))
         assigned[arm] += 1
         taken += 1
-        places.append(Place(arm, 1.0, None))
-    return Placed(places, standing, [])
+        arms.append(arm)
+    return _freely(design, standing, arms, now)
 
 
 def _slots(
-    design: Design, standing: Standing, deal: Deal | None, shuffle: Shuffle, units: int
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int,
+    now: float,
 ) -> Placed:
-    places: list[Place] = []
-    deals: list[Deal] = []
+    """What is left of the block at hand, and then as many blocks as it takes."""
     last, handed = standing.deal, standing.handed
-    slots: tuple[int, ...] = () if deal is None else deal.slots
-    chances: Sequence[float] = () if deal is None else deal.chances
-    block: Block | None = None
-    full: FullError | None = None
-    seen: dict[tuple[int, ...], list[float]] = {}
-    while len(places) < units:
-        if handed >= len(slots):
-            # All blocks that are dealt now come after the same outcomes.
-            block = block or _coming(design, standing.once, frozenset(standing.paused))
-            taken = standing.units + len(places)
-            if design.max_units is not None and taken + block.size > design.max_units:
-                full = _full(design)
-                break
-            last, handed = last + 1, 0
-            parts, slots, chances = _dealt(block, shuffle, seen)
-            deals.append(Deal(last, parts))
-        end = handed + units - len(places)
-        some = slots[handed:end]
-        places += map(Place, some, chances[handed:end], repeat(last))
-        handed += len(some)
-    return Placed(places, replace(standing, deal=last, handed=handed), deals, full)
+    arms: list[int] = []
+    chances: list[float] = []
+    if deal is not None:
+        arms += deal.slots[handed : handed + units]
+        chances += deal.chances[handed : handed + units]
+    handed += len(arms)
+    deals = [last] * len(arms)
+    wanted = units - len(arms)
+    if wanted == 0:
+        after = _after(design, standing, arms, now, last, handed)
+        return Placed(arms, chances, deals, after)
+    # All blocks that are dealt now come after the same outcomes.
+    block = _coming(design, standing.once, frozenset(standing.paused))
+    count = -(-wanted // block.size)
+    if design.max_units is not None:
+        room = design.max_units - standing.units - len(arms)
+        count = min(count, room // block.size)
+    dealt = _dealt(block, count, shuffle)
+    for parts in dealt:
+        for part in parts:
+            arms += part
+            chances += _chances_in(part)
+    deals += [number for number in range(last + 1, last + 1 + count) for _ in range(block.size)]
+    over = max(0, len(arms) - units)
+    for column in (arms, chances, deals):
+        del column[units:]
+    handed = block.size - over if count else handed
+    after = _after(design, standing, arms, now, last + count, handed)
+    full = _full(design) if len(arms) < units else None
+    return Placed(arms, chances, deals, after, dealt, full)
+
+
+def _dealt(block: Block, count: int, shuffle: Shuffle) -> list[Parts]:
+    """So many blocks of the same kind, each in an order of its own."""
+    slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
+    parts: list[tuple[int, ...]] = []
+    for _ in range(count * block.repeat):
+        # From whichever order it starts, a shuffle leaves all orders equally likely.
+        shuffle(slots)
+        parts.append(tuple(slots))
+    return list(zip(*[iter(parts)] * block.repeat, strict=True))
+
+
+# Short parts come in few orders.
+_chances_in = lru_cache(maxsize=1024)(chances_in)
 
 
 @lru_cache(maxsize=256)
@@ -175,42 +236,24 @@ def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
     return next_block(design, allowed)
 
 
-def _dealt(
-    block: Block, shuffle: Shuffle, seen: dict[tuple[int, ...], list[float]]
-) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...], Sequence[float]]:
-    """The parts of a block, and the arm of each slot with its probability.
-
-    Short parts come in few orders: `seen` has the probabilities of those that came before.
-    """
-    parts = []
-    chances: list[float] = []
-    for _ in range(block.repeat):
-        slots: list[int] = []
-        for arm, units in enumerate(block.units):
-            slots += [arm] * units
-        shuffle(slots)
-        part = tuple(slots)
-        if part not in seen:
-            seen[part] = chances_in(part)
-        parts.append(part)
-        chances += seen[part]
-    return tuple(parts), tuple(chain.from_iterable(parts)), chances
-
-
-def _after(design: Design, standing: Standing, places: list[Place], now: float) -> Standing:
+def _after(
+    design: Design, standing: Standing, arms: list[int], now: float, deal: int, handed: int
+) -> Standing:
     """Where the test stands with so many units more."""
-    if not places:
+    if not arms:
         return standing
     assigned = list(standing.assigned)
-    for placed in places:
-        assigned[placed.arm] += 1
+    for arm, units in Counter(arms).items():
+        assigned[arm] += units
     is_open = standing.verdict is None
     if isinstance(design.outcome, Recurrent):
-        standing = joined(design, standing, [p.arm for p in places], now) if is_open else standing
-        return replace(standing, assigned=tuple(assigned), latest=now)
+        standing = joined(design, standing, arms, now) if is_open else standing
+        return replace(standing, assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
     first_pending = standing.folded == standing.units and is_open
     due = design.measure.matures(now) if first_pending and design.measure else standing.due
-    return replace(standing, assigned=tuple(assigned), latest=now, due=due)
+    return replace(
+        standing, assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
+    )
 
 
 def _full(design: Design) -> FullError:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
@@ -44,6 +44,8 @@ class Database:
         # In memory there is one connection, which everyone shares.
         self._alone = RLock() if location == MEMORY else nullcontext()
         self._engine = _engine(location)
+        is_file = self.is_sqlite and location != MEMORY
+        self._writer = Writer(self._engine) if is_file else None
         try:
             with self.writing() as connection:
                 bring_up_to_date(connection, self.name)
@@ -59,7 +61,8 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when it ends, or has not happened."""
-        with self._alone, self._translated(), self._engine.begin() as connection:
+        begin = self._engine.begin if self._writer is None else self._writer.begin
+        with self._alone, self._translated(), begin() as connection:
             yield connection
 
     @contextmanager
@@ -73,6 +76,8 @@ class Database:
 
     def close(self) -> None:
         """Let go of every connection."""
+        if self._writer is not None:
+            self._writer.close()
         self._engine.dispose()
 
     @contextmanager
@@ -81,6 +86,46 @@ class Database:
             yield
         except (SQLAlchemyError, sqlite3.Error, OSError) as problem:
             raise StoreError(_line(self.name, problem)) from problem
+
+
+class Writer:
+    """The connection that writes to a file: kept, since only one can write at a time.
+
+    To take one from the pool, begin, commit and put it back takes longer than to write a few rows.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = Lock()
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction."""
+        with self._lock:
+            connection = self._connection or self._engine.connect()
+            # Whatever goes wrong, the next transaction has a connection that knows nothing of it.
+            self._connection = None
+            try:
+                file = connection.connection.driver_connection
+                assert file is not None
+                file.execute("BEGIN IMMEDIATE")
+                yield connection
+                file.execute("COMMIT")
+            except BaseException:
+                connection.invalidate()
+                connection.close()
+                raise
+            # It has begun what we have ended.
+            connection.rollback()
+            self._connection = connection
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
 
 
 def shown(location: str) -> str:
@@ -175,8 +220,10 @@ def _settle_in(cursor: Any) -> None:
 
 
 def _begun(connection: Connection) -> None:
-    reading = connection.get_execution_options().get("reading", False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+    file: Any = connection.connection.driver_connection
+    if not file.in_transaction:
+        reading = connection.get_execution_options().get("reading", False)
+        file.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
 def _line(name: str, problem: Exception) -> str:

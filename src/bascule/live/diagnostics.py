@@ -19,7 +19,7 @@ from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.ledger import Loaded, ask
 from bascule.live.schema import assignments, audit, blocks, history
-from bascule.live.standing import Deal, deal_from_json, statistics_from_json
+from bascule.live.standing import Deal, run_from_json, statistics_from_json
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -134,7 +134,8 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     wanted = (
         chances
         for row in connection.execute(dealt)
-        for chances in slot_probabilities(deal_from_json(row.number, row.slots), arms)
+        for deal in run_from_json(row.number, row.slots)
+        for chances in slot_probabilities(deal, arms)
     )
     placed = (
         select(assignments.c.arm)

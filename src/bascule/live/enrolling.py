@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
 from bascule.live.assignment import place, shipped
-from bascule.live.ledger import Assignment
+from bascule.live.ledger import Assignment, Fields
 from bascule.live.settling import settle
-from bascule.live.standing import deal_to_json
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
 
+ARM = Assignment._fields.index("arm")
 ENROLLING = ("running", "decided")
 
 
-def assign(work: Work, units: Sequence[str]) -> list[Assignment | InputError]:
+def assign(work: Work, units: Sequence[str]) -> list[int | InputError]:
     """An arm for each unit, or why it gets none; equal units get the same."""
     work.look_up(units)
     settle(work)
     known = work.known
     new = [unit for unit in dict.fromkeys(units) if known[unit] is None]
     problem = _enrol(work, new) if new else None
-    answers: list[Assignment | InputError] = []
-    for unit in units:
-        found = known[unit]
-        if found is None:
-            assert problem is not None
-            answers.append(problem)
-        else:
-            answers.append(_released(work, found))
-    return answers
+    if problem is None and not work.standing.released:
+        return [found[ARM] for found in map(known.__getitem__, units) if found is not None]
+    released = shipped(work.standing) if work.standing.released else None
+    return [_answer(known[unit], problem, released) for unit in units]
 
 
-def _released(work: Work, assigned: Assignment) -> Assignment:
-    if not work.standing.released:
-        return assigned
-    return assigned._replace(arm=shipped(work.standing), probability=1.0)
+def _answer(found: Fields | None, problem: InputError | None, released: int | None) -> Any:
+    if found is None:
+        return problem
+    return found[ARM] if released is None else released
 
 
 def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
@@ -50,15 +46,10 @@ def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
     time = max(work.now, standing.latest)
     deal = work.deal(standing.deal) if standing.deal and standing.verdict is None else None
     placed = place(design, standing, deal, work.shuffle, len(units), time)
-    for dealt in placed.deals:
-        work.deals[dealt.number] = dealt
-        work.add("blocks", dealt.number, deal_to_json(dealt))
-    made = [
-        Assignment(unit, arm, number, probability, time, block)
-        for number, (unit, (arm, probability, block)) in enumerate(
-            zip(units, placed.places, strict=False), standing.units
-        )
-    ]
+    work.add_blocks(standing.deal + 1, placed.dealt)
+    numbers = count(standing.units)
+    columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals)
+    made = list(zip(*columns, strict=False))
     work.known.update(zip(units, made, strict=False))
     work.add_all("assignments", made)
     work.standing = placed.standing

@@ -27,18 +27,24 @@ IDLE = 5.0
 
 
 class Member(Protocol[Job]):
-    """A job in a group, and how its caller is told that it is done, or what went wrong."""
+    """A job in a group, and how its callers are told that it is done, or what went wrong."""
 
     job: Job
 
+    @property
+    def callers(self) -> int:
+        """How many wait for it."""
+
     def tell(self, failed: BaseException | None, /) -> Flush | None:
-        """Tell the caller."""
+        """Tell the callers."""
 
 
 class _Ticket(Generic[Job]):
     """A job that waits for its group, and its caller with it."""
 
     __slots__ = ("called", "failed", "is_done", "job")
+
+    callers = 1
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -69,8 +75,10 @@ class Groups(Generic[Job]):
         self._weigh = weigh
         self._lock = Lock()
         self._queue: list[Member[Job]] = []
-        self._busy = False
+        # Callers in the queue, and how many are expected before a group is written.
+        self._there = 0
         self._company = 1
+        self._busy = False
         # Above 0 while a leader waits for that many; then `_complete` is released once.
         self._wanted = 0
         self._complete = Lock()
@@ -102,7 +110,8 @@ class Groups(Generic[Job]):
         """Queue up; whether nobody leads yet."""
         with self._lock:
             self._queue.append(member)
-            if self._wanted and len(self._queue) >= self._wanted:
+            self._there += member.callers
+            if self._wanted and self._there >= self._wanted:
                 self._wanted = 0
                 self._complete.release()
             leads = not self._busy
@@ -114,6 +123,8 @@ class Groups(Generic[Job]):
         with self._lock:
             size = self._fitting()
             group, self._queue = self._queue[:size], self._queue[size:]
+            callers = sum(member.callers for member in group)
+            self._there -= callers
         failed: BaseException | None = None
         try:
             self._work([member.job for member in group])
@@ -121,7 +132,7 @@ class Groups(Generic[Job]):
             failed = problem
         with self._lock:
             # Who is told now may soon be back, beside those who wait already.
-            self._company = min(len(group) + len(self._queue), LARGEST_GROUP)
+            self._company = min(callers + self._there, LARGEST_GROUP)
         for flush in {member.tell(failed) for member in group}:
             if flush is not None:
                 flush()
@@ -150,9 +161,9 @@ class Groups(Generic[Job]):
         while True:
             with self._lock:
                 # As long as they keep coming, the others of the last group will come too.
-                if not there < len(self._queue) < self._company or perf_counter() > until:
+                if not there < self._there < self._company or perf_counter() > until:
                     return
-                there = len(self._queue)
+                there = self._there
                 self._wanted = self._company
             if self._complete.acquire(timeout=PATIENCE):
                 return

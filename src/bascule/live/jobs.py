@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
@@ -52,7 +53,6 @@ def _do(work: Work, jobs: list[Job]) -> None:
         for job in jobs:
             job.problem = problem
         return
-    first = 0
+    left = iter(answers)
     for job in jobs:
-        job.answers = answers[first : first + len(job.given)]
-        first += len(job.given)
+        job.answers = list(islice(left, len(job.given)))

@@ -1,14 +1,16 @@
 """What is read from the tables of one experiment, and in which form.
 
 Statements are plain text that goes straight to the driver: to put them together from the schema
-takes longer than to answer them.
+takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
+a list of values; each database has a form of its own that uses the index for every one of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -21,7 +23,8 @@ from bascule.live.standing import (
     Deal,
     Standing,
     State,
-    deal_from_json,
+    run_from_json,
+    run_to_json,
     standing_from_json,
     statistics_from_json,
 )
@@ -31,10 +34,18 @@ _LOADED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
 )
-_ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal FROM assignments"
-_UNITS = f"{_ASSIGNMENT} WHERE experiment = ? AND unit IN ANY_OF"
-_ASSIGNED = f"{_ASSIGNMENT} WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
-_SLOTS = "SELECT number, slots FROM blocks WHERE experiment = ? AND number BETWEEN ? AND ?"
+_ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal FROM"
+_UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
+_ASSIGNED = (
+    f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
+)
+# Blocks that were dealt together are one row, with the number of the first.
+_RUN = (
+    "SELECT number, slots FROM blocks WHERE experiment = ? AND number <= ? "
+    "ORDER BY number DESC LIMIT 1"
+)
+_RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number > ? AND number <= ?"
+_DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
     "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "ORDER BY number, at, id"
@@ -44,13 +55,16 @@ _EVENTS_BETWEEN = (
     "ON a.experiment = o.experiment AND a.number = o.number "
     "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
 )
-_TAKEN = "SELECT event, number, value FROM outcomes WHERE experiment = ? AND event IN ANY_OF"
-_ANSWERED = "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number IN ANY_OF"
-_ELSEWHERE = (
-    "SELECT a.unit, e.name FROM experiments e JOIN assignments a ON a.experiment = e.id "
-    "WHERE e.id <> ? AND a.unit IN ANY_OF"
+_TAKEN = (
+    "SELECT event, number, outcomes.value FROM LISTED outcomes "
+    "WHERE experiment = ? AND event IS_LISTED"
 )
-_LISTED = "SELECT event, reason FROM set_aside WHERE experiment = ? AND event IN ANY_OF"
+_ANSWERED = "SELECT DISTINCT number FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
+_ELSEWHERE = (
+    "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
+    "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
+)
+_SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +94,46 @@ class Assignment(NamedTuple):
     deal: int | None = None
 
 
-def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
-    """The rows that a statement finds; a list among the values stands for `ANY_OF`.
+Fields = tuple[Any, ...]
+"""An assignment as it comes and goes by the thousand: a plain tuple, in the order of its fields."""
 
-    SQLite gets a list as one text, so that the statement stays the same, whatever its length.
-    """
+
+def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
+    """The rows that a statement finds."""
     if connection.dialect.name != "sqlite":
-        statement = statement.replace("IN ANY_OF", "= ANY(?)").replace("?", "%s")
-        return connection.exec_driver_sql(statement, values).fetchall()
-    statement = statement.replace("ANY_OF", "(SELECT value FROM json_each(?))")
-    values = tuple(json.dumps(v) if isinstance(v, list) else v for v in values)
+        return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
     found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
     return found
+
+
+def ask_listed(
+    connection: Connection, statement: str, experiment: int, listed: Sequence[Any]
+) -> Sequence[Any]:
+    """The rows of an experiment that a statement finds by a list of values; none by an empty one.
+
+    SQLite gets the list as one text, so that the statement stays the same, whatever its length.
+    """
+    if not listed:
+        return []
+    if connection.dialect.name != "sqlite":
+        return ask(connection, in_postgresql(statement), experiment, list(listed))
+    return ask(connection, in_sqlite(statement), json.dumps(listed), experiment)
+
+
+@cache
+def in_postgresql(statement: str) -> str:
+    """A statement with a list as PostgreSQL takes it: the list comes last."""
+    return statement.replace("LISTED ", "", 1).replace("IS_LISTED", "= ANY(?)")
+
+
+@cache
+def in_sqlite(statement: str) -> str:
+    """A statement with a list as SQLite takes it: the list comes first.
+
+    Left to itself, SQLite may rather go through all units of a test; a cross join keeps its order.
+    """
+    first = statement.replace("LISTED ", "json_each(?) AS listed CROSS JOIN ", 1)
+    return first.replace("IS_LISTED", "= listed.value")
 
 
 def tell(connection: Connection, statement: str, values: Sequence[Any]) -> None:
@@ -136,25 +178,27 @@ def gone(name: str) -> InputError:
     return InputError("experiment", f"there is no experiment {name!r}: list what there is")
 
 
-def find_units(
-    connection: Connection, experiment: int, units: Iterable[str]
-) -> dict[str, Assignment]:
+def find_units(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, Fields]:
     """The assignments of those of the units that have one."""
-    asked = list(units)
-    if not asked:
-        return {}
-    return {row[0]: Assignment(*row) for row in ask(connection, _UNITS, experiment, asked)}
-
-
-def find_deal(connection: Connection, experiment: int, number: int) -> Deal | None:
-    """A block as it was dealt."""
-    return find_deals(connection, experiment, number, number).get(number)
+    return {row[0]: tuple(row) for row in ask_listed(connection, _UNITS, experiment, units)}
 
 
 def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
-    """Blocks as they were dealt, by their numbers."""
-    rows = ask(connection, _SLOTS, experiment, first, last)
-    return {number: deal_from_json(number, slots) for number, slots in rows}
+    """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
+    rows = [
+        *ask(connection, _RUN, experiment, first),
+        *ask(connection, _RUNS_AFTER, experiment, first, last),
+    ]
+    return {deal.number: deal for row in rows for deal in run_from_json(*row)}
+
+
+def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
+    """Replace a block by what is left of it."""
+    ((first, slots),) = ask(connection, _RUN, experiment, deal.number)
+    run = run_from_json(first, slots)
+    run[deal.number - first] = deal
+    written = run_to_json((one.parts, one.struck) for one in run)
+    tell(connection, _DEAL_AGAIN, (written, experiment, first))
 
 
 def assigned_from(
@@ -185,26 +229,21 @@ def taken_ids(
     connection: Connection, experiment: int, ids: list[str]
 ) -> dict[str, tuple[int, float]]:
     """Which event ids were used, each with the unit's number and the value."""
-    if not ids:
-        return {}
-    rows = ask(connection, _TAKEN, experiment, ids)
+    rows = ask_listed(connection, _TAKEN, experiment, ids)
     return {event: (number, value) for event, number, value in rows}
 
 
 def answered(connection: Connection, experiment: int, numbers: list[int]) -> set[int]:
     """Which of the units have an event."""
-    if not numbers:
-        return set()
-    return {row[0] for row in ask(connection, _ANSWERED, experiment, numbers)}
+    return {row[0] for row in ask_listed(connection, _ANSWERED, experiment, numbers)}
 
 
 def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:
     """Which events were set aside before, and why."""
-    if not ids:
-        return set()
-    return {(event, reason) for event, reason in ask(connection, _LISTED, experiment, ids)}
+    rows = ask_listed(connection, _SET_ASIDE, experiment, ids)
+    return {(event, reason) for event, reason in rows}
 
 
 def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
     """Which of the units are in another experiment, and in which."""
-    return dict(map(tuple, ask(connection, _ELSEWHERE, experiment, units))) if units else {}
+    return dict(map(tuple, ask_listed(connection, _ELSEWHERE, experiment, units)))

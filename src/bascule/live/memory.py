@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bascule.live.ledger import Assignment
+    from bascule.live.ledger import Fields
 
 REMEMBERED = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
 
-Known = dict[str, "Assignment | None"]
+Known = dict[str, "Fields | None"]
 
 
 class Memory:
@@ -33,19 +33,25 @@ class Memory:
         self._most = most
         self._lock = Lock()
         # Plain tuples, which cost the garbage collector nothing.
-        self._units: dict[int, dict[str, tuple[Any, ...]]] = {}
+        self._units: dict[int, dict[str, Fields]] = {}
 
-    def of(self, experiment: int) -> Mapping[str, tuple[Any, ...]]:
+    def of(self, experiment: int) -> Mapping[str, Fields]:
         """What is remembered of an experiment: the fields of assignments, by unit."""
         return self._units.get(experiment, {})
+
+    def get(self, experiment: int, unit: str) -> Fields | None:
+        """What is remembered of a unit."""
+        units = self._units.get(experiment)
+        return None if units is None else units.get(unit)
 
     def learn(self, experiment: int, known: Known) -> None:
         """Remember units; called when they are on disk."""
         with self._lock:
             units = self._units.setdefault(experiment, {})
-            units.update((unit, tuple(found)) for unit, found in known.items() if found)
-            for unit in list(islice(units, max(0, len(units) - self._most))):
-                del units[unit]
+            units.update({unit: tuple(found) for unit, found in known.items() if found})
+            if len(units) > self._most:
+                for unit in list(islice(units, len(units) - self._most)):
+                    del units[unit]
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""

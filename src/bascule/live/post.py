@@ -1,67 +1,147 @@
-"""Answers brought to an event loop: one call into the loop for all that are ready.
+"""Callers in event loops: what they ask for in one turn of a loop is one job, and so is its answer.
 
-To wake a loop costs far more than to hand it an answer, and the callers of a group are all answered
-at the same moment.
+To wake a loop, or the thread that writes, costs far more than to hand over one question more, and
+the callers of a group are all answered at the same moment.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
-from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bascule.live.groups import Flush
+from bascule.live.groups import Flush, Member
+from bascule.live.jobs import Job
+from bascule.live.soon import Promise
+
+if TYPE_CHECKING:
+    from bascule.live.units import Units
+
+Submit = Callable[[Member[Job]], None]
+
+
+class Batch:
+    """Units that were asked for in one turn of an event loop, and who waits for their arms."""
+
+    __slots__ = ("_arms", "_failed", "_futures", "_post", "job", "units")
+
+    def __init__(self, test: Units, post: Post) -> None:
+        self.units: list[str] = []
+        self.job = Job(test.id, test.name, test.store.assigning, self.units, self.units)
+        self._futures: list[asyncio.Future[str]] = []
+        self._arms = test.arms
+        self._post = post
+        self._failed: BaseException | None = None
+
+    @property
+    def callers(self) -> int:
+        """How many wait."""
+        return len(self.units)
+
+    def add(self, unit: str, future: asyncio.Future[str]) -> None:
+        """One more."""
+        self.units.append(unit)
+        self._futures.append(future)
+
+    def tell(self, failed: BaseException | None) -> Flush:
+        """Have everyone told in their loop."""
+        self._failed = failed or self.job.problem
+        return self._post.put(self._answer)
+
+    def _answer(self) -> None:
+        if self._failed is not None:
+            for future in self._futures:
+                _settle(future, None, self._failed)
+            return
+        for future, found in zip(self._futures, self.job.answers, strict=True):
+            if isinstance(found, BaseException):
+                _settle(future, None, found)
+            elif not future.done():
+                future.set_result(self._arms[found])
 
 
 class Post:
-    """Brings answers to the futures of one event loop, from any thread."""
+    """Takes questions from the callers of one event loop, and brings them their answers."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, submit: Submit) -> None:
         self.loop = loop
-        self._lock = Lock()
-        self._bag: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
+        self._submit = submit
+        self._asked: dict[int, Batch] = {}
+        # Threads may put into it and take out of it without a lock.
+        self._bag: deque[Callable[[], None]] = deque()
 
-    def put(self, future: asyncio.Future[Any], answer: Any, problem: BaseException | None) -> Flush:
-        """Have an answer for a future, or what went wrong, brought with the next delivery."""
-        with self._lock:
-            self._bag.append((future, answer, problem))
-        return self.deliver
+    def ask(self, test: Units, unit: str) -> asyncio.Future[str]:
+        """The arm of a unit, with all that is asked for in this turn of the loop."""
+        future = self.loop.create_future()
+        batch = self._asked.get(test.id)
+        if batch is None:
+            batch = self._asked[test.id] = Batch(test, self)
+            self.loop.call_soon(self._send_off, test.id)
+        batch.add(unit, future)
+        return future
 
-    def deliver(self) -> None:
-        """Bring what is in the bag."""
+    def tell(self, job: Job) -> asyncio.Future[Any]:
+        """The answers to a job, which comes after all that was asked for before it."""
+        self._send_off(job.experiment)
+        future = self.loop.create_future()
+
+        def send(answer: Any, problem: BaseException | None) -> Flush:
+            return self.put(lambda: _settle(future, answer, problem))
+
+        self._submit(Promise(job, send))
+        return future
+
+    def done(self, answer: Any) -> asyncio.Future[Any]:
+        """An answer that is there already."""
+        future = self.loop.create_future()
+        future.set_result(answer)
+        return future
+
+    def put(self, answer: Callable[[], None]) -> Flush:
+        """Have this called in the loop with the next delivery; from any thread."""
+        self._bag.append(answer)
+        return self._deliver
+
+    def _send_off(self, experiment: int) -> None:
+        batch = self._asked.pop(experiment, None)
+        if batch is not None:
+            self._submit(batch)
+
+    def _deliver(self) -> None:
         # A loop that is closed has nobody left who waits.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._hand_out)
 
     def _hand_out(self) -> None:
-        with self._lock:
-            bag, self._bag = self._bag, []
-        for future, answer, problem in bag:
-            if future.done():
-                continue
-            if problem is None:
-                future.set_result(answer)
-            else:
-                future.set_exception(problem)
+        bag = self._bag
+        while bag:
+            bag.popleft()()
 
 
-_POSTS: list[Post] = []
+class Posts:
+    """The posts of a store, one for each event loop that has callers."""
+
+    def __init__(self, submit: Submit) -> None:
+        self._submit = submit
+        self._posts: dict[asyncio.AbstractEventLoop, Post] = {}
+
+    def here(self) -> Post:
+        """The post of the loop that runs."""
+        loop = asyncio.get_running_loop()
+        post = self._posts.get(loop)
+        if post is None:
+            still = {loop: post for loop, post in self._posts.items() if not loop.is_closed()}
+            post = Post(loop, self._submit)
+            self._posts = {**still, loop: post}
+        return post
 
 
-def awaited() -> tuple[
-    asyncio.Future[Any], Callable[[Any, BaseException | None], Callable[[], None]]
-]:
-    """A future of the loop that runs, and how it is told its answer from any thread."""
-    loop = asyncio.get_running_loop()
-    for post in _POSTS:
-        if post.loop is loop:
-            break
+def _settle(future: asyncio.Future[Any], answer: Any, problem: BaseException | None) -> None:
+    if future.done():
+        return
+    if problem is None:
+        future.set_result(answer)
     else:
-        _POSTS[:] = [post for post in _POSTS if not post.loop.is_closed()]
-        post = Post(loop)
-        _POSTS.append(post)
-    future = loop.create_future()
-    return future, partial(post.put, future)
+        future.set_exception(problem)

@@ -29,7 +29,7 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     taken = ledger.taken_ids(work.connection, work.before.id, ids)
     answered: set[int] = set()
     if work.design.measure is None:
-        units = (work.known[event.unit] for event in events)
+        units = (work.assigned(event.unit) for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
         answered = ledger.answered(work.connection, work.before.id, numbers)
     receipts = []
@@ -38,7 +38,7 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     known, news, now = work.known, work.news, work.now
     for event in events:
         unit, value, _, name, exposed = event
-        assigned = known[unit] or _found(work, unit)
+        assigned = work.assigned(unit) or _found(work, unit)
         receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
         if receipt.accepted:

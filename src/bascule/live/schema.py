@@ -92,7 +92,7 @@ set_aside = Table(
     "set_aside",
     metadata,
     Column("id", RowNumber, primary_key=True),
-    Column("experiment", Integer, nullable=False, index=True),
+    Column("experiment", Integer, nullable=False),
     Column("unit", Text, nullable=False),
     Column("value", Text, nullable=False),
     Column("at", Double),
@@ -100,6 +100,7 @@ set_aside = Table(
     Column("event", Text),
     Column("reason", Text, nullable=False),
     Column("detail", Text, nullable=False),
+    Index("set_aside_events", "experiment", "event"),
 )
 
 audit = Table(

@@ -18,6 +18,8 @@ class Promise:
 
     __slots__ = ("_arms", "_send", "job")
 
+    callers = 1
+
     def __init__(self, job: Job, send: Send, arms: Sequence[str] | None = None) -> None:
         self.job = job
         self._send = send
@@ -33,7 +35,7 @@ class Promise:
         found = self.job.answers[0]
         if isinstance(found, BaseException):
             return self._send(None, found)
-        return self._send(self._arms[found.arm], None)
+        return self._send(self._arms[found], None)
 
 
 def answered_later() -> tuple[Future[Any], Send]:

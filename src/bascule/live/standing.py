@@ -8,9 +8,9 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
@@ -43,6 +43,13 @@ class Verdict:
         return cls(decision.arm, decision.name, decision.error, decision.guarantee, units, time)
 
 
+Parts = tuple[tuple[int, ...], ...]
+"""For each part of a block the arms of its slots, in order."""
+
+Struck = tuple[tuple[int, int], ...]
+"""Arms taken out by hand, each with the slot of a block from which on it gets nothing."""
+
+
 @dataclass(frozen=True)
 class Deal:
     """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
@@ -55,11 +62,11 @@ class Deal:
     """
 
     number: int
-    parts: tuple[tuple[int, ...], ...]
-    struck: tuple[tuple[int, int], ...] = ()
+    parts: Parts
+    struck: Struck = ()
 
     @cached_property
-    def kept(self) -> tuple[tuple[int, ...], ...]:
+    def kept(self) -> Parts:
         """The parts without what was struck."""
         if not self.struck:
             return self.parts
@@ -259,22 +266,28 @@ def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
     return Standing(statistics=statistics, **data)
 
 
-def deal_to_json(deal: Deal) -> str:
-    """The slots of a block, as text."""
-    # Lists of whole numbers look the same in Python; this is written often, and is quicker.
-    parts, struck = [list(part) for part in deal.parts], [list(one) for one in deal.struck]
-    return f"[{parts},{struck}]".replace(" ", "")
+def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:
+    """The parts of blocks that were dealt one after the other, and what was struck, as text."""
+    return f"[{','.join(_block_to_json(*block) for block in dealt)}]"
 
 
-def deal_from_json(number: int, text: str) -> Deal:
-    """What `deal_to_json` wrote.
+def run_from_json(first: int, text: str) -> list[Deal]:
+    """What `run_to_json` wrote, from the number of the first block.
 
-    >>> deal_from_json(1, deal_to_json(Deal(1, ((0, 1),))))
-    Deal(number=1, parts=((0, 1),), struck=())
+    >>> run_from_json(7, run_to_json([(((0, 1),), ())]))
+    [Deal(number=7, parts=((0, 1),), struck=())]
     """
-    parts, struck = json.loads(text)
-    return Deal(
-        number,
-        tuple(tuple(part) for part in parts),
-        tuple((arm, since) for arm, since in struck),
-    )
+    return [
+        Deal(
+            number,
+            tuple(tuple(part) for part in parts),
+            tuple((arm, since) for arm, since in struck),
+        )
+        for number, (parts, struck) in enumerate(json.loads(text), first)
+    ]
+
+
+# Blocks that are dealt in a row come in few orders.
+@lru_cache(maxsize=1024)
+def _block_to_json(parts: Parts, struck: Struck) -> str:
+    return json.dumps([parts, struck], separators=(",", ":"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.actor import acting
-from bascule.live.assignment import shipped
+from bascule.live.assignment import fair_shuffle, shipped
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
-from bascule.live.groups import Groups
+from bascule.live.groups import Groups, Member
 from bascule.live.jobs import Do, Job, do_all
 from bascule.live.memory import Known, Memory
-from bascule.live.soon import Promise
 from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
 
@@ -67,18 +65,18 @@ class Store:
     ) -> None:
         from bascule.live.database import Database
         from bascule.live.enrolling import assign
-        from bascule.live.post import awaited
+        from bascule.live.post import Posts
         from bascule.live.recording import record
 
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
-        self._shuffle = shuffle or random.Random().shuffle
+        self._shuffle = shuffle or fair_shuffle()
         self.assigning: Do = assign
         self.recording: Do = record
-        self.awaited = awaited
         self._kept: dict[int, _Kept] = {}
         self._groups: Groups[Job] = Groups(self._work, lambda job: len(job.given))
+        self.posts = Posts(self.submit)
         self._memory = Memory()
         self._seen: dict[int, tuple[Loaded, float]] = {}
 
@@ -205,13 +203,13 @@ class Store:
             raise job.problem
         return job.answers
 
-    def submit(self, promise: Promise) -> None:
-        """The same without waiting: the promise is told when it is on disk, or has failed."""
-        self._groups.submit(promise)
+    def submit(self, member: Member[Job]) -> None:
+        """The same without waiting: the member is told when it is on disk, or has failed."""
+        self._groups.submit(member)
 
     def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
         """A unit's assignment if this program has seen it: as it stands, or released."""
-        fields = self._memory.of(experiment).get(unit)
+        fields = self._memory.get(experiment, unit)
         if fields is None:
             return None
         from bascule.live.ledger import Assignment
@@ -320,7 +318,7 @@ class Store:
             self._actor,
             self._memory.of(experiment),
         )
-        work.look_up(unit for job in jobs for unit in job.units)
+        work.look_up([unit for job in jobs for unit in job.units])
         do_all(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.

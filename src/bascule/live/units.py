@@ -14,7 +14,7 @@ from bascule.core.rules import Static
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
-from bascule.live.soon import Promise, Send, answered_later
+from bascule.live.soon import Promise, answered_later
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,7 +47,7 @@ class Units:
             (found,) = store.change(self.id, self.name, store.assigning, given, given)
             if isinstance(found, InputError):
                 raise found
-            arm = found.arm
+            arm = found
         return self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
@@ -70,7 +70,14 @@ class Units:
         True
         """
         future, send = answered_later()
-        self._assign_later(unit, send)
+        named, store = checked_unit(unit), self.store
+        arm = self._at_hand(named)
+        if arm is None:
+            given = (named,)
+            job = Job(self.id, self.name, store.assigning, given, given)
+            store.submit(Promise(job, send, self.arms))
+        else:
+            send(self.arms[arm], None)
         return future
 
     def assign_async(self, unit: str | int) -> asyncio.Future[str]:
@@ -84,17 +91,18 @@ class Units:
         ...     asyncio.run(serve(test)) == test.assign("user-42")
         True
         """
-        future, send = self.store.awaited()
-        self._assign_later(unit, send)
-        return future
+        named = checked_unit(unit)
+        arm, post = self._at_hand(named), self.store.posts.here()
+        return post.ask(self, named) if arm is None else post.done(self.arms[arm])
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
-        from bascule.live.ledger import find_units
+        from bascule.live.ledger import Assignment, find_units
 
         named = checked_unit(unit)
         with self.store.reading() as connection:
-            return find_units(connection, self.id, [named]).get(named)
+            found = find_units(connection, self.id, [named])
+        return Assignment(*found[named]) if named in found else None
 
     def record(
         self,
@@ -118,16 +126,14 @@ class Units:
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """The same as `record_many` without waiting, in one transaction."""
         future, send = answered_later()
-        self._record_later(outcomes, send)
+        self.store.submit(Promise(self._recording(outcomes), send))
         return future
 
     def record_async(
         self, outcomes: Iterable[tuple[Any, ...] | Event]
     ) -> asyncio.Future[list[Receipt]]:
         """The same to be awaited."""
-        future, send = self.store.awaited()
-        self._record_later(outcomes, send)
-        return future
+        return self.store.posts.here().tell(self._recording(outcomes))
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -174,7 +180,7 @@ class Units:
             if isinstance(answer, InputError):
                 raise answer
         arms = self.arms
-        return [arms[answer.arm] for answer in answers]
+        return [arms[answer] for answer in answers]
 
     @cached_property
     def _is_static(self) -> bool:
@@ -200,20 +206,7 @@ class Units:
     def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
         return self.store.change(self.id, self.name, do, given, units)
 
-    def _assign_later(self, unit: str | int, send: Send) -> None:
-        named, store = checked_unit(unit), self.store
-        arm = self._at_hand(named)
-        if arm is None:
-            given = (named,)
-            job = Job(self.id, self.name, store.assigning, given, given)
-            store.submit(Promise(job, send, self.arms))
-        else:
-            flush = send(self.arms[arm], None)
-            if flush is not None:
-                flush()
-
-    def _record_later(self, outcomes: Iterable[tuple[Any, ...] | Event], send: Send) -> None:
+    def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]
         units = [event.unit for event in events]
-        job = Job(self.id, self.name, self.store.recording, events, units)
-        self.store.submit(Promise(job, send))
+        return Job(self.id, self.name, self.store.recording, events, units)

@@ -162,7 +162,7 @@ class _Replay:
 
     def _deal(self, number: int) -> Deal:
         if number not in self._deals:
-            found = ledger.find_deal(self.connection, self.stored.id, number)
+            found = ledger.find_deals(self.connection, self.stored.id, number, number).get(number)
             assert found is not None
             # What was struck by hand is struck again at its time.
             self._deals[number] = replace(found, struck=())

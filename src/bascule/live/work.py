@@ -5,35 +5,42 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.live import ledger, schema
 from bascule.live.assignment import Shuffle
-from bascule.live.ledger import Assignment, Loaded
+from bascule.live.ledger import Assignment, Fields, Loaded
 from bascule.live.maturity import Event, Receipt
 from bascule.live.standing import (
     Deal,
+    Parts,
     Standing,
     State,
-    deal_to_json,
+    run_to_json,
     standing_to_json,
     statistics_to_json,
 )
 
+TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
-def _insert(table: Table) -> str:
+
+@lru_cache(maxsize=256)
+def _insert(name: str, experiment: int) -> str:
+    """How rows of an experiment are written: without its number, in the order of the schema."""
+    table = TABLES[name]
     names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
     if table is schema.assignments:
         names = list(Assignment._fields)
-    marks = ", ".join("?" * (1 + len(names)))
-    return f"INSERT INTO {table.name} (experiment, {', '.join(names)}) VALUES ({marks})"
+    marks = "".join(", ?" for _ in names)
+    return f"INSERT INTO {name} (experiment, {', '.join(names)}) VALUES ({experiment:d}{marks})"
 
 
-INSERTS = {table.name: _insert(table) for table in (*schema.OF_EXPERIMENT, schema.audit)}
-"""How rows are written: the experiment's number first, then the columns in the schema's order."""
+LONGEST_RUN = 100
+"""Blocks of one row: to read one of them is to read all."""
 
 
 class Work:
@@ -58,24 +65,27 @@ class Work:
         self.actor = actor
         self.shuffle = shuffle
         self.deals = deals
-        self.known: dict[str, Assignment | None] = {}
+        self.known: dict[str, Fields | None] = {}
         self.news: set[int] = set()
         self._remembered = remembered or {}
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in INSERTS}
+        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
 
     def look_up(self, units: Iterable[str]) -> None:
         """Read which units have an arm, once for all who ask in this transaction."""
-        known, remembered = self.known, self._remembered
-        unread = []
-        for unit in units:
-            if unit not in known:
-                # Once there, an assignment never changes.
-                seen = remembered.get(unit)
-                known[unit] = None if seen is None else Assignment(*seen)
-                if seen is None:
-                    unread.append(unit)
-        if unread:
+        known = self.known
+        new = [unit for unit in units if unit not in known]
+        if new:
+            # Once there, an assignment never changes.
+            known.update(zip(new, map(self._remembered.get, new), strict=True))
+            unread = [unit for unit in new if known[unit] is None]
             known.update(ledger.find_units(self.connection, self.before.id, unread))
+
+    def assigned(self, unit: str) -> Assignment | None:
+        """The assignment of a unit that was looked up, if it has one."""
+        found = self.known[unit]
+        if found is not None and not isinstance(found, Assignment):
+            found = self.known[unit] = Assignment(*found)
+        return found
 
     def put_aside(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it came, with the reason."""
@@ -92,7 +102,7 @@ class Work:
 
     def save(self) -> Loaded:
         """Write all that has changed, and return what is stored then."""
-        for name in INSERTS:
+        for name in TABLES:
             self.write(name)
         before = self.before
         changes: dict[str, Any] = {}
@@ -125,9 +135,7 @@ class Work:
         """Replace a block by what is left of it."""
         self.write("blocks")
         self.deals[deal.number] = deal
-        which = (self.before.id, deal.number)
-        statement = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
-        ledger.tell(self.connection, statement, (deal_to_json(deal), *which))
+        ledger.deal_again(self.connection, self.before.id, deal)
 
     def read_deals(self, numbers: Sequence[int]) -> None:
         """Have blocks at hand, from the first of the numbers to the last."""
@@ -138,24 +146,29 @@ class Work:
 
     def deal(self, number: int) -> Deal:
         """A block as it was dealt."""
-        if number not in self.deals:
-            found = ledger.find_deal(self.connection, self.before.id, number)
-            assert found is not None
-            self.deals[number] = found
+        self.read_deals([number])
         return self.deals[number]
 
+    def add_blocks(self, first: int, dealt: Sequence[Parts]) -> None:
+        """Have blocks written that were dealt one after the other; the last one stays at hand."""
+        for start in range(0, len(dealt), LONGEST_RUN):
+            run = dealt[start : start + LONGEST_RUN]
+            self.add("blocks", first + start, run_to_json((parts, ()) for parts in run))
+        if dealt:
+            last = first + len(dealt) - 1
+            self.deals[last] = Deal(last, dealt[-1])
+
     def add(self, table: str, *values: Any) -> None:
-        """Have a row written with the others of its table; after the experiment's number."""
-        self._rows[table].append((self.before.id, *values))
+        """Have a row written with the others of its table, without the experiment's number."""
+        self._rows[table].append(values)
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """The same for many rows."""
-        experiment = (self.before.id,)
-        self._rows[table] += [experiment + row for row in rows]
+        self._rows[table] += rows
 
     def write(self, table: str) -> None:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows[table]
         if rows:
-            ledger.tell(self.connection, INSERTS[table], rows)
+            ledger.tell(self.connection, _insert(table, self.before.id), rows)
             self._rows[table] = []
