@@ -98,7 +98,7 @@ class Analysis:
         if self.decision is not None:
             return f"{self.decision.name.capitalize()} ({self.guarantee}), since {self.decided}"
         if self.days_left is not None:
-            return f"No decision yet: about {about(self.days_left)} more days at this pace"
+            return f"No decision yet: about {about(self.days_left)} more at this pace"
         return "No decision yet"
 
     @property
