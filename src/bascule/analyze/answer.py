@@ -12,11 +12,11 @@ from bascule.core.calibration import Guarantee
 from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.effects import Effect
+from bascule.core.spans import about
 from bascule.simulate.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from bascule.live.status import about
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.progress import AnyStatistics, intervals
 from bascule.core.rules import Static, Tilt
+from bascule.core.spans import about
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
 from bascule.live.forecast import stages_left, units_a_stage, units_left
@@ -30,18 +31,6 @@ from bascule.live.standing import OPEN, Standing, State, Verdict
 Item = TypeVar("Item")
 
 DAY = 86400.0
-
-
-def about(days: float) -> str:
-    """A time as people say it.
-
-    >>> about(0.0005), about(0.2), about(1.5), about(1131.4)
-    ('43 seconds', '4.8 hours', '1.5 days', '1,131 days')
-    """
-    units = (("days", 1.0), ("hours", 24.0), ("minutes", 24.0 * 60.0), ("seconds", DAY))
-    name, each = next((unit for unit in units if days * unit[1] >= 1.0), units[-1])
-    value = days * each
-    return f"{value:.2g} {name}" if value < 10 else f"{value:,.0f} {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +188,8 @@ def _left(
         stages = stages_left(design, seen)
         if stages is None or design.measure is None:
             return None, None
-        return stages * units_a_stage(design, seen), stages * period_of(design.measure) / DAY
+        joining = units_a_stage(design, seen)
+        return stages * joining or None, stages * period_of(design.measure) / DAY
     left = units_left(design, seen, evidence)
     pace = standing.units / seconds if seconds > 0 else 0.0
     return left, left / pace / DAY if left is not None and pace > 0 else None
