@@ -44,6 +44,13 @@ def test_nothing_is_seen_where_there_is_nothing(tmp_path: Path) -> None:
 def test_outcomes_that_drift_are_seen(tmp_path: Path) -> None:
     run(tmp_path / "drift.db", drift=0.01)
     assert alarms(tmp_path / "drift.db")["trend"]
+    with bs.open(tmp_path / "drift.db") as store:
+        test = store.get("test")
+        assert test.status().diagnostics is None
+        status = test.status(diagnostics=True)
+    assert status.diagnostics is not None
+    told = {one["name"]: one for one in status.to_dict()["diagnostics"]}
+    assert told["trend"]["flagged"]
 
 
 def test_units_that_were_moved_to_another_arm_are_seen(tmp_path: Path) -> None:

@@ -121,6 +121,41 @@ def test_verify_finds_an_outcome_that_was_changed(store: bs.Store, clock: bs.Man
     assert "statistics" in str(test.verify())
 
 
+def test_the_days_left_are_those_that_it_takes_if_all_goes_on_as_it_is(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("left", SPENT)
+    arms: dict[str, str] = {}
+    ends: dict[int, float] = {}
+    status = test.status()
+    assert status.days_left is None
+    while status.decision is None:
+        units = [f"{clock.now()} {i}" for i in range(8)]
+        arms |= zip(units, test.assign_many(units), strict=True)
+        test.record_many([(unit, float(arm == "b")) for unit, arm in arms.items()])
+        clock.advance("1d")
+        status = test.status()
+        if status.days_left is not None and status.stage is not None:
+            ends[status.stage] = status.stage + status.days_left
+            assert status.left == pytest.approx(8 * status.days_left)
+    assert status.stage is not None
+    assert status.stage > 20
+    late = {stage: end for stage, end in ends.items() if stage >= 4}
+    assert max(abs(end - status.stage) for end in late.values()) <= 0.1 * status.stage
+
+
+def test_a_decision_beyond_all_reach_is_not_forecast(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("level", SPENT)
+    test.assign_many(range(8))
+    clock.advance("3d")
+    status = test.status()
+    assert status.stage == 2
+    assert (status.left, status.days_left) == (None, None)
+    assert status.headline == "Keep running"
+
+
 def test_a_static_population_is_told_its_arms_without_storage_and_counts_who_is_silent(
     store: bs.Store, clock: bs.ManualClock
 ) -> None:

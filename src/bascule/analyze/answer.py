@@ -12,11 +12,11 @@ from bascule.core.calibration import Guarantee
 from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.effects import Effect
+from bascule.core.spans import about
 from bascule.simulate.files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-from bascule.live.status import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Analysis:
         if self.decision is not None:
             return f"{self.decision.name.capitalize()} ({self.guarantee}), since {self.decided}"
         if self.days_left is not None:
-            return f"No decision yet: about {about(self.days_left)} more days at this pace"
+            return f"No decision yet: about {about(self.days_left)} more at this pace"
         return "No decision yet"
 
     @property

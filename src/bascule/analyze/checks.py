@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,7 +46,7 @@ def sample_ratio(
     found = allocation_once(
         AllocationStatistics.of_counts(counts, [weight / whole for weight in weights]), LEVEL
     )
-    message = _named(found.message, arms).replace("the logged probabilities", "the weights")
+    message = found.named(arms).message.replace("the logged probabilities", "the weights")
     message = message.replace("its logged probabilities add up to", "its weight makes")
     return Check("sample ratio", found.flagged, message + assumed, found.p_value)
 
@@ -177,15 +176,7 @@ def late_events(table: Table, total: float) -> Check:
 
 
 def _check(found: Diagnostic, arms: Sequence[str]) -> Check:
-    return Check(found.name, found.flagged, _named(found.message, arms), found.p_value)
-
-
-def _named(message: str, arms: Sequence[str]) -> str:
-    """The message with names instead of numbers of arms."""
-    message = re.sub(
-        r"\barms (\d+) and (\d+)", lambda m: f"{arms[int(m[1])]} and {arms[int(m[2])]}", message
-    )
-    return re.sub(r"\barm (\d+)\b", lambda m: arms[int(m[1])], message)
+    return Check(found.name, found.flagged, found.named(arms).message, found.p_value)
 
 
 def _days(days: Sequence[object]) -> str:

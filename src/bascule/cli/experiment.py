@@ -66,9 +66,9 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
 
 @app.command("show")
 def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """Show where an experiment stands."""
+    """Show where an experiment stands, and what the diagnostics say."""
     with store_at(store, there=True) as opened:
-        _show(opened.get(name).status(), as_json)
+        _show(opened.get(name).status(diagnostics=True), as_json)
 
 
 @app.command("watch")
@@ -175,8 +175,7 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
     with store_at(store, there=True) as opened:
         found = opened.get(name).diagnostics()
     if as_json:
-        keys = ("name", "statistic", "p_value", "level", "validity", "message", "flagged")
-        print_json({"diagnostics": [{key: getattr(one, key) for key in keys} for one in found]})
+        print_json({"diagnostics": [one.to_dict() for one in found]})
         return
     for one in found:
         screen().print(str(one), soft_wrap=True)
@@ -257,3 +256,10 @@ def _show(status: Status, as_json: bool) -> None:
         cost = f"{status.cost:.4g}; an even split: {status.even_cost:.4g}"
         console.print(f"cost so far: {cost}", soft_wrap=True)
     console.print(f"guarantee: {status.promise}", soft_wrap=True)
+    if status.diagnostics:
+        flagged = [one for one in status.diagnostics if one.flagged]
+        if not flagged:
+            names = ", ".join(dict.fromkeys(one.name for one in status.diagnostics))
+            console.print(f"diagnostics: nothing unusual ({names})", soft_wrap=True)
+        for one in flagged:
+            console.print(f"! {one.name}: {one.message}", soft_wrap=True, markup=False)

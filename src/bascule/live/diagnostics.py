@@ -50,7 +50,8 @@ def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tupl
     prompt, late = _by_delay(connection, stored)
     if not periods and allocation is None and prompt is None:
         return ()
-    return diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+    found = diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+    return tuple(one.named(stored.design.arms) for one in found)
 
 
 def put_into_log(work: Work, found: Diagnostic) -> bool:

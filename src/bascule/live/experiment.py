@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.live.forecast import Turn, turns
+from bascule.live.lead import evidence_of
 from bascule.live.standing import OPEN, State
-from bascule.live.status import Point, Status, evidence_of, point_of, spread, status_of
+from bascule.live.status import Point, Status, point_of, spread, status_of
 from bascule.live.units import Units
 
 if TYPE_CHECKING:
@@ -48,8 +50,14 @@ class Experiment(Units):
         while self._do(settle):
             pass
 
-    def status(self) -> Status:
-        """Where the test stands: arms, intervals, evidence, cost, decision or None."""
+    def status(self, *, diagnostics: bool = False) -> Status:
+        """Where the test stands: arms, intervals, evidence, cost, decision or None.
+
+        With `diagnostics` these are in it too; they are read from the whole log, so it takes longer
+        the longer that is.
+        """
+        if diagnostics:
+            return replace(self.status(), diagnostics=self.diagnostics())
         self.settle()
         loaded = self._loaded()
         return status_of(

@@ -11,13 +11,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bascule.core.cohorts import CohortStatistics
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
-from bascule.core.progress import AnyStatistics
-from bascule.core.rules import UCB, Tilt
+from bascule.core.progress import AnyStatistics, next_arm
+from bascule.core.rules import UCB, Static, Tilt
+from bascule.live.lead import evidence_of
 from bascule.theory import Prediction, mean_path, predict
+
+FURTHEST = 20
+"""How many times as long as so far a test may take all in all to be forecast."""
+
+STRIDES, LUMPS = 12, 3
+"""A forecast of stages goes on by a part of the test at a time, and deals units in some lumps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +67,69 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     True
     """
     if isinstance(seen, CohortStatistics):
-        # It depends on how many come in a period, of which nothing is known here.
+        # There it is stages that count: `stages_left`.
         return None
     expected = expectation(design, seen)
     if expected is not None and expected.decision_time > seen.units:
         return expected.decision_time - seen.units
     return seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else None
+
+
+@lru_cache(maxsize=64)
+def stages_left(design: Design, seen: CohortStatistics) -> int | None:
+    """The stages that a decision is expected to take where outcomes keep coming; None if too many.
+
+    It is taken that as many units join in a stage as so far, dealt by the rule, and that every arm
+    keeps the mean that it has shown.
+    """
+    if not seen.stage or any(not arm.units for i, arm in enumerate(seen.arms) if i not in seen.out):
+        return None
+    joining = units_a_stage(design, seen)
+    means = [_mean(arm) for arm in seen.arms]
+    then = seen
+    while evidence_of(design, then) < 1.0:
+        if then.stage > FURTHEST * seen.stage:
+            return None
+        then = _grown(design, then, max(1, then.stage // STRIDES), joining, means)
+    return then.stage - seen.stage
+
+
+def units_a_stage(design: Design, seen: CohortStatistics) -> float:
+    """How many units join in a stage, as it was so far; none where all are there from the start."""
+    if isinstance(design.rule, Static) or not seen.stage:
+        return 0.0
+    return seen.units / seen.stage
+
+
+def _grown(
+    design: Design, seen: CohortStatistics, stages: int, joining: float, means: Sequence[float]
+) -> CohortStatistics:
+    """What the arms will have shown after a few stages more; those who join come half-way."""
+    arms = [arm if i in seen.out else _older(arm, stages) for i, arm in enumerate(seen.arms)]
+    grown = replace(seen, arms=tuple(arms), stage=seen.stage + stages)
+    coming = round(joining * grown.stage) - round(joining * seen.stage)
+    age = (stages + 1) // 2
+    for some in range(LUMPS):
+        units = (coming + some) // LUMPS
+        if units:
+            arm = next_arm(design, grown)
+            joined = ArmCohorts((Cohort(age, units, units * age * means[arm]),))
+            arms[arm] += joined
+            grown = replace(grown, arms=tuple(arms))
+    return grown
+
+
+def _older(arm: ArmCohorts, stages: int) -> ArmCohorts:
+    return ArmCohorts(
+        tuple(
+            Cohort(some.outcomes + stages, some.units, some.means * (some.outcomes + stages))
+            for some in arm.cohorts
+        )
+    )
+
+
+def _mean(arm: ArmCohorts) -> float:
+    return sum(cohort.means for cohort in arm.cohorts) / max(1, arm.units)
 
 
 def turns(

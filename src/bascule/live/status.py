@@ -15,25 +15,22 @@ from typing import Any, TypeVar
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
+from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.progress import AnyStatistics, intervals
 from bascule.core.rules import Static, Tilt
+from bascule.core.spans import about
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
-from bascule.live.forecast import units_left
+from bascule.live.forecast import stages_left, units_a_stage, units_left
+from bascule.live.lead import lead
+from bascule.live.stages import period_of
 from bascule.live.standing import OPEN, Standing, State, Verdict
 
 Item = TypeVar("Item")
 
-
-def about(days: float) -> str:
-    """A number of days as people say it.
-
-    >>> about(0.372), about(1131.4)
-    ('0.37', '1,131')
-    """
-    return f"{days:.2g}" if days < 10 else f"{days:,.0f}"
+DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,8 @@ class Status:
     `even_cost` what an even split of as many would have lost. `left` is
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
-    `stage` counts the stages that are over, where outcomes keep coming.
+    `stage` counts the stages that are over, where outcomes keep coming. `diagnostics` are there
+    where they were asked for.
     """
 
     name: str
@@ -83,10 +81,13 @@ class Status:
     left: float | None
     days_left: float | None
     deadline: str | None
+    diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data: dict[str, Any] = _finite(asdict(self))
+        if self.diagnostics is not None:
+            data["diagnostics"] = [_finite(one.to_dict()) for one in self.diagnostics]
         return data
 
     def __str__(self) -> str:
@@ -107,7 +108,7 @@ class Status:
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
         if self.days_left is not None:
-            return f"Keep running: about {about(self.days_left)} days left"
+            return f"Keep running: about {about(self.days_left)} left"
         if self.left is not None:
             return f"Keep running: about {self.left:,.0f} units left"
         return "Keep running"
@@ -149,15 +150,14 @@ def status_of(
     """
     seen = standing.statistics
     found = effects(design, seen)
-    leader, share = _evidence(design, seen, found)
-    left = units_left(design, seen, share) if state in OPEN else None
+    leader, share = lead(design, seen, found)
+    left, days = _left(design, standing, share, now - created) if state in OPEN else (None, None)
     arms = _arms(design, standing)
     means, units = _means(design, seen), [arm.units for arm in arms]
     counted = units
     if standing.verdict is not None and isinstance(seen, Statistics):
         # Whoever comes after the decision gets the winner: that is no longer the test.
         counted = [arm.units for arm in seen.arms]
-    pace = standing.units / (now - created) if now > created else 0.0
     return Status(
         name=name,
         state=state,
@@ -174,9 +174,25 @@ def status_of(
         cost=_cost(means, counted),
         even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
         left=left,
-        days_left=left / pace / 86400 if left is not None and pace > 0 else None,
+        days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
     )
+
+
+def _left(
+    design: Design, standing: Standing, evidence: float, seconds: float
+) -> tuple[float | None, float | None]:
+    """Units and days that a decision is expected to take from here, at the pace so far."""
+    seen = standing.statistics
+    if isinstance(seen, CohortStatistics):
+        stages = stages_left(design, seen)
+        if stages is None or design.measure is None:
+            return None, None
+        joining = units_a_stage(design, seen)
+        return stages * joining or None, stages * period_of(design.measure) / DAY
+    left = units_left(design, seen, evidence)
+    pace = standing.units / seconds if seconds > 0 else 0.0
+    return left, left / pace / DAY if left is not None and pace > 0 else None
 
 
 @lru_cache(maxsize=4096)
@@ -239,42 +255,6 @@ def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
         return [interval.mean if arm.units else None for arm, interval in found]
     totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
     return [total / units if units else None for units, total in totals]
-
-
-def evidence_of(design: Design, seen: AnyStatistics) -> float:
-    """How much of the way to a decision is covered.
-
-    >>> import bascule as bs
-    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
-    0.0
-    """
-    return _evidence(design, seen, effects(design, seen))[1]
-
-
-def _evidence(
-    design: Design, seen: AnyStatistics, found: Sequence[Effect]
-) -> tuple[str | None, float]:
-    """The arm that is furthest on its way to beating all others, and how far it is."""
-    into = [name for i, name in enumerate(design.arms) if i not in seen.out]
-    least = dict.fromkeys(into, 1.0)
-    for effect in found:
-        sides = (
-            (effect.first, effect.second, effect.difference, effect.low),
-            (effect.second, effect.first, -effect.difference, -effect.high),
-        )
-        for mine, rival, difference, low in sides:
-            if mine in least and rival in least:
-                least[mine] = min(least[mine], _share(difference, low))
-    best = max(into, key=lambda name: least[name])
-    return (best, least[best]) if seen.units else (None, 0.0)
-
-
-def _share(difference: float, low: float) -> float:
-    if low >= 0.0:
-        return 1.0
-    if math.isinf(low) or difference <= 0.0:
-        return 0.0
-    return difference / (difference - low)
 
 
 def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None:

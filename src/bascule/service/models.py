@@ -181,6 +181,7 @@ class StatusOut(BaseModel):
     rule: str
     units: int
     matured: int
+    stage: int | None
     arms: list[ArmOut]
     effects: list[EffectOut]
     evidence: float

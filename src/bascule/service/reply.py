@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any
 
 from bascule.core.diagnostics import Diagnostic
@@ -13,8 +12,10 @@ from bascule.live.status import Status
 
 
 def status_data(status: Status) -> dict[str, Any]:
-    """A status, with its headline."""
-    return {"headline": status.headline, **status.to_dict()}
+    """A status, with its headline; its diagnostics have a path of their own."""
+    data = status.to_dict()
+    del data["diagnostics"]
+    return {"headline": status.headline, **data}
 
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
@@ -49,9 +50,7 @@ def set_aside_data(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
     """A diagnostic; None for what is not a finite number."""
-    data = {**asdict(found), "flagged": found.flagged}
-    keys = ("name", "statistic", "p_value", "level", "validity", "message", "flagged")
-    return {key: _finite(data[key]) for key in keys}
+    return {key: _finite(value) for key, value in found.to_dict().items()}
 
 
 def _finite(value: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from bascule.core import checks
@@ -34,6 +36,25 @@ class Diagnostic:
     def flagged(self) -> bool:
         """Whether this is rarer than `level` by chance alone."""
         return self.p_value <= self.level
+
+    def named(self, arms: Sequence[str]) -> Diagnostic:
+        """The same with names in its message instead of numbers of arms.
+
+        >>> found = Diagnostic("shift", 9.0, 0.0001, 0.01, "fixed time", "arms 0 and 1 differ")
+        >>> found.named(["old", "new"]).message
+        'old and new differ'
+        """
+        message = re.sub(
+            r"\barms (\d+) and (\d+)",
+            lambda found: f"{arms[int(found[1])]} and {arms[int(found[2])]}",
+            self.message,
+        )
+        message = re.sub(r"\barm (\d+)\b", lambda found: arms[int(found[1])], message)
+        return replace(self, message=message)
+
+    def to_dict(self) -> dict[str, float | str | bool]:
+        """Plain data."""
+        return {**asdict(self), "flagged": self.flagged}
 
     def __str__(self) -> str:
         return f"{'! ' if self.flagged else '  '}{self.name}: {self.message}"

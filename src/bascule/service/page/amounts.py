@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeGuard
 
 from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.core.spans import about
 from bascule.plan.words import amount_words
 
 UNKNOWN = "–"
@@ -86,18 +87,8 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def duration(days: float | None) -> str:
-    """A length of time in the unit that people would use.
-
-    >>> duration(3.2), duration(0.3), duration(0.002), duration(400), duration(1.0)
-    ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day')
-    """
-    if days is None or not math.isfinite(days):
-        return UNKNOWN
-    for unit, length in (("week", 7.0), ("day", 1.0), ("hour", 1 / 24), ("minute", 1 / 1440)):
-        # Weeks are for what is far away: nobody says 1.6 of them.
-        if days >= length * (10 if unit == "week" else 1):
-            return _of(days / length, unit)
-    return _of(days * 86400, "second")
+    """A length of time in the unit that people would use; what is not known is a dash."""
+    return about(days) if known(days) else UNKNOWN
 
 
 def when(seconds: float) -> str:
@@ -116,18 +107,3 @@ def count(value: float) -> str:
     '12,346'
     """
     return f"{value:,.0f}"
-
-
-def two_digits(value: float) -> str:
-    """A forecast: no more digits than anyone knows.
-
-    >>> two_digits(1234.0), two_digits(0.256)
-    ('1,200', '0.26')
-    """
-    rounded = float(f"{value:.2g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 10 else f"{rounded:g}"
-
-
-def _of(number: float, unit: str) -> str:
-    shown = two_digits(number)
-    return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bascule.core.rules import UCB, AnyRule, Tilt
+from bascule.core.spans import two_digits
 from bascule.plan import words
 from bascule.plan.answer import Plan
 from bascule.plan.choose import Point
-from bascule.service.page.amounts import duration, two_digits
+from bascule.service.page.amounts import duration
 from bascule.service.page.form import chosen
 
 

@@ -9,10 +9,11 @@ from typing import Any, Literal
 from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
+from bascule.core.spans import two_digits
 from bascule.live.standing import OPEN, State
 from bascule.live.status import Status
 from bascule.plan.words import percent
-from bascule.service.page.amounts import count, duration, two_digits
+from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]
 """What a state feels like; it picks colour and icon, and the words say it too."""

@@ -1,0 +1,31 @@
+"""Numbers and times as people say them, where nobody knows them better than to two digits."""
+
+from __future__ import annotations
+
+
+def two_digits(value: float) -> str:
+    """A forecast: no more digits than anyone knows.
+
+    >>> two_digits(1234.0), two_digits(0.256)
+    ('1,200', '0.26')
+    """
+    rounded = float(f"{value:.2g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 10 else f"{rounded:g}"
+
+
+def about(days: float) -> str:
+    """A length of time in the unit that people would use.
+
+    >>> about(3.2), about(0.3), about(0.002), about(400), about(1.0)
+    ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day')
+    """
+    for unit, length in (("week", 7.0), ("day", 1.0), ("hour", 1 / 24), ("minute", 1 / 1440)):
+        # Weeks are for what is far away: nobody says 1.6 of them.
+        if days >= length * (10 if unit == "week" else 1):
+            return _of(days / length, unit)
+    return _of(days * 86400, "second")
+
+
+def _of(number: float, unit: str) -> str:
+    shown = two_digits(number)
+    return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"
