@@ -58,7 +58,8 @@ class Programs:
             time.sleep(chance.uniform(0.0, 0.3))
             worker.send_signal(signal.SIGKILL)
             # Not `communicate`, which would miss what was read together with the first line.
-            more_arms, more_recorded = answers(line + worker.stdout.read())
+            with worker.stdout as output:
+                more_arms, more_recorded = answers(line + output.read())
             worker.wait(timeout=60)
             assert all(arms.get(unit, arm) == arm for unit, arm in more_arms.items())
             arms |= more_arms
