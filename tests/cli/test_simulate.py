@@ -282,9 +282,10 @@ def work_for(pid: int, seconds: float) -> None:
 
 def test_an_interruption_is_said_and_gives_no_result() -> None:
     command = Path(sys.executable).parent / "bascule"
-    arguments = ["simulate", "--means", "0", "0", "--max-units", "100000000", "--json"]
+    # Many runs, none so long that another loop would have to be compiled in the middle.
+    arguments = ["simulate", "--means", "0", "0", "--max-units", "2000000", "--runs", "1000000"]
     process = subprocess.Popen(
-        [command, *arguments],
+        [command, *arguments, "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -293,7 +294,7 @@ def test_an_interruption_is_said_and_gives_no_result() -> None:
     )
     try:
         # Long enough to be at work; the work itself would take hours.
-        work_for(process.pid, 4.0)
+        work_for(process.pid, 3.0)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:

@@ -10,7 +10,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.progress import arm_radius, decision, intervals, next_arm, record
+from bascule.core.progress import (
+    arm_radius,
+    decision,
+    intervals,
+    next_arm,
+    record,
+    record_and_decide,
+)
 
 RULES = (bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime())
 ARM = st.tuples(st.integers(3, 500), st.floats(-3, 3))
@@ -150,3 +157,16 @@ def test_permuting_the_arms_permutes_the_answer(arms: list[tuple[int, float]], r
     assume(sorted(indices)[-1] > sorted(indices)[-2])
     moved = after(*(arms[i] for i in order))
     assert order[next_arm(test, moved)] == next_arm(test, after(*arms))
+
+
+@pytest.mark.parametrize("rule", [*RULES, bs.ETC(stop="mixture")])
+def test_recording_and_deciding_at_once_is_one_after_the_other(rule: object) -> None:
+    test = design(rule, 3)
+    both = seen = bs.Statistics.empty(3)
+    for i in range(150):
+        value = 4.0 * (i % 3) + 0.1 * (i % 7)
+        both, reached = record_and_decide(test, both, i % 3, value)
+        seen = record(test, seen, i % 3, value)
+        assert both == seen
+        assert reached == decision(test, seen)
+    assert reached is not None

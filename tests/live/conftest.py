@@ -57,8 +57,9 @@ class Programs:
             line = worker.stdout.readline()
             time.sleep(chance.uniform(0.0, 0.3))
             worker.send_signal(signal.SIGKILL)
-            # Through the same reader, which may have more than the first line already.
-            more_arms, more_recorded = answers(line + worker.stdout.read())
+            # Not `communicate`, which would miss what was read together with the first line.
+            with worker.stdout as output:
+                more_arms, more_recorded = answers(line + output.read())
             worker.wait(timeout=60)
             assert all(arms.get(unit, arm) == arm for unit, arm in more_arms.items())
             arms |= more_arms

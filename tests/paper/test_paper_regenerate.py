@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 
 import bascule as bs
 from bascule.paper import Regenerated, regenerate
+from bascule.paper.sections import SECTIONS
 
 FIGURES = ("figure1", "figure2", "figure3", "figure4", "estimators")
 NAMES = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")} | {
@@ -37,6 +39,14 @@ def test_the_value_and_the_file_say_the_same(regenerated: Regenerated, folder: P
     assert (data["runs"], data["seed"]) == (60, 3)
     held = sum(claim.holds for claim in regenerated.claims)
     assert f"{held} of {len(regenerated.claims)} claims hold" in repr(regenerated)
+
+
+def test_ids_are_unique_and_measured_numbers_finite(regenerated: Regenerated) -> None:
+    claims = regenerated.claims
+    assert len(claims) == sum(len(section.claims) for section in SECTIONS)
+    assert len({claim.id for claim in claims}) == len(claims)
+    assert all(math.isfinite(each.value) for claim in claims for each in claim.measured)
+    assert all(claim.measured and claim.statement.endswith(".") for claim in claims)
 
 
 def test_the_same_seed_gives_the_same_bytes(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,6 @@ import bascule as bs
 from bascule.plan.chart import chart_of, nice_days
 from bascule.simulate.ticks import round_steps
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESK = 360, 1200
 
 
@@ -89,19 +85,6 @@ def test_ticks_are_round_numbers_inside_the_axis() -> None:
         assert 1 <= len(days) <= 7
         assert all(first <= day <= last for day in days)
     assert round_steps(0.0, 0.0123)[-1] <= 0.0123
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as control:
-        # Chromium refuses to sandbox itself for root, which containers run as.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        opened = control.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])

@@ -34,7 +34,6 @@ TEST = "checkout-button"
 CLIENTS = Path(__file__).parent / "clients"
 PACKAGES = CLIENTS / "node_modules" / "@openfeature"
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "call-the-service.md").read_text("utf-8")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 installed = pytest.mark.skipif(not PACKAGES.is_dir(), reason="no clients from npm: make clients")
 
@@ -226,17 +225,7 @@ IMPORTS = """<!doctype html><title>A shop</title><link rel="icon" href="data:,">
 """
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as control:
-        opened = control.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @installed
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: make browser")
 def test_the_snippet_for_browsers_in_chromium(shop: Shop, site: str, browser: Any) -> None:
     page = browser.new_page()
     before = shop.unchanged()

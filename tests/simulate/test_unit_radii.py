@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -18,22 +19,23 @@ from bascule.simulate.unit_radii import by_clock
 
 LEVEL = math.log(40)
 MIXTURE = Fast(bs.Recurrent(1, 2), bs.UCB(2, radius="mixture").unit_shape(2).weight)
-RADII: dict[UnitRadius, FloatArray] = {
-    radius_of: MIXTURE.radii(radius_of, 10**6, 3, LEVEL)
-    for radius_of in (clock_radius, even_clock_radius)
-}
 
 
-@pytest.mark.parametrize("radius_of", RADII)
+@cache
+def radii(radius_of: UnitRadius) -> FloatArray:
+    return MIXTURE.radii(radius_of, 10**6, 3, LEVEL)
+
+
+@pytest.mark.parametrize("radius_of", [clock_radius, even_clock_radius])
 @given(clock=st.floats(0.5, 4e6), number=st.integers(1, 3))
 def test_a_cubic_between_clocks_is_as_good_as_the_radius(
     radius_of: UnitRadius, clock: float, number: int
 ) -> None:
     level = LEVEL - math.log(look_part(number))
     expected = radius_of(3, clock, 1.0, 2.0, level)
-    found = by_clock(RADII[radius_of], number, 3, clock, 1.0, 2.0, level)
+    found = by_clock(radii(radius_of), number, 3, clock, 1.0, 2.0, level)
     assert found == pytest.approx(expected, rel=2e-8)
-    assert by_clock(RADII[radius_of], number, 2, clock, 1.0, 2.0, level) == math.inf
+    assert by_clock(radii(radius_of), number, 2, clock, 1.0, 2.0, level) == math.inf
 
 
 def test_radii_by_units_go_on_where_their_table_ends() -> None:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,23 @@ def _read_file(con: Any, path: Path, field: str) -> Any:
             return con.read_parquet(text)
         if form == "json":
             return con.read_json(text)
-        return con.read_csv(text, sample_size=SNIFFED)
+        return con.read_csv(text, sample_size=SNIFFED) if pattern else _read_csv(con, text)
     except Exception as problem:
         raise InputError(field, f"{field}: cannot read {path}: {first_line(problem)}") from None
+
+
+def _read_csv(con: Any, text: str) -> Any:
+    """One CSV file, whose form is told once; DuckDB would tell it anew for every question."""
+    try:
+        found = con.con.execute("FROM sniff_csv(?, sample_size = ?)", [text, SNIFFED])
+        names = [column[0] for column in found.description]
+        reader = dict(zip(names, found.fetchone(), strict=True))["Prompt"].rstrip(";")
+        name = f"bascule_csv_{sha256(text.encode()).hexdigest()[:16]}"
+        con.raw_sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {reader}")
+        return con.table(name)
+    except Exception:
+        # What cannot be told so: DuckDB reads it in its own way, or has the words for it.
+        return con.read_csv(text, sample_size=SNIFFED)
 
 
 def _asked(shop: Workshop, url: str, query: str | None, field: str) -> Any:

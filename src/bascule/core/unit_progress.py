@@ -7,10 +7,11 @@ total; both are what the evidence of two arms asks for.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-from bascule.core.arms import FloatArray, clear, place, width
+from bascule.core.arms import FloatArray, place, width
 from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.estimators import weighted
@@ -63,24 +64,36 @@ def joining(design: Design, statistics: CohortStatistics) -> int:
 
 def arm_interval(design: Design, arm: ArmCohorts, stage: int) -> tuple[float, float, float, float]:
     """An arm's weighted sum, its clock, its mean and its radius."""
+    return _interval_of_arms(design, stage)(arm)
+
+
+def _interval_of_arms(
+    design: Design, stage: int
+) -> Callable[[ArmCohorts], tuple[float, float, float, float]]:
+    """`arm_interval`, with what all arms of the design share looked up once."""
     outcome = design.outcome
     assert isinstance(outcome, Recurrent)
     shape = design.paper_rule.unit_shape(len(design.arms))
     spreads = (outcome.sigma_unit, outcome.sigma_noise)
-    total, clock = weighted(arm, shape.weight, *spreads)
-    wide = shape.radius(float(arm.units), clock, *spreads, log_level(design, stage))
-    return total, clock, total / clock if clock else 0.0, wide
+    level = log_level(design, stage)
+
+    def interval_of(arm: ArmCohorts) -> tuple[float, float, float, float]:
+        total, clock = weighted(arm, shape.weight, *spreads)
+        wide = shape.radius(float(arm.units), clock, *spreads, level)
+        return total, clock, total / clock if clock else 0.0, wide
+
+    return interval_of
 
 
 def laid_out(design: Design, statistics: CohortStatistics) -> FloatArray:
     """The state of the test, ready for a rule's steps."""
     arms, rule = len(design.arms), design.paper_rule
-    score = rule.steps().score
-    state = np.empty(width(arms))
-    clear(state, 0, arms, score(0.0, math.inf, 0.0, rule.alpha))
+    score, interval_of = rule.steps().score, _interval_of_arms(design, statistics.stage)
+    out = statistics.out
+    state = np.full(width(arms), -math.inf)
     for i, arm in enumerate(statistics.arms):
-        total, clock, mean, wide = arm_interval(design, arm, statistics.stage)
-        if i in statistics.out:
+        total, clock, mean, wide = interval_of(arm)
+        if i in out:
             place(state, 0, arms, i, clock, total, -math.inf, 0.0, -math.inf)
         else:
             urgency = score(mean, wide, float(arm.units), rule.alpha)

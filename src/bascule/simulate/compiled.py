@@ -115,4 +115,5 @@ def _compile(function: Kernel) -> Kernel:
 def _register(function: Function, inline: bool) -> None:
     from numba.extending import register_jitable
 
-    register_jitable(forceinline=inline)(function)
+    # Nobody calls them from outside of a loop; a door for that took a tenth of the compilation.
+    register_jitable(forceinline=inline, no_cfunc_wrapper=True)(function)

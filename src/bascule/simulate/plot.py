@@ -106,9 +106,17 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
     """Write `path` with the suffixes .png and .svg; the text in the latter stays text."""
-    return tuple(
-        write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind)) for kind in KINDS
-    )
+    layout, written = figure.get_layout_engine(), []
+    try:
+        for kind in KINDS:
+            written.append(
+                write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind))
+            )
+            # Once for both: finding room for everything takes as long as drawing it.
+            figure.set_layout_engine(None)
+    finally:
+        figure.set_layout_engine(layout)
+    return tuple(written)
 
 
 def figure_kind(path: Path) -> str:

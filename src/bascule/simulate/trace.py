@@ -10,7 +10,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.outcomes import Recurrent
-from bascule.core.progress import decision, next_arm, record
+from bascule.core.progress import next_arm, record_and_decide
 from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.simulate.block_trace import block_trace
@@ -79,8 +79,7 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     for _ in range(units_cap(design)):
         arm = next_arm(design, seen)
         value = draws.outcome(means[arm], design.outcome.sigma, next(noise))
-        seen = record(design, seen, arm, value)
-        reached = decision(design, seen)
+        seen, reached = record_and_decide(design, seen, arm, value)
         yield Step(arm, value, seen, reached)
         if reached is not None:
             return

@@ -136,10 +136,9 @@ def build(
     planned: bool,
     crowd: Crowd,
     fill_effect: Fill,
-    fixed_arms: int,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+    """The loop for one rule and any number of arms: made for one, it would be hardly faster.
 
     The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
     unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
@@ -156,7 +155,7 @@ def build(
         shares: FloatArray,
         streams: WordArray,
         scratch: FloatArray,
-        any_arms: int,
+        arms: int,
         seed: np.uint64,
         first_run: int,
         runs: int,
@@ -178,7 +177,6 @@ def build(
         control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
-        arms = fixed_arms if fixed_arms > 0 else any_arms
         scores = 2 * arms
         lowers = scores + span(arms)
         uppers = lowers + span(arms)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,25 +14,11 @@ import bascule as bs
 from bascule.service.access import COOKIE
 from bascule.service.sessions import open_session
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PHONE, DESK = 390, 1200
 BUYS = {"control": 10, "variant": 3, "third": 9}
 """Every so many visitors of an arm one buys: whichever order arms come in, the means are these."""
 
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium on this machine")
-    with playwright.sync_playwright() as control:
-        # Chromium refuses to sandbox itself for root, which containers run as.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        opened = control.chromium.launch(executable_path=CHROMIUM, args=arguments)
-        yield opened
-        opened.close()
 
 
 class Visit:
