@@ -136,9 +136,10 @@ def build(
     planned: bool,
     crowd: Crowd,
     fill_effect: Fill,
+    fixed_arms: int,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for one rule and any number of arms: made for one, it would be hardly faster.
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
 
     The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
     unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
@@ -155,7 +156,7 @@ def build(
         shares: FloatArray,
         streams: WordArray,
         scratch: FloatArray,
-        arms: int,
+        any_arms: int,
         seed: np.uint64,
         first_run: int,
         runs: int,
@@ -177,6 +178,7 @@ def build(
         control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        arms = fixed_arms if fixed_arms > 0 else any_arms
         scores = 2 * arms
         lowers = scores + span(arms)
         uppers = lowers + span(arms)

@@ -13,7 +13,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.looks import coming_look
 from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules.mixture import log_threshold
-from bascule.simulate.compiled import compile_loop
+from bascule.simulate.compiled import arms_to_fix, compile_loop
 from bascule.simulate.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulate.feasible import units_cap
 from bascule.simulate.streams import WORDS, ziggurat_table
@@ -36,11 +36,12 @@ def unit_loop(
     planned: bool,
     crowd: Crowd,
     fill_effect: Fill,
+    fixed_arms: int,
 ) -> Kernel:
     """The loop for a rule on units."""
     return compile_loop(
         lambda fingerprint: build(
-            steps, within, find, together, planned, crowd, fill_effect, fingerprint
+            steps, within, find, together, planned, crowd, fill_effect, fixed_arms, fingerprint
         ),
         CALLED,
     )
@@ -80,6 +81,7 @@ class UnitRuns:
             shape.growth > 0,
             engine.crowd,
             engine.fill_effect,
+            arms_to_fix(arms, runs),
         )
         self.ziggurat = ziggurat_table()
         self.times = np.zeros(runs, np.int64)
