@@ -47,12 +47,16 @@ class NewExperiment(Model):
 class Knob(Model):
     """Where the knob is to stand: `alpha` for UCB, or `tilt` for tilted blocks."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tilt": 5.0}]})
+
     alpha: float | None = None
     tilt: float | None = None
 
 
 class ArmChange(Model):
     """What is to happen to an arm."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green", "action": "pause"}]})
 
     arm: str
     action: Literal["drop", "pause", "resume"]
