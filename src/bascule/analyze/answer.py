@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bascule.analyze.amounts import has_days, stamp
 from bascule.analyze.course import Day
 from bascule.core.calibration import Guarantee
 from bascule.core.decision import Decision
@@ -93,13 +94,18 @@ class Analysis:
         if self.decision is not None and self.decision.arm is not None:
             return (
                 f"{self.decision.name} is the best arm: wrong with probability at most {risk} "
-                f"({self.guarantee}), since {self.decided}"
+                f"({self.guarantee}){self._since}"
             )
         if self.decision is not None:
-            return f"{self.decision.name.capitalize()} ({self.guarantee}), since {self.decided}"
+            return f"{self.decision.name.capitalize()} ({self.guarantee}){self._since}"
         if self.days_left is not None:
             return f"No decision yet: about {about(self.days_left)} more at this pace"
         return "No decision yet"
+
+    @property
+    def _since(self) -> str:
+        """Since when there is a decision, where the log has days."""
+        return f", since {stamp(self.decided)}" if self.decided and has_days(self) else ""
 
     @property
     def flagged(self) -> tuple[Check, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bascule.analyze.amounts import has_days, stamp
+
 if TYPE_CHECKING:
     from bascule.analyze.answer import Analysis, ArmAnswer
     from bascule.core.effects import Effect
@@ -72,7 +74,7 @@ def day_table(analysis: Analysis) -> list[str]:
             ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
             mark = f"  {day.decision}" if day.decision else ""
             lines.append(
-                f"{day.date:<12}{name:<32}{sum(day.units):>12,}{shown(effect.difference):>12}"
+                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(effect.difference):>12}"
                 f"{ends}{mark}"
             )
     return lines
@@ -82,16 +84,16 @@ def _money(analysis: Analysis) -> list[str]:
     lines = []
     if analysis.cost is not None:
         lines.append(f"cost so far {shown(analysis.cost)}, in the unit of the outcome")
-    if analysis.saved is not None:
-        when = "on their first day" if analysis.segments else f"on {analysis.decided}"
+    if analysis.saved is not None and (analysis.segments or has_days(analysis)):
+        when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
         lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
     return lines
 
 
 def _counts(analysis: Analysis) -> list[str]:
-    span = (
-        f", {analysis.first_day} to {analysis.last_day}" if analysis.first_day is not None else ""
-    )
+    span = ""
+    if analysis.first_day is not None and analysis.last_day is not None and has_days(analysis):
+        span = f", {stamp(analysis.first_day)} to {stamp(analysis.last_day)}"
     lines = [
         f"{analysis.rows:,} rows, {analysis.units:,} units{span}; evidence: {analysis.evidence}"
     ]
