@@ -52,10 +52,12 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     shown: dict[str, Any] = json.loads(run(capsys, "show", "button", "--json"))
     assert shown["units"] == 40
     assert shown["decision"]["name"] == "b"
-    assert "Ship b" in run(capsys, "watch", "button")
+    watched = run(capsys, "watch", "button")
+    assert watched.startswith("Ship b")
+    assert watched.endswith("\n")
     assert "to the last digit" in run(capsys, "verify", "button")
     assert "unknown unit" in run(capsys, "set-aside", "button")
-    assert "decide" in run(capsys, "log", "button")
+    assert "Decided: b" in run(capsys, "log", "button")
     run(capsys, "export", "button", "--out", "files")
     with Path("files/button-assignments.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

@@ -82,11 +82,14 @@ def watch(
     from rich.live import Live
 
     with store_at(store, there=True) as opened:
-        test, seen = opened.get(name), 0
-        with Live(console=screen(), auto_refresh=False) as live:
+        test, seen, console = opened.get(name), 0, screen()
+        with Live(console=console, auto_refresh=False) as live:
             while True:
                 status = test.status()
-                live.update(str(status), refresh=True)
+                if console.is_terminal:
+                    live.update(str(status), refresh=True)
+                else:
+                    console.print(f"{status}\n", soft_wrap=True, markup=False)
                 seen += 1
                 if status.state not in ("ready", "running", "paused") or seen == looks:
                     return
@@ -145,6 +148,7 @@ def delete(name: str = NAME, store: str = STORE) -> None:
 @app.command("log")
 def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List every change of an experiment: when, by whom, what."""
+    from bascule.live.audit_words import audit_words
     from bascule.live.clock import moment
 
     with store_at(store, there=True) as opened:
@@ -154,7 +158,8 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
         return
     for entry in entries:
         when = moment(entry["time"]).isoformat(timespec="seconds")
-        screen().print(f"{when}  {entry['actor']:<12}{entry['action']}", soft_wrap=True)
+        line = f"{when}  {entry['actor']:<12}{audit_words(entry)}"
+        screen().print(line, soft_wrap=True, markup=False)
 
 
 @app.command("set-aside")

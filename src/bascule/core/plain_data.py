@@ -84,7 +84,8 @@ def readable(problem: ValidationError, noun: str) -> InputError:
     if first["type"] == "missing":
         return InputError(field, f"{field} is missing from the {noun}")
     if first["type"] == "unexpected_keyword_argument":
-        return InputError(field, f"{field} is not a field of a {noun}: remove it")
+        owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
+        return InputError(field, f"{field} is not a field of a {owner}: remove it")
     if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
         kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
         return InputError(field, f"{field} needs a kind that exists: {kinds}")

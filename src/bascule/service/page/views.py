@@ -8,6 +8,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
+from bascule.live.audit_words import audit_words
 from bascule.live.standing import State
 from bascule.live.status import Point, Status
 from bascule.plan.words import percent
@@ -186,7 +187,7 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[AuditRow]:
     """The audit log, the newest first."""
     return [
-        AuditRow(when(entry["time"]), str(entry["actor"]), words.audit_words(entry))
+        AuditRow(when(entry["time"]), str(entry["actor"]), audit_words(entry))
         for entry in reversed(entries)
     ]
 
