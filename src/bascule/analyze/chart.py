@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bascule.analyze import amounts
 from bascule.analyze.amounts import Scale
 from bascule.analyze.series import Against, Step, against, costs, dated, decision_place, span
+from bascule.simulate.frame import Frame, Tick
 from bascule.simulate.ticks import round_steps
 
 if TYPE_CHECKING:
@@ -45,26 +46,18 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Frame):
     """A course over the days at one width, in pixels.
 
     `band` is the interval or the area below the line, `later` that part of it which lies after the
     decision. `mark` is where the decision is.
     """
 
+    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
+
     key: str
     name: str
     title: str
-    width: float
-    height: float
     line: str
     band: str
     later: str
@@ -74,26 +67,6 @@ class Chart:
     zero: float
     mark: float | None
     mark_text: str
-
-    @property
-    def left(self) -> float:
-        """Where the drawing begins."""
-        return LEFT
-
-    @property
-    def right(self) -> float:
-        """Where it ends."""
-        return self.width - RIGHT
-
-    @property
-    def top(self) -> float:
-        """Its upper end."""
-        return TOP
-
-    @property
-    def bottom(self) -> float:
-        """Its lower end."""
-        return self.height - BOTTOM
 
     @property
     def mark_before(self) -> bool:
@@ -141,11 +114,11 @@ def effect_chart(
         for at in days
     ]
     return Chart(
+        width,
+        height,
         key,
         name,
         f"{one.leader} less {one.rival}, in {scale.difference_unit}",
-        width,
-        height,
         _path([(x(at), y(step.difference)) for at, step in shown]),
         _path(outline) + " Z",
         "",
@@ -179,11 +152,11 @@ def cost_chart(
         for at in _pointed(len(seen), 0, marked, width)
     ]
     return Chart(
+        width,
+        height,
         key,
         name,
         f"lost so far, in {scale.cost_unit}",
-        width,
-        height,
         _path(line),
         _path([*line, *floor]) + " Z",
         _path(later) + " Z" if later else "",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bascule.core.rules import Tilt
 from bascule.plan import words
 from bascule.plan.candidates import is_even
 from bascule.plan.choose import Point
 from bascule.plan.plot import affordable, knob_words, main_curve
+from bascule.simulate.frame import Frame, Tick
 from bascule.simulate.ticks import round_steps
 
 if TYPE_CHECKING:
@@ -52,46 +53,18 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark on an axis."""
-
-    at: float
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Frame):
     """The chart at one width, in pixels."""
 
+    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
+
     name: str
-    width: float
-    height: float
     spots: tuple[Spot, ...]
     curves: tuple[tuple[str, str], ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     deadline: float | None
     deadline_before: bool
-
-    @property
-    def left(self) -> float:
-        """Where the drawing begins."""
-        return LEFT
-
-    @property
-    def right(self) -> float:
-        """Where it ends."""
-        return self.width - RIGHT
-
-    @property
-    def top(self) -> float:
-        """Its upper end."""
-        return TOP
-
-    @property
-    def bottom(self) -> float:
-        """Its lower end, where nothing is paid."""
-        return self.height - BOTTOM
 
 
 def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
@@ -134,9 +107,9 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
     spots.append(spot("chosen", plan.chosen))
     lines = (("curve", curve), ("ucb", [point for point in others if _is_ucb(point)]))
     return Chart(
-        name,
         width,
         height,
+        name,
         _thinned(spots),
         tuple((kind, _path(points, x, y)) for kind, points in lines if len(points) > 1),
         tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(width / 60))),
