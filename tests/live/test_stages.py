@@ -200,3 +200,21 @@ def test_what_a_live_test_cannot_count_is_refused(
     with pytest.raises(bs.InputError) as refused:
         store.create("again", design)
     assert refused.value.field == field
+
+
+def test_a_population_larger_than_its_size_ends_the_test_undecided(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    name, units = "miscounted", [f"user-{i}" for i in range(40)]
+    arms = bs.buckets(units, name, [1, 1]).tolist()
+    sizes = [arms.count(0), arms.count(1) - 1]
+    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(sizes, horizon=9), measure=DAILY)
+    test = store.create(name, design)
+    receipts = test.record_many([(unit, 20.0) for unit in units])
+    surplus = [one.reason for one in receipts if not one.accepted]
+    assert surplus == ["beyond population"]
+    assert test.state == "over"
+    assert test.audit()[-1]["detail"]["reason"] == "an arm has more units than its size"
+    clock.advance("5d")
+    assert test.status().decision is None
+    assert test.verify().agrees

@@ -141,6 +141,16 @@ def test_a_design_that_cannot_be_is_refused_in_one_line(
     assert "\n" not in answer.json()["detail"]
 
 
+def test_a_test_that_is_full_takes_no_more(admin: httpx.Client) -> None:
+    design = {**DESIGN, "max_units": 40}
+    made = admin.post("/v1/experiments", json={"name": "full", "design": design})
+    assert made.status_code == 201, made.text
+    told = [admin.post(path("full", "assign"), json={"unit": str(i)}) for i in range(41)]
+    assert {one.status_code for one in told[:40]} == {200}
+    assert told[40].status_code == 409
+    assert told[40].json()["field"] == "max_units"
+
+
 def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
     answer = admin.post("/v1/experiments", json={"name": name, "design": DESIGN})
     assert (answer.status_code, answer.json()["field"]) == (409, "name")

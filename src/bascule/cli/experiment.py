@@ -61,7 +61,7 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
         return
     console = screen()
     for status in found:
-        console.print(f"{status.name:<30}{status.state:<10}{status.headline}", soft_wrap=True)
+        console.print(f"{status.name:<30}  {status.state:<10}{status.headline}", soft_wrap=True)
 
 
 @app.command("show")
@@ -158,7 +158,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
         return
     for entry in entries:
         when = moment(entry["time"]).isoformat(timespec="seconds")
-        line = f"{when}  {entry['actor']:<12}{audit_words(entry)}"
+        line = f"{when}  {entry['actor']:<12}  {audit_words(entry)}"
         screen().print(line, soft_wrap=True, markup=False)
 
 
@@ -171,7 +171,7 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
         print_json({"set_aside": rows})
         return
     for row in rows:
-        screen().print(f"{row['unit']:<30}{row['reason']:<18}{row['detail']}", soft_wrap=True)
+        screen().print(f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}", soft_wrap=True)
 
 
 @app.command("diagnose")

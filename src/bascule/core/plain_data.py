@@ -89,4 +89,6 @@ def readable(problem: ValidationError, noun: str) -> InputError:
     if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
         kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
         return InputError(field, f"{field} needs a kind that exists: {kinds}")
-    return InputError(field, f"{field}: {first['msg'].lower()} (got {first['input']!r})")
+    return InputError(
+        field, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]} (got {first['input']!r})"
+    )

@@ -33,7 +33,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action == "alarm":
         return f"Alarm: {detail['message']}"
     if action == "end":
-        return "Ended undecided"
+        why = detail.get("reason")
+        return f"Ended undecided: {why}" if why else "Ended undecided"
     if action == "decide":
         return f"Decided: {detail.get('name', '')}"
     told = ", ".join(f"{key} {value}" for key, value in dict(detail).items())

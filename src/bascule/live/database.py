@@ -41,6 +41,7 @@ class Database:
 
     def __init__(self, location: str) -> None:
         self.name = shown(location)
+        self._is_closed = False
         # In memory there is one connection, which everyone shares.
         self._alone = RLock() if location == MEMORY else nullcontext()
         self._engine = _engine(location)
@@ -61,6 +62,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when it ends, or has not happened."""
+        self._check_open()
         begin = self._engine.begin if self._writer is None else self._writer.begin
         with self._alone, self._translated(), begin() as connection:
             yield connection
@@ -68,6 +70,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """One moment's view of the data, that waits for nobody."""
+        self._check_open()
         options: dict[str, Any] = {"reading": True}
         if not self.is_sqlite:
             options["isolation_level"] = "REPEATABLE READ"
@@ -76,9 +79,14 @@ class Database:
 
     def close(self) -> None:
         """Let go of every connection."""
+        self._is_closed = True
         if self._writer is not None:
             self._writer.close()
         self._engine.dispose()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreError(f"{self.name} was closed: open it again")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

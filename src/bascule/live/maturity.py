@@ -18,6 +18,7 @@ Reason = Literal[
     "not a number",
     "out of range",
     "unknown unit",
+    "beyond population",
     "other experiment",
     "duplicate",
     "id used before",
@@ -74,7 +75,11 @@ def judge_value(design: Design, value: object) -> Receipt:
     """
     # The first question is quick, and its answer nearly always yes.
     is_number = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
-    if not is_number or not math.isfinite(number := float(value)):  # type: ignore[arg-type]
+    try:
+        number = float(value) if is_number else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         return Receipt(False, "not a number", f"value must be a finite number (got {value!r:.60})")
     if abs(number) > checks.LARGEST:
         return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")

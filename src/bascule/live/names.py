@@ -43,7 +43,13 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
     """An event from (unit, value), (unit, value, at) or (unit, value, at, id)."""
     if isinstance(given, Event):
         return given
-    unit, value, at, name = given if len(given) == 4 else (*given, None, None)[:4]
+    if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 4:
+        raise InputError(
+            "outcome",
+            f"an outcome is (unit, value), (unit, value, at) or (unit, value, at, id) "
+            f"(got {given!r:.60})",
+        )
+    unit, value, at, name = (*given, None, None)[:4]
     if at is not None and isinstance(at, datetime):
         if at.tzinfo is None:
             raise InputError("at", f"at needs a time zone (got {at.isoformat()})")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.errors import InputError
 from bascule.live.groups import Flush, Member
 from bascule.live.jobs import Job
 from bascule.live.soon import Promise
@@ -97,6 +98,12 @@ class Post:
         """An answer that is there already."""
         future = self.loop.create_future()
         future.set_result(answer)
+        return future
+
+    def failed(self, problem: InputError) -> asyncio.Future[Any]:
+        """What is wrong with a question."""
+        future = self.loop.create_future()
+        future.set_exception(problem)
         return future
 
     def put(self, answer: Callable[[], None]) -> Flush:

@@ -13,6 +13,7 @@ from bascule.live.ledger import Assignment
 from bascule.live.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
 from bascule.live.settling import settle
 from bascule.live.stages import counting_stage, due, period_of
+from bascule.live.standing import OPEN
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
@@ -55,6 +56,8 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
+    if work.state in OPEN and any(one.reason == "beyond population" for _, one in refused):
+        _end_miscounted(work)
     refused = _with_others_named(work, refused)
     for i, (_, receipt) in zip(places, refused, strict=True):
         receipts[i] = receipt
@@ -93,6 +96,20 @@ def _found(work: Work, unit: str) -> Assignment | None:
     return placed_by_hash(work.before.name, arms, unit, work.standing.units, begun)
 
 
+def _is_surplus(work: Work, assigned: Assignment) -> bool:
+    """Whether a unit that nobody has heard of yet finds its arm's population complete."""
+    rule, arms = work.design.rule, len(work.design.arms)
+    if not isinstance(rule, Static) or work.known[assigned.unit] is not None:
+        return False
+    return work.standing.assigned[assigned.arm] >= rule.sizes(arms)[assigned.arm]
+
+
+def _end_miscounted(work: Work) -> None:
+    """End a test whose sizes are wrong: its means are too, and with them any decision."""
+    work.state = "over"
+    work.log("end", after=work.standing.progress, reason="an arm has more units than its size")
+
+
 def _take_in(work: Work, assigned: Assignment) -> None:
     work.known[assigned.unit] = assigned
     work.add_all("assignments", [assigned])
@@ -113,6 +130,10 @@ def _judged(
     at = now if given is None else given
     if assigned is None:
         return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
+    if _is_surplus(work, assigned):
+        arm = work.design.arms[assigned.arm]
+        detail = f"{arm} has more units than its size in the design: count them with buckets()"
+        return Receipt(False, "beyond population", detail), -1, at
     number, arrived = assigned.number, assigned.time
     if name is not None and name in taken:
         if taken[name] == (number, value):

@@ -32,6 +32,9 @@ Item = TypeVar("Item")
 
 DAY = 86400.0
 
+TELLING = 10
+"""Units of each arm that have to count before anything is said about the time left."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArmStatus:
@@ -111,6 +114,8 @@ class Status:
             return f"Keep running: about {about(self.days_left)} left"
         if self.left is not None:
             return f"Keep running: about {self.left:,.0f} units left"
+        if self.units > self.matured and self.stage is None:
+            return f"Keep running: {self.units - self.matured:,} units have not counted yet"
         return "Keep running"
 
     def table(self) -> list[str]:
@@ -190,9 +195,17 @@ def _left(
             return None, None
         joining = units_a_stage(design, seen)
         return stages * joining or None, stages * period_of(design.measure) / DAY
+    if any(arm.units < TELLING for i, arm in enumerate(seen.arms) if i not in seen.out):
+        return None, None
     left = units_left(design, seen, evidence)
-    pace = standing.units / seconds if seconds > 0 else 0.0
-    return left, left / pace / DAY if left is not None and pace > 0 else None
+    if left is None or seconds <= 0 or not standing.units:
+        return left, None
+    coming = left - (standing.units - standing.folded)
+    if coming <= 0 and design.measure is None:
+        # They are all there: it takes as long as they take to report.
+        return left, None
+    wait = 0.0 if design.measure is None else design.measure.matures(0.0)
+    return left, (max(0.0, coming) * seconds / standing.units + wait) / DAY
 
 
 @lru_cache(maxsize=4096)

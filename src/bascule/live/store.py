@@ -96,6 +96,10 @@ class Store:
         check_name(name)
         check_stages(design)
         now, standing = self.clock.now(), Standing.empty(design)
+        if design.deadline is not None and design.deadline.timestamp() <= now:
+            raise InputError(
+                "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
+            )
         if start:
             standing = begun(design, standing, now)
         data = design.to_dict()

@@ -52,6 +52,8 @@ class Units:
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """The same for many units, in one transaction."""
+        if isinstance(units, str):
+            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
@@ -91,8 +93,12 @@ class Units:
         ...     asyncio.run(serve(test)) == test.assign("user-42")
         True
         """
-        named = checked_unit(unit)
-        arm, post = self._at_hand(named), self.store.posts.here()
+        post = self.store.posts.here()
+        try:
+            named = checked_unit(unit)
+        except InputError as problem:
+            return post.failed(problem)
+        arm = self._at_hand(named)
         return post.ask(self, named) if arm is None else post.done(self.arms[arm])
 
     def assignment(self, unit: str | int) -> Assignment | None:

@@ -139,7 +139,10 @@ def _answer_problems(app: FastAPI) -> None:
     async def misshapen(request: Request, error: RequestValidationError) -> Response:
         first: dict[str, Any] = dict(error.errors()[0])
         field = str(first["loc"][-1])
-        return answer(request, Problem(400, f"{field}: {first['msg'].lower()}", field=field))
+        return answer(
+            request,
+            Problem(400, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}", field=field),
+        )
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 from fastapi.responses import JSONResponse
 
 from bascule.core.errors import InputError, StoreError
+from bascule.live.assignment import FullError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -62,5 +63,7 @@ def problem_of(error: InputError | StoreError) -> Problem:
     if isinstance(error, StoreError):
         # The line names where the store is: that is for the log, not for callers.
         return Problem(503, "the store did not answer: nothing of this request was kept, repeat it")
+    if isinstance(error, FullError):
+        return Problem(409, str(error), field=error.field)
     status = {"experiment": 404, "state": 409, "name": 409}.get(error.field, 422)
     return Problem(status, str(error), field=error.field)

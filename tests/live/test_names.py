@@ -1,0 +1,70 @@
+"""What callers give: units and outcomes in the shapes that are documented, and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+
+
+@pytest.fixture
+def test() -> Iterator[bs.Experiment]:
+    with bs.open(":memory:") as store:
+        yield store.create("shapes", COINS)
+
+
+@pytest.mark.parametrize("given", [{"unit": "u", "value": 1.0}, ("u",), ("u", 1, None, "i", 5), 7])
+def test_an_outcome_of_another_shape_is_refused(test: bs.Experiment, given: Any) -> None:
+    with pytest.raises(bs.InputError, match=r"an outcome is \(unit, value\)"):
+        test.record_many([given])
+    assert test.set_aside() == []
+
+
+def test_a_text_is_not_a_list_of_units(test: bs.Experiment) -> None:
+    with pytest.raises(bs.InputError, match="units must be a list"):
+        test.assign_many("abc")
+
+
+def test_a_number_beyond_all_floats_is_set_aside(test: bs.Experiment) -> None:
+    test.assign("u")
+    receipts = test.record_many([("u", 10**400), ("u", 1.0)])
+    assert [one.reason for one in receipts] == ["not a number", None]
+
+
+def test_a_bad_unit_fails_where_it_is_awaited(test: bs.Experiment) -> None:
+    async def call() -> list[str | BaseException]:
+        asked = [test.assign_async("u"), test.assign_async("")]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    good, bad = asyncio.run(call())
+    assert good in ("a", "b")
+    assert isinstance(bad, bs.InputError)
+
+
+@pytest.mark.parametrize("place", [":memory:", "file"])
+def test_a_store_that_was_closed_says_so(place: str, tmp_path: Path) -> None:
+    store = bs.open(tmp_path / "tests.db" if place == "file" else place)
+    test = store.create("closed", COINS)
+    store.close()
+    with pytest.raises(bs.StoreError, match="was closed: open it again"):
+        test.assign("late")
+    with pytest.raises(bs.StoreError, match="was closed"):
+        test.status()
+
+
+def test_a_deadline_that_has_passed_is_refused() -> None:
+    design = bs.Design(
+        ["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline=datetime(2020, 1, 1, tzinfo=UTC)
+    )
+    with bs.open(":memory:") as store:
+        with pytest.raises(bs.InputError, match="deadline must lie ahead"):
+            store.create("past", design)
+        assert store.experiments() == []

@@ -1,0 +1,44 @@
+"""What a status says of the time left: nothing that two outcomes could not tell."""
+
+from __future__ import annotations
+
+import bascule as bs
+
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+WEEKLY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
+
+
+def buys(arm: str, number: int) -> float:
+    return float(number % (5 if arm == "b" else 10) == 0)
+
+
+def test_units_that_have_not_counted_are_told_and_few_outcomes_forecast_nothing() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("waiting", COINS)
+        test.assign_many(range(1000))
+        test.record_many([(0, 1.0), (1, 0.0)])
+        clock.advance("1h")
+        status = test.status()
+    assert (status.left, status.days_left) == (None, None)
+    assert status.headline == "Keep running: 998 units have not counted yet"
+
+
+def test_units_under_way_need_not_come_again() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("week", WEEKLY)
+        for day in range(8):
+            units = [f"{day} {i}" for i in range(40)]
+            arms = test.assign_many(units)
+            test.record_many(
+                [(u, buys(arm, i)) for i, (u, arm) in enumerate(zip(units, arms, strict=True))]
+            )
+            clock.advance("1d")
+        status = test.status()
+    assert status.left is not None
+    assert status.days_left is not None
+    pending = status.units - status.matured
+    assert pending > 200
+    # Forty come a day, and the last of them takes a week to count.
+    assert abs(status.days_left - (max(0.0, status.left - pending) / 40 + 7)) < 0.1
