@@ -68,3 +68,31 @@ def test_a_deadline_that_has_passed_is_refused() -> None:
         with pytest.raises(bs.InputError, match="deadline must lie ahead"):
             store.create("past", design)
         assert store.experiments() == []
+
+
+@pytest.mark.parametrize("place", [None, 5])
+def test_a_store_has_a_place(place: Any) -> None:
+    with pytest.raises(bs.InputError, match="store must be the path of a file"):
+        bs.open(place)
+
+
+def test_a_design_may_be_plain_data() -> None:
+    with bs.open(":memory:") as store:
+        assert store.create("plain", COINS.to_dict()).design == COINS
+
+
+def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3))
+    with bs.open(":memory:") as store:
+        test = store.create("out", design)
+        test.drop_arm("c")
+        for change in (test.pause_arm, test.resume_arm):
+            with pytest.raises(bs.InputError, match="out of the test for good"):
+                change("c")
+
+
+def test_times_that_cannot_be_are_told_in_days_or_hours(test: bs.Experiment) -> None:
+    test.assign("u")
+    receipt = test.record("u", 1.0, at=datetime(2020, 1, 1, tzinfo=UTC))
+    assert receipt.reason == "early"
+    assert "weeks before its unit came" in receipt.detail

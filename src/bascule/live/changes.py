@@ -79,6 +79,8 @@ def pause_arm(work: Work, arm: str, paused: bool) -> None:
     arms = work.design.arms
     if arm not in arms:
         raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
+    if arms.index(arm) in work.standing.statistics.out:
+        raise InputError("arm", f"arm {arm!r} is out of the test for good")
     before, this = set(work.standing.paused), {arms.index(arm)}
     now = before | this if paused else before - this
     if len(arms) - len(work.standing.statistics.out | now) < 2:
@@ -94,7 +96,8 @@ def release(work: Work) -> None:
     """Give everyone the winner."""
     verdict = work.standing.verdict
     if verdict is None:
-        raise InputError("state", f"{work.before.name} has no decision yet: nothing to release")
+        yet = " yet" if work.state in OPEN else ""
+        raise InputError("state", f"{work.before.name} has no decision{yet}: nothing to release")
     if not work.standing.released:
         work.log("release", arm=verdict.name)
         work.standing = replace(work.standing, released=True)

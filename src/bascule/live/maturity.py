@@ -12,6 +12,7 @@ from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
+from bascule.core.spans import about
 
 Reason = Literal[
     "invalid",
@@ -98,17 +99,17 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
     'late'
     """
     if at > now:
-        return Receipt(False, "future", f"its time lies {at - now:g} s ahead of the clock")
+        return Receipt(False, "future", f"its time lies {_long(at - now)} ahead of the clock")
     if at < arrived:
-        return Receipt(False, "early", f"it happened {arrived - at:g} s before its unit came")
+        return Receipt(False, "early", f"it happened {_long(arrived - at)} before its unit came")
     if measure is None or now < (closed := measure.closes(arrived)):
         return ACCEPTED
     if at >= closed:
-        late = at - closed
-        return Receipt(False, "late", f"it happened {late:g} s after its unit's window had closed")
+        late = _long(at - closed)
+        return Receipt(False, "late", f"it happened {late} after its unit's window had closed")
     if now >= measure.matures(arrived):
-        late = now - measure.matures(arrived)
-        return Receipt(False, "late", f"it came {late:g} s after its unit had counted")
+        late = _long(now - measure.matures(arrived))
+        return Receipt(False, "late", f"it came {late} after its unit had counted")
     return ACCEPTED
 
 
@@ -126,3 +127,7 @@ def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
     if kept == value:
         return value, ""
     return kept, f"outcome {value:g} lies outside the limits and counts as {kept:g}"
+
+
+def _long(seconds: float) -> str:
+    return about(seconds / 86400.0)

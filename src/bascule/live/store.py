@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,12 @@ class Store:
         from bascule.live.post import Posts
         from bascule.live.recording import record
 
+        if not isinstance(location, (str, Path)):
+            raise InputError(
+                "store",
+                "store must be the path of a file, ':memory:' or postgresql://user@host/database "
+                f"(got {location!r:.60})",
+            )
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
@@ -80,15 +86,19 @@ class Store:
         self._memory = Memory()
         self._seen: dict[int, tuple[Loaded, float]] = {}
 
-    def create(self, name: str, design: Design | str | Path, *, start: bool = True) -> Experiment:
+    def create(
+        self, name: str, design: Design | Mapping[str, Any] | str | Path, *, start: bool = True
+    ) -> Experiment:
         """A new experiment, running at once unless `start` is false.
 
-        `design` may also be the path of a design file, JSON or YAML.
+        `design` may also be plain data, or the path of a design file, JSON or YAML.
         """
         from sqlalchemy import insert, select
 
         from bascule.live.schema import audit, experiments
 
+        if isinstance(design, Mapping):
+            design = Design.from_dict(dict(design))
         if not isinstance(design, Design):
             from bascule.live.design_file import load_design
 
