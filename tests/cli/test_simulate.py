@@ -294,7 +294,7 @@ def test_an_interruption_is_said_and_gives_no_result() -> None:
     )
     try:
         # Long enough to be at work; the work itself would take hours.
-        work_for(process.pid, 3.0)
+        work_for(process.pid, 4.0)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     finally:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.progress import arm_radius
 from bascule.theory import bounds, c_alpha, predict, published_bounds, sharper_c_alpha
 
 ALPHAS = st.floats(1.01, 100)
@@ -109,7 +108,7 @@ def test_no_rival_is_pulled_below_its_proven_radius(alpha: float) -> None:
             if step.arm > 0 and before.arms[step.arm].units >= 3:
                 gap = means[0] - means[step.arm]
                 width = (gap + (alpha - 1) ** 2 / (4 * alpha) * smallest) / (alpha + 1)
-                assert arm_radius(test, before.arms[step.arm]) >= width
+                assert bs.intervals(test, before)[step.arm].radius >= width
             before = step.statistics
 
 
