@@ -138,7 +138,7 @@ def figures() -> list[Figure]:
     """Every figure of live tests."""
     return [
         _assignments("64 callers", _assigned, MANY, 3, target=">= 0.5"),
-        _assignments("64 callers, the first 3,200", _assigned, FEW, 7),
+        _assignments("64 callers, the first 3,200", _assigned, FEW, 7, target=">= 0.5"),
         _assignments("64 threads", _assigned_in_threads, FEW, 7),
         compare(
             "outcomes ingested",
