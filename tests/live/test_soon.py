@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from time import sleep
+from typing import Any
 
 import pytest
+import uvloop
 
 import bascule as bs
 from bascule.live import groups
+from bascule.live.enrolling import assign
 from bascule.live.groups import Groups
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), max_units=100)
@@ -61,14 +65,18 @@ def test_callers_of_an_event_loop_share_transactions(test: bs.Experiment) -> Non
 def test_what_is_asked_in_one_turn_of_a_loop_is_answered_one_by_one(test: bs.Experiment) -> None:
     async def call() -> None:
         # The cap leaves no room for the last two, and one has lost patience.
-        asked = [test.assign_async(i) for i in range(102)]
+        asked = [asyncio.create_task(test.assign_async(i)) for i in range(102)]
+        await asyncio.sleep(0)
         asked[7].cancel()
         told = await asyncio.gather(*asked, return_exceptions=True)
         assert isinstance(told[7], asyncio.CancelledError)
         assert all(isinstance(one, str) for i, one in enumerate(told[:100]) if i != 7)
         assert [getattr(one, "field", None) for one in told[100:]] == ["max_units"] * 2
-        again = [test.assign_async(i) for i in range(100)]
-        assert all(one.done() for one in again)
+        for i in range(100):
+            # One that is remembered is there without a turn of the loop.
+            with pytest.raises(StopIteration) as answer:
+                test.assign_async(i).send(None)
+            assert answer.value.value == test.assign(i)
 
     version = test._loaded().version
     asyncio.run(call())
@@ -78,12 +86,59 @@ def test_what_is_asked_in_one_turn_of_a_loop_is_answered_one_by_one(test: bs.Exp
 
 def test_in_a_loop_outcomes_come_after_the_units_asked_for_before(test: bs.Experiment) -> None:
     async def call() -> None:
-        arm = test.assign_async("new")
+        arm = asyncio.create_task(test.assign_async("new"))
+        await asyncio.sleep(0)
         (receipt,) = await test.record_async([("new", 1.0)])
         assert receipt.accepted
         assert await arm in ("a", "b")
 
     asyncio.run(call())
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_who_loses_patience_goes_at_once_and_nobody_else_notices(
+    test: bs.Experiment, run: Callable[[Any], Any]
+) -> None:
+    cleaned: list[str] = []
+
+    async def clean_up() -> None:
+        # Called off before: in what it still has to do, it waits like everyone else.
+        try:
+            await asyncio.sleep(10)
+        finally:
+            cleaned.append(await test.assign_async("last"))
+
+    async def call() -> None:
+        cleaning = asyncio.create_task(clean_up())
+        patient = [asyncio.create_task(test.assign_async(i)) for i in range(5)]
+        hasty = [asyncio.create_task(test.assign_async(f"hasty {i}")) for i in range(5)]
+        await asyncio.sleep(0)
+        cleaning.cancel()
+        for one in hasty:
+            one.cancel()
+        # Nothing can be written yet.
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await test.assign_async("also hasty")
+        assert all(one.cancelled() for one in hasty)
+        assert not any(one.done() for one in (*patient, cleaning))
+        held.release()
+        assert {await one for one in patient} == {"a", "b"}
+        with pytest.raises(asyncio.CancelledError):
+            await cleaning
+
+    held = Lock()
+    held.acquire()
+
+    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
+        with held:
+            return assign(work, units)
+
+    test.store.assigning = wait
+    run(call())
+    # What waited to be written was written.
+    assert test.status().units == 12
+    assert cleaned == [test.assign("last")]
 
 
 def test_a_group_that_fails_fails_for_all_of_a_loop(
@@ -110,10 +165,23 @@ def test_a_unit_that_is_remembered_is_answered_without_a_write(test: bs.Experime
     assert test._loaded().version == version
 
 
+def test_what_another_program_has_assigned_is_found_by_one_that_remembers_all_of_its_own(
+    test: bs.Experiment, tmp_path: Path
+) -> None:
+    with bs.open(tmp_path / "soon.db") as store:
+        other = store.get("soon")
+        for i in range(0, 40, 2):
+            # Each knows all that it has assigned itself, and nothing of the other.
+            assert test.assign(i) == other.assign(i)
+            assert other.assign(i + 1) == test.assign(i + 1)
+    assert test.status().units == 40
+    assert test.verify().agrees
+
+
 def test_another_program_releases_or_deletes_what_is_remembered(
     test: bs.Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bascule.live.store.FRESH", 0.0)
+    monkeypatch.setattr("bascule.live.transactions.FRESH", 0.0)
     arms = {i: test.assign(i) for i in range(100)}
     test.record_many([(i, float(arm == "b")) for i, arm in arms.items()])
     assert test.state == "decided"

@@ -1,13 +1,13 @@
-"""Which arms the next units join: a pure function of where the test stands and of a shuffle."""
+"""Which arm a unit has, and which the next ones get: a pure function of standing and shuffle."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import chain, repeat
+from typing import Any, NamedTuple
 
 from bascule.core.block_progress import Block, next_block
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
@@ -26,6 +26,26 @@ Shuffle = Callable[[list[int]], None]
 
 class FullError(InputError):
     """The cap on units leaves no room for another one."""
+
+
+class Assignment(NamedTuple):
+    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
+
+    `deal` is the block it came in, in tests that have blocks.
+    """
+
+    unit: str
+    arm: int
+    number: int
+    probability: float
+    time: float
+    deal: int | None = None
+
+
+Fields = tuple[Any, ...]
+"""An assignment as it comes and goes by the thousand: a plain tuple, in the order of its fields."""
+
+ARM = Assignment._fields.index("arm")
 
 
 class Place(NamedTuple):
@@ -200,34 +220,30 @@ def _slots(
     if design.max_units is not None:
         room = design.max_units - standing.units - len(arms)
         count = min(count, room // block.size)
-    dealt = _dealt(block, count, shuffle)
-    for parts in dealt:
-        for part in parts:
-            arms += part
-            chances += _chances_in(part)
-    deals += [number for number in range(last + 1, last + 1 + count) for _ in range(block.size)]
+    parts = _shuffled(block, count, shuffle)
+    arms += chain.from_iterable(parts)
+    chances += chain.from_iterable(map(chances_in, parts))
+    numbers = range(last + 1, last + 1 + count)
+    deals += chain.from_iterable(zip(*repeat(numbers, block.size), strict=True))
     over = max(0, len(arms) - units)
     for column in (arms, chances, deals):
         del column[units:]
     handed = block.size - over if count else handed
     after = _after(design, standing, arms, now, last + count, handed)
     full = _full(design) if len(arms) < units else None
+    dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full)
 
 
-def _dealt(block: Block, count: int, shuffle: Shuffle) -> list[Parts]:
-    """So many blocks of the same kind, each in an order of its own."""
+def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
+    """The parts of so many blocks of the same kind, each in an order of its own."""
     slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
     parts: list[tuple[int, ...]] = []
     for _ in range(count * block.repeat):
         # From whichever order it starts, a shuffle leaves all orders equally likely.
         shuffle(slots)
         parts.append(tuple(slots))
-    return list(zip(*[iter(parts)] * block.repeat, strict=True))
-
-
-# Short parts come in few orders.
-_chances_in = lru_cache(maxsize=1024)(chances_in)
+    return parts
 
 
 @lru_cache(maxsize=256)
@@ -243,8 +259,8 @@ def _after(
     if not arms:
         return standing
     assigned = list(standing.assigned)
-    for arm, units in Counter(arms).items():
-        assigned[arm] += units
+    for arm in arms:
+        assigned[arm] += 1
     is_open = standing.verdict is None
     if isinstance(design.outcome, Recurrent):
         standing = joined(design, standing, arms, now) if is_open else standing

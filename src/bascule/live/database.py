@@ -22,6 +22,8 @@ PATIENCE = 30.0
 MEMORY = ":memory:"
 SQLITE_HEADER = b"SQLite format 3\0"
 
+FAILURES = (SQLAlchemyError, sqlite3.Error, OSError)
+
 PLAIN_WORDS = (
     ("disk is full", "the disk is full"),
     ("no space left", "the disk is full"),
@@ -64,8 +66,11 @@ class Database:
         """A transaction that is on disk when it ends, or has not happened."""
         self._check_open()
         begin = self._engine.begin if self._writer is None else self._writer.begin
-        with self._alone, self._translated(), begin() as connection:
-            yield connection
+        try:
+            with self._alone, begin() as connection:
+                yield connection
+        except FAILURES as problem:
+            raise self._said(problem) from problem
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -74,8 +79,11 @@ class Database:
         options: dict[str, Any] = {"reading": True}
         if not self.is_sqlite:
             options["isolation_level"] = "REPEATABLE READ"
-        with self._alone, self._translated(), self._engine.connect() as connection:
-            yield connection.execution_options(**options)
+        try:
+            with self._alone, self._engine.connect() as connection:
+                yield connection.execution_options(**options)
+        except FAILURES as problem:
+            raise self._said(problem) from problem
 
     def close(self) -> None:
         """Let go of every connection."""
@@ -88,12 +96,8 @@ class Database:
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except (SQLAlchemyError, sqlite3.Error, OSError) as problem:
-            raise StoreError(_line(self.name, problem)) from problem
+    def _said(self, problem: Exception) -> StoreError:
+        return StoreError(_line(self.name, problem))
 
 
 class Writer:

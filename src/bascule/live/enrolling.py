@@ -7,20 +7,17 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
-from bascule.live.assignment import place, shipped
-from bascule.live.ledger import Assignment, Fields
+from bascule.live.assignment import ARM, Fields, place, shipped
 from bascule.live.settling import settle
 
 if TYPE_CHECKING:
     from bascule.live.work import Work
 
-ARM = Assignment._fields.index("arm")
 ENROLLING = ("running", "decided")
 
 
 def assign(work: Work, units: Sequence[str]) -> list[int | InputError]:
     """An arm for each unit, or why it gets none; equal units get the same."""
-    work.look_up(units)
     settle(work)
     known = work.known
     new = [unit for unit in dict.fromkeys(units) if known[unit] is None]

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from functools import lru_cache
 
 from bascule.core.bucket import cuts, point
-from bascule.live.ledger import Assignment
+from bascule.live.assignment import Assignment
 
 
 def arm_of(name: str, arms: int, unit: str) -> int:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.live.assignment import Assignment, Fields
 from bascule.live.standing import (
     Deal,
     Standing,
@@ -78,24 +79,6 @@ class Loaded:
     state: State
     standing: Standing
     version: int
-
-
-class Assignment(NamedTuple):
-    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
-
-    `deal` is the block it came in, in tests that have blocks.
-    """
-
-    unit: str
-    arm: int
-    number: int
-    probability: float
-    time: float
-    deal: int | None = None
-
-
-Fields = tuple[Any, ...]
-"""An assignment as it comes and goes by the thousand: a plain tuple, in the order of its fields."""
 
 
 def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:

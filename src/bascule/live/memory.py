@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from bascule.live.ledger import Fields
+    from bascule.live.assignment import Fields
 
 REMEMBERED = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
@@ -36,19 +36,15 @@ class Memory:
         self._units: dict[int, dict[str, Fields]] = {}
 
     def of(self, experiment: int) -> Mapping[str, Fields]:
-        """What is remembered of an experiment: the fields of assignments, by unit."""
-        return self._units.get(experiment, {})
-
-    def get(self, experiment: int, unit: str) -> Fields | None:
-        """What is remembered of a unit."""
-        units = self._units.get(experiment)
-        return None if units is None else units.get(unit)
+        """What is remembered of an experiment, now and later: fields of assignments, by unit."""
+        with self._lock:
+            return self._units.setdefault(experiment, {})
 
     def learn(self, experiment: int, known: Known) -> None:
         """Remember units; called when they are on disk."""
         with self._lock:
             units = self._units.setdefault(experiment, {})
-            units.update({unit: tuple(found) for unit, found in known.items() if found})
+            units.update(_there(known))
             if len(units) > self._most:
                 for unit in list(islice(units, len(units) - self._most)):
                     del units[unit]
@@ -56,4 +52,10 @@ class Memory:
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""
         with self._lock:
-            self._units.pop(experiment, None)
+            self._units.get(experiment, {}).clear()
+
+
+def _there(known: Known) -> dict[str, Fields]:
+    if None not in known.values():
+        return cast("dict[str, Fields]", known)
+    return {unit: found for unit, found in known.items() if found is not None}

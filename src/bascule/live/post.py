@@ -7,12 +7,12 @@ the callers of a group are all answered at the same moment.
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.errors import InputError
 from bascule.live.groups import Flush, Member
 from bascule.live.jobs import Job
 from bascule.live.soon import Promise
@@ -24,27 +24,31 @@ Submit = Callable[[Member[Job]], None]
 
 
 class Batch:
-    """Units that were asked for in one turn of an event loop, and who waits for their arms."""
+    """Units that were asked for in one turn of an event loop; all who asked wait for one future.
 
-    __slots__ = ("_arms", "_failed", "_futures", "_post", "job", "units")
+    `told` is that future, or None once the `answers` are there: arms, or what went wrong.
+    """
+
+    __slots__ = ("_arms", "_failed", "_post", "answers", "job", "told", "units")
 
     def __init__(self, test: Units, post: Post) -> None:
         self.units: list[str] = []
         self.job = Job(test.id, test.name, test.store.assigning, self.units, self.units)
-        self._futures: list[asyncio.Future[str]] = []
+        self.answers: Sequence[str | BaseException] = ()
         self._arms = test.arms
         self._post = post
         self._failed: BaseException | None = None
+        self.told = self._future()
 
     @property
     def callers(self) -> int:
         """How many wait."""
         return len(self.units)
 
-    def add(self, unit: str, future: asyncio.Future[str]) -> None:
-        """One more."""
+    def add(self, unit: str) -> int:
+        """One more; the place of its answer."""
         self.units.append(unit)
-        self._futures.append(future)
+        return len(self.units) - 1
 
     def tell(self, failed: BaseException | None) -> Flush:
         """Have everyone told in their loop."""
@@ -52,15 +56,29 @@ class Batch:
         return self._post.put(self._answer)
 
     def _answer(self) -> None:
-        if self._failed is not None:
-            for future in self._futures:
-                _settle(future, None, self._failed)
-            return
-        for future, found in zip(self._futures, self.job.answers, strict=True):
-            if isinstance(found, BaseException):
-                _settle(future, None, found)
-            elif not future.done():
-                future.set_result(self._arms[found])
+        arms, failed = self._arms, self._failed
+        if failed is None:
+            found = self.job.answers
+            self.answers = [one if isinstance(one, BaseException) else arms[one] for one in found]
+        else:
+            self.answers = [failed] * len(self.units)
+        told, self.told = self.told, None
+        if told is not None:
+            told.set_result(None)
+
+    def _future(self) -> asyncio.Future[None] | None:
+        future = self._post.loop.create_future()
+        # A task that is called off calls off what it waits for: here, what others wait for too.
+        future.cancel = self._wake  # type: ignore[method-assign]
+        return future
+
+    def _wake(self, msg: object = None) -> bool:  # noqa: ARG002
+        """Wake all: a task that was called off goes, and the others wait again."""
+        told = self.told
+        if told is not None:
+            self.told = self._future()
+            told.set_result(None)
+        return False
 
 
 class Post:
@@ -69,23 +87,13 @@ class Post:
     def __init__(self, loop: asyncio.AbstractEventLoop, submit: Submit) -> None:
         self.loop = loop
         self._submit = submit
-        self._asked: dict[int, Batch] = {}
+        self.asked: dict[int, Batch] = {}
         # Threads may put into it and take out of it without a lock.
         self._bag: deque[Callable[[], None]] = deque()
 
-    def ask(self, test: Units, unit: str) -> asyncio.Future[str]:
-        """The arm of a unit, with all that is asked for in this turn of the loop."""
-        future = self.loop.create_future()
-        batch = self._asked.get(test.id)
-        if batch is None:
-            batch = self._asked[test.id] = Batch(test, self)
-            self.loop.call_soon(self._send_off, test.id)
-        batch.add(unit, future)
-        return future
-
     def tell(self, job: Job) -> asyncio.Future[Any]:
         """The answers to a job, which comes after all that was asked for before it."""
-        self._send_off(job.experiment)
+        self.send_off(job.experiment)
         future = self.loop.create_future()
 
         def send(answer: Any, problem: BaseException | None) -> Flush:
@@ -94,25 +102,14 @@ class Post:
         self._submit(Promise(job, send))
         return future
 
-    def done(self, answer: Any) -> asyncio.Future[Any]:
-        """An answer that is there already."""
-        future = self.loop.create_future()
-        future.set_result(answer)
-        return future
-
-    def failed(self, problem: InputError) -> asyncio.Future[Any]:
-        """What is wrong with a question."""
-        future = self.loop.create_future()
-        future.set_exception(problem)
-        return future
-
     def put(self, answer: Callable[[], None]) -> Flush:
         """Have this called in the loop with the next delivery; from any thread."""
         self._bag.append(answer)
         return self._deliver
 
-    def _send_off(self, experiment: int) -> None:
-        batch = self._asked.pop(experiment, None)
+    def send_off(self, experiment: int) -> None:
+        """Have done what was asked for of an experiment."""
+        batch = self.asked.pop(experiment, None)
         if batch is not None:
             self._submit(batch)
 
@@ -134,9 +131,18 @@ class Posts:
         self._submit = submit
         self._posts: dict[asyncio.AbstractEventLoop, Post] = {}
 
+    def batch(self, test: Units) -> Batch:
+        """All that is asked for in this turn of the loop that runs."""
+        post = self._posts.get(get_running_loop()) or self.here()
+        batch = post.asked.get(test.id)
+        if batch is None:
+            batch = post.asked[test.id] = Batch(test, post)
+            post.loop.call_soon(post.send_off, test.id)
+        return batch
+
     def here(self) -> Post:
         """The post of the loop that runs."""
-        loop = asyncio.get_running_loop()
+        loop = get_running_loop()
         post = self._posts.get(loop)
         if post is None:
             still = {loop: post for loop, post in self._posts.items() if not loop.is_closed()}

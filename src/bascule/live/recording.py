@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from bascule.core.rules import Static
 from bascule.live import ledger
+from bascule.live.assignment import Assignment
 from bascule.live.hashing import placed_by_hash
-from bascule.live.ledger import Assignment
 from bascule.live.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
 from bascule.live.settling import settle
 from bascule.live.stages import counting_stage, due, period_of
@@ -25,7 +25,6 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     """What becomes of each event; those that count are stored, the others set aside."""
     work.write("outcomes")
     work.write("set_aside")
-    work.look_up(event.unit for event in events)
     ids = [event.id for event in events if event.id is not None]
     taken = ledger.taken_ids(work.connection, work.before.id, ids)
     answered: set[int] = set()
@@ -111,8 +110,8 @@ def _end_miscounted(work: Work) -> None:
 
 
 def _take_in(work: Work, assigned: Assignment) -> None:
-    work.known[assigned.unit] = assigned
-    work.add_all("assignments", [assigned])
+    work.known[assigned.unit] = tuple(assigned)
+    work.add("assignments", *assigned)
     counted = list(work.standing.assigned)
     counted[assigned.arm] += 1
     work.standing = replace(work.standing, assigned=tuple(counted))

@@ -8,9 +8,11 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
@@ -83,7 +85,7 @@ class Deal:
     @cached_property
     def slots(self) -> tuple[int, ...]:
         """The arms of all slots that are handed out, in order."""
-        return tuple(arm for part in self.kept for arm in part)
+        return tuple(chain.from_iterable(self.kept))
 
     @cached_property
     def chances(self) -> tuple[float, ...]:
@@ -92,7 +94,7 @@ class Deal:
         >>> Deal(1, ((0, 1, 0),)).chances
         (0.6666666666666666, 0.5, 1.0)
         """
-        return tuple(chance for part in self.kept for chance in chances_in(part))
+        return tuple(chain.from_iterable(map(chances_in, self.kept)))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -100,11 +102,13 @@ class Deal:
         return tuple(len(part) for part in self.kept)
 
 
-def chances_in(part: Sequence[int]) -> list[float]:
+# Short parts come in few orders.
+@lru_cache(maxsize=1024)
+def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
     """The probability of the arm in each slot of a shuffled part, given the slots before it.
 
     >>> chances_in((0, 1, 0))
-    [0.6666666666666666, 0.5, 1.0]
+    (0.6666666666666666, 0.5, 1.0)
     """
     found = []
     left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
@@ -112,7 +116,7 @@ def chances_in(part: Sequence[int]) -> list[float]:
         found.append(left[arm] / slots)
         left[arm] -= 1
         slots -= 1
-    return found
+    return tuple(found)
 
 
 class Crowd(NamedTuple):
@@ -183,6 +187,10 @@ class Standing:
         return sum(self.assigned)
 
 
+# To make an encoder takes as long as to write a short text.
+_written = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def statistics_to_json(statistics: AnyStatistics) -> str:
     """Statistics as text.
 
@@ -197,7 +205,7 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "removed": sorted(statistics.removed),
         "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
     }
-    return json.dumps(data, separators=(",", ":"))
+    return _written(data)
 
 
 def _cohorts_to_json(statistics: CohortStatistics) -> str:
@@ -210,7 +218,7 @@ def _cohorts_to_json(statistics: CohortStatistics) -> str:
         "dropped": sorted(statistics.dropped),
         "removed": sorted(statistics.removed),
     }
-    return json.dumps(data, separators=(",", ":"))
+    return _written(data)
 
 
 def statistics_from_json(text: str) -> AnyStatistics:
@@ -237,15 +245,16 @@ def _pair(
     return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
 
 
-_SMALL = [field.name for field in fields(Standing) if field.name not in ("statistics",)]
+_SMALL = [field.name for field in fields(Standing) if field.name != "statistics"]
+_small = attrgetter(*_SMALL)
 
 
 def standing_to_json(standing: Standing) -> str:
     """All but the statistics, as text."""
-    data: dict[str, Any] = {name: getattr(standing, name) for name in _SMALL}
+    data: dict[str, Any] = dict(zip(_SMALL, _small(standing), strict=True))
     data["open"] = [[arm.units, arm.total, arm.squares] for arm in standing.open]
     data["verdict"] = None if standing.verdict is None else asdict(standing.verdict)
-    return json.dumps(data, separators=(",", ":"))
+    return _written(data)
 
 
 def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
@@ -290,4 +299,4 @@ def run_from_json(first: int, text: str) -> list[Deal]:
 # Blocks that are dealt in a row come in few orders.
 @lru_cache(maxsize=1024)
 def _block_to_json(parts: Parts, struck: Struck) -> str:
-    return json.dumps([parts, struck], separators=(",", ":"))
+    return _written([parts, struck])

@@ -1,4 +1,4 @@
-"""A store: experiments in one database, and the transactions that change them."""
+"""A store: experiments in one database."""
 
 from __future__ import annotations
 
@@ -6,41 +6,27 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.actor import acting
-from bascule.live.assignment import fair_shuffle, shipped
+from bascule.live.assignment import fair_shuffle
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
 from bascule.live.groups import Groups, Member
-from bascule.live.jobs import Do, Job, do_all
-from bascule.live.memory import Known, Memory
+from bascule.live.jobs import Do, Job
 from bascule.live.stages import begun, check_stages
-from bascule.live.standing import Deal, Standing, standing_to_json, statistics_to_json
+from bascule.live.standing import Standing, standing_to_json, statistics_to_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.ledger import Assignment, Loaded
-
-FRESH = 1.0
-"""Seconds for which a program need not ask whether others have released the units."""
+    from bascule.live.ledger import Loaded
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
-
-
-@dataclass(slots=True)
-class _Kept:
-    """What is known of an experiment from its last transaction."""
-
-    loaded: Loaded
-    deals: dict[int, Deal] = field(default_factory=dict)
 
 
 class Store:
@@ -67,6 +53,7 @@ class Store:
         from bascule.live.enrolling import assign
         from bascule.live.post import Posts
         from bascule.live.recording import record
+        from bascule.live.transactions import Transactions
 
         if not isinstance(location, (str, Path)):
             raise InputError(
@@ -77,14 +64,14 @@ class Store:
         self._database = Database(str(location))
         self._actor = actor
         self.clock = clock or SystemClock()
-        self._shuffle = shuffle or fair_shuffle()
         self.assigning: Do = assign
         self.recording: Do = record
-        self._kept: dict[int, _Kept] = {}
-        self._groups: Groups[Job] = Groups(self._work, lambda job: len(job.given))
+        self._transactions = Transactions(
+            self._database, self.clock, shuffle or fair_shuffle(), actor
+        )
+        self._groups: Groups[Job] = Groups(self._transactions.do, lambda job: len(job.given))
         self.posts = Posts(self.submit)
-        self._memory = Memory()
-        self._seen: dict[int, tuple[Loaded, float]] = {}
+        self.memory = self._transactions.memory
 
     def create(
         self, name: str, design: Design | Mapping[str, Any] | str | Path, *, start: bool = True
@@ -183,8 +170,7 @@ class Store:
                 connection.execute(delete(table).where(table.c.experiment == found))
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
-        self._memory.forget(found)
-        self._seen.pop(found, None)
+        self._transactions.forget(found)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Every change by hand and every decision, the oldest first; of one name or of all."""
@@ -221,29 +207,9 @@ class Store:
         """The same without waiting: the member is told when it is on disk, or has failed."""
         self._groups.submit(member)
 
-    def remembered(self, experiment: int, name: str, unit: str) -> Assignment | None:
-        """A unit's assignment if this program has seen it: as it stands, or released."""
-        fields = self._memory.get(experiment, unit)
-        if fields is None:
-            return None
-        from bascule.live.ledger import Assignment
-
-        found, released = Assignment(*fields), self.released(experiment, name)
-        return found if released is None else found._replace(arm=released, probability=1.0)
-
     def released(self, experiment: int, name: str) -> int | None:
         """The arm that everyone gets once the units were released; as it was a moment ago."""
-        seen = self._seen.get(experiment)
-        if seen is None or perf_counter() - seen[1] > FRESH:
-            with self._database.reading() as connection:
-                loaded = self.load(connection, experiment, name)
-            newest = self._seen.get(experiment)
-            # A transaction of our own may have come between.
-            if newest is not None and newest[0].version > loaded.version:
-                loaded = newest[0]
-            self._seen[experiment] = seen = (loaded, perf_counter())
-        standing = seen[0].standing
-        return shipped(standing) if standing.released else None
+        return self._transactions.released(experiment, name)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -259,14 +225,7 @@ class Store:
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """An experiment as it is stored."""
-        from bascule.live.ledger import load
-
-        return load(connection, experiment, name, self.known(experiment), lock=False)
-
-    def known(self, experiment: int) -> Loaded | None:
-        """What the last transaction left of an experiment, if it is still at hand."""
-        kept = self._kept.get(experiment)
-        return None if kept is None else kept.loaded
+        return self._transactions.load(connection, experiment, name)
 
     @property
     def is_shared(self) -> bool:
@@ -290,55 +249,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self._database.name!r})"
-
-    def _work(self, jobs: list[Job]) -> None:
-        try:
-            with self._database.writing() as connection:
-                done = [
-                    self._one(connection, [job for job in jobs if job.experiment == experiment])
-                    # Always in the same order, so that two programs never wait for each other.
-                    for experiment in sorted({job.experiment for job in jobs})
-                ]
-        except BaseException:
-            self._kept.clear()
-            raise
-        for kept, known in filter(None, done):
-            experiment = kept.loaded.id
-            self._kept[experiment] = kept
-            self._seen[experiment] = (kept.loaded, perf_counter())
-            self._memory.learn(experiment, known)
-
-    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, Known] | None:
-        from bascule.live.ledger import load
-        from bascule.live.work import Work
-
-        experiment = jobs[0].experiment
-        kept = self._kept.pop(experiment, None)
-        known = None if kept is None else kept.loaded
-        try:
-            loaded = load(connection, experiment, jobs[0].name, known, lock=True)
-        except InputError as problem:
-            self._memory.forget(experiment)
-            for job in jobs:
-                job.problem = problem
-            return None
-        deals = kept.deals if kept is not None and kept.loaded is loaded else {}
-        work = Work(
-            connection,
-            loaded,
-            deals,
-            self.clock.now(),
-            self._shuffle,
-            self._actor,
-            self._memory.of(experiment),
-        )
-        work.look_up([unit for job in jobs for unit in job.units])
-        do_all(work, jobs)
-        after = work.save()
-        # Blocks that wait for their outcomes may be many: they are read again when these have come.
-        wanted = (after.standing.folding, after.standing.deal)
-        deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals), work.known
 
 
 def check_name(name: object) -> None:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
 from bascule.core.rules import Static
+from bascule.live.assignment import ARM, Assignment
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
 from bascule.live.soon import Promise, answered_later
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from bascule.live.ledger import Assignment, Loaded
+    from bascule.live.ledger import Loaded
     from bascule.live.store import Store
 
 RECORDED_AT_ONCE = 5000
@@ -32,6 +31,7 @@ class Units:
         self.store = store
         self.id = number
         self.name = name
+        self._remembered = store.memory.of(number)
 
     def assign(self, unit: str | int) -> str:
         """The arm of a unit, which it keeps for ever; it is on disk before this returns.
@@ -82,7 +82,7 @@ class Units:
             send(self.arms[arm], None)
         return future
 
-    def assign_async(self, unit: str | int) -> asyncio.Future[str]:
+    async def assign_async(self, unit: str | int) -> str:
         """The same to be awaited, as servers want it: one call into the loop answers a group.
 
         >>> import asyncio, bascule as bs
@@ -93,17 +93,23 @@ class Units:
         ...     asyncio.run(serve(test)) == test.assign("user-42")
         True
         """
-        post = self.store.posts.here()
-        try:
-            named = checked_unit(unit)
-        except InputError as problem:
-            return post.failed(problem)
-        arm = self._at_hand(named)
-        return post.ask(self, named) if arm is None else post.done(self.arms[arm])
+        named = checked_unit(unit)
+        if named in self._remembered or self._is_static:
+            arm = self._at_hand(named)
+            if arm is not None:
+                return self.arms[arm]
+        batch = self.store.posts.batch(self)
+        place = batch.add(named)
+        while batch.told is not None:
+            await batch.told
+        answer = batch.answers[place]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
-        from bascule.live.ledger import Assignment, find_units
+        from bascule.live.ledger import find_units
 
         named = checked_unit(unit)
         with self.store.reading() as connection:
@@ -135,11 +141,10 @@ class Units:
         self.store.submit(Promise(self._recording(outcomes), send))
         return future
 
-    def record_async(
-        self, outcomes: Iterable[tuple[Any, ...] | Event]
-    ) -> asyncio.Future[list[Receipt]]:
+    async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """The same to be awaited."""
-        return self.store.posts.here().tell(self._recording(outcomes))
+        receipts: list[Receipt] = await self.store.posts.here().tell(self._recording(outcomes))
+        return receipts
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Outcomes that do not count, each with its reason, in the order in which they came."""
@@ -195,8 +200,11 @@ class Units:
     def _at_hand(self, unit: str) -> int | None:
         """The arm of a unit, where it takes no transaction to tell."""
         if not self._is_static:
-            found = self.store.remembered(self.id, self.name, unit)
-            return None if found is None else found.arm
+            found = self._remembered.get(unit)
+            if found is None:
+                return None
+            released = self.store.released(self.id, self.name)
+            return found[ARM] if released is None else released
         from bascule.live.hashing import arm_of
 
         try:

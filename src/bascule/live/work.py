@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.live import ledger, schema
-from bascule.live.assignment import Shuffle
-from bascule.live.ledger import Assignment, Fields, Loaded
+from bascule.live.assignment import Assignment, Fields, Shuffle
+from bascule.live.ledger import Loaded
 from bascule.live.maturity import Event, Receipt
 from bascule.live.standing import (
     Deal,
@@ -68,24 +68,27 @@ class Work:
         self.known: dict[str, Fields | None] = {}
         self.news: set[int] = set()
         self._remembered = remembered or {}
-        self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self._named: dict[str, Assignment] = {}
+        self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
-    def look_up(self, units: Iterable[str]) -> None:
-        """Read which units have an arm, once for all who ask in this transaction."""
+    def look_up(self, units: Sequence[str]) -> None:
+        """Have known which of the units have an arm, for all who ask in this transaction."""
         known = self.known
-        new = [unit for unit in units if unit not in known]
-        if new:
-            # Once there, an assignment never changes.
-            known.update(zip(new, map(self._remembered.get, new), strict=True))
-            unread = [unit for unit in new if known[unit] is None]
+        # Once there, an assignment never changes; and where all are remembered, no other is there.
+        known.update(zip(units, map(self._remembered.get, units), strict=True))
+        if len(self._remembered) < self.before.standing.units:
+            unread = [unit for unit, found in known.items() if found is None]
             known.update(ledger.find_units(self.connection, self.before.id, unread))
 
     def assigned(self, unit: str) -> Assignment | None:
         """The assignment of a unit that was looked up, if it has one."""
-        found = self.known[unit]
-        if found is not None and not isinstance(found, Assignment):
-            found = self.known[unit] = Assignment(*found)
-        return found
+        named = self._named.get(unit)
+        if named is None:
+            found = self.known[unit]
+            if found is None:
+                return None
+            named = self._named[unit] = Assignment(*found)
+        return named
 
     def put_aside(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it came, with the reason."""
@@ -102,7 +105,7 @@ class Work:
 
     def save(self) -> Loaded:
         """Write all that has changed, and return what is stored then."""
-        for name in TABLES:
+        for name in [*self._rows]:
             self.write(name)
         before = self.before
         changes: dict[str, Any] = {}
@@ -123,13 +126,8 @@ class Work:
             f"UPDATE experiments SET {names} WHERE id = ?",
             (*changes.values(), before.id),
         )
-        return replace(
-            before,
-            design=self.design,
-            state=self.state,
-            standing=self.standing,
-            version=before.version + 1,
-        )
+        of_it = (before.id, before.name, before.created)
+        return Loaded(*of_it, self.design, self.state, self.standing, before.version + 1)
 
     def deal_again(self, deal: Deal) -> None:
         """Replace a block by what is left of it."""
@@ -168,7 +166,6 @@ class Work:
 
     def write(self, table: str) -> None:
         """Write the rows of a table now, so that they can be read."""
-        rows = self._rows[table]
+        rows = self._rows.pop(table, None)
         if rows:
             ledger.tell(self.connection, _insert(table, self.before.id), rows)
-            self._rows[table] = []

@@ -24,7 +24,6 @@ from bascule.service.bodies import read_json
 from bascule.service.directory import Entry
 from bascule.service.openapi import REFS, body
 from bascule.service.problems import Problem
-from bascule.service.units import arm_of
 
 PATH = "/ofrep/v1/evaluate/flags"
 CODES = {400: "PARSE_ERROR", 404: "FLAG_NOT_FOUND"}
@@ -78,7 +77,7 @@ async def evaluate(request: Request, key: str) -> Response:
     except InputError:
         raise Problem(404, f"there is no experiment {key!r:.100}") from None
     try:
-        arm = await arm_of(entry.test, unit)
+        arm = await entry.test.assign_async(unit)
     except InputError as problem:
         # The client then shows its default, as it should while a test takes nobody.
         raise Problem(400, str(problem), code="GENERAL") from None

@@ -39,7 +39,7 @@ async def assign(request: Request, name: str) -> Response:
         raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
     unit = named(data["unit"])
     entry = await request.app.state.directory.find(name)
-    arm = await arm_of(entry.test, unit)
+    arm = await entry.test.assign_async(unit)
     return Answer({"experiment": name, "unit": unit, "arm": arm})
 
 
@@ -65,12 +65,6 @@ async def record(request: Request, name: str) -> Response:
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
     return Answer({"outcomes": [_told(receipt) for receipt in receipts]})
-
-
-async def arm_of(test: Experiment, unit: str) -> str:
-    """The arm of a unit: at once if it was seen before, or else when it is on disk."""
-    found = test.store.remembered(test.id, test.name, unit)
-    return await test.assign_async(unit) if found is None else test.arms[found.arm]
 
 
 async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
