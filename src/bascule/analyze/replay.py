@@ -7,7 +7,7 @@ be computed again to the digit, by the functions that decided it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -105,7 +105,7 @@ class _Replay:
         if known is not None:
             self._show(known)
         counts = [sum(row["arm"] == arm for row in self.rows) for arm in range(arms)]
-        standing = replace(self.standing, assigned=tuple(counts))
+        standing = self.standing._replace(assigned=tuple(counts))
         verdict = standing.verdict
         reached = None
         if verdict is not None:

@@ -133,7 +133,7 @@ def with_pending(standing: Standing) -> AnyStatistics:
 
     >>> import bascule as bs
     >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
-    >>> with_pending(replace(start, assigned=(3, 0))).arms[0]
+    >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
     ArmStatistics(units=3, total=0.0, squares=0.0)
     """
     seen = standing.statistics
@@ -185,7 +185,7 @@ def _one_by_one(design: Design, standing: Standing, units: int, now: float) -> P
     for _ in range(units):
         if most is not None and taken >= most:
             return _freely(design, standing, arms, now, _full(design))
-        pending = replace(standing, assigned=tuple(assigned))
+        pending = standing._replace(assigned=tuple(assigned))
         arm = next_arm(design, with_pending(pending))
         assigned[arm] += 1
         taken += 1
@@ -264,11 +264,11 @@ def _after(
     is_open = standing.verdict is None
     if isinstance(design.outcome, Recurrent):
         standing = joined(design, standing, arms, now) if is_open else standing
-        return replace(standing, assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
+        return standing._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
     first_pending = standing.folded == standing.units and is_open
     due = design.measure.matures(now) if first_pending and design.measure else standing.due
-    return replace(
-        standing, assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
+    return standing._replace(
+        assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
     )
 
 

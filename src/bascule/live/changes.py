@@ -88,7 +88,7 @@ def pause_arm(work: Work, arm: str, paused: bool) -> None:
             "arm", f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test"
         )
     if now != before:
-        work.standing = replace(work.standing, paused=tuple(sorted(now)))
+        work.standing = work.standing._replace(paused=tuple(sorted(now)))
         work.log("pause arm" if paused else "resume arm", arm=arm)
 
 
@@ -100,7 +100,7 @@ def release(work: Work) -> None:
         raise InputError("state", f"{work.before.name} has no decision{yet}: nothing to release")
     if not work.standing.released:
         work.log("release", arm=verdict.name)
-        work.standing = replace(work.standing, released=True)
+        work.standing = work.standing._replace(released=True)
 
 
 def _refuse_static(work: Work) -> None:

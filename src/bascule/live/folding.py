@@ -31,12 +31,12 @@ def fold_unit(
     folded = standing.folded + 1
     if deal is None:
         seen = record(design, standing.once, arm, value)
-        return announced(design, replace(standing, statistics=seen, folded=folded), now)
+        return announced(design, standing._replace(statistics=seen, folded=folded), now)
     sums = list(standing.open)
     sums[arm] = sums[arm] + ArmStatistics(1, value, value * value)
     if standing.folding != deal.number:
-        standing = replace(standing, folding=deal.number, part=0)
-    return close_parts(design, replace(standing, open=tuple(sums), folded=folded), deal, now)
+        standing = standing._replace(folding=deal.number, part=0)
+    return close_parts(design, standing._replace(open=tuple(sums), folded=folded), deal, now)
 
 
 def close_parts(design: Design, standing: Standing, deal: Deal, now: float) -> Standing:
@@ -48,9 +48,9 @@ def close_parts(design: Design, standing: Standing, deal: Deal, now: float) -> S
         last = standing.part == len(sizes) - 1
         seen = fold_block(design, standing.once, standing.open, look=last)
         empty = (ArmStatistics(),) * len(standing.open)
-        standing = replace(standing, statistics=seen, open=empty, part=standing.part + 1)
+        standing = standing._replace(statistics=seen, open=empty, part=standing.part + 1)
         if last:
-            standing = replace(standing, folding=deal.number + 1, part=0)
+            standing = standing._replace(folding=deal.number + 1, part=0)
             return announced(design, standing, now)
     return standing
 
@@ -69,7 +69,7 @@ def take_out(
     )
     arm = design.arms.index(name)
     paused = tuple(other for other in standing.paused if other != arm)
-    standing = replace(standing, statistics=seen, paused=paused)
+    standing = standing._replace(statistics=seen, paused=paused)
     if deal is None:
         return announced(design, standing, now), None
     deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, standing.handed))))
@@ -97,4 +97,4 @@ def announced(design: Design, standing: Standing, now: float) -> Standing:
     reached = decision(design, standing.statistics)
     if reached is None:
         return standing
-    return replace(standing, verdict=Verdict.of(reached, standing.folded, now))
+    return standing._replace(verdict=Verdict.of(reached, standing.folded, now))

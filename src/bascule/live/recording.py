@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bascule.core.rules import Static
@@ -114,7 +113,7 @@ def _take_in(work: Work, assigned: Assignment) -> None:
     work.add("assignments", *assigned)
     counted = list(work.standing.assigned)
     counted[assigned.arm] += 1
-    work.standing = replace(work.standing, assigned=tuple(counted))
+    work.standing = work.standing._replace(assigned=tuple(counted))
 
 
 def _judged(

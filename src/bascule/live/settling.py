@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
@@ -116,7 +116,7 @@ def _fold_some(work: Work, end: float, size: int) -> bool:
     work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         if measure is None and row.number not in events:
-            work.standing = replace(work.standing, backlog=False)
+            work.standing = work.standing._replace(backlog=False)
             return False
         value, clipped = unit_outcome(work.design, events.get(row.number, ()))
         if clipped:
@@ -130,7 +130,7 @@ def _fold_some(work: Work, end: float, size: int) -> bool:
     if measure is not None and len(ready) < len(rows):
         due = measure.matures(rows[len(ready)].time)
     more = len(ready) == size
-    work.standing = replace(work.standing, due=due, backlog=more)
+    work.standing = work.standing._replace(due=due, backlog=more)
     return more
 
 
@@ -190,4 +190,4 @@ def _show(work: Work) -> None:
     if progress > work.standing.shown and progress >= enough:
         kept = statistics_to_json(work.standing.statistics)
         work.add("history", progress, work.now, kept)
-        work.standing = replace(work.standing, shown=progress)
+        work.standing = work.standing._replace(shown=progress)

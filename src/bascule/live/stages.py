@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
@@ -102,7 +101,7 @@ def begun(design: Design, standing: Standing, now: float) -> Standing:
         return standing
     sizes = design.rule.sizes(len(design.arms))
     crowd = tuple(Crowd(arm, 1, 0, units, 0.0) for arm, units in enumerate(sizes))
-    return replace(standing, origin=now, crowd=crowd)
+    return standing._replace(origin=now, crowd=crowd)
 
 
 def joined(design: Design, standing: Standing, arms: Iterable[int], now: float) -> Standing:
@@ -115,7 +114,7 @@ def joined(design: Design, standing: Standing, arms: Iterable[int], now: float) 
         which = (arm, stage, late)
         before = found.get(which, Crowd(*which, 0, 0.0))
         found[which] = before._replace(units=before.units + 1)
-    return replace(standing, origin=origin, crowd=tuple(found.values()))
+    return standing._replace(origin=origin, crowd=tuple(found.values()))
 
 
 def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
@@ -160,7 +159,7 @@ def closed(design: Design, standing: Standing, sums: Sums, now: float) -> Standi
     seen = CohortStatistics(cohorts, stage, seen.dropped, seen.removed)
     if not isinstance(design.rule, Static):
         seen = close_stage(design, seen)
-    after = replace(standing, statistics=seen, crowd=tuple(crowd), folded=seen.units)
+    after = standing._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
     return announced(design, after, now)
 
 

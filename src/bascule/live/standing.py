@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
@@ -133,8 +132,7 @@ class Crowd(NamedTuple):
     total: float
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Counters and sums of a live test.
 
     `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
@@ -245,13 +243,10 @@ def _pair(
     return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
 
 
-_SMALL = [field.name for field in fields(Standing) if field.name != "statistics"]
-_small = attrgetter(*_SMALL)
-
-
 def standing_to_json(standing: Standing) -> str:
     """All but the statistics, as text."""
-    data: dict[str, Any] = dict(zip(_SMALL, _small(standing), strict=True))
+    data = standing._asdict()
+    del data["statistics"]
     data["open"] = [[arm.units, arm.total, arm.squares] for arm in standing.open]
     data["verdict"] = None if standing.verdict is None else asdict(standing.verdict)
     return _written(data)

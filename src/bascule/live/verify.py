@@ -131,7 +131,7 @@ class _Replay:
     def _change_now(self) -> None:
         for change in self._by_hand.after(self.standing.folded):
             deal = self._deal(change["deal"]) if change["deal"] else None
-            standing = replace(self.standing, handed=change["handed"])
+            standing = self.standing._replace(handed=change["handed"])
             design = self._by_hand.design
             self.standing, kept = take_out(design, standing, change["arm"], deal, 0.0)
             if kept is not None:
@@ -226,7 +226,7 @@ class StageReplay:
             for time, some in groupby(ours, key=attrgetter("time")):
                 self.standing = joined(design, self.standing, [row.arm for row in some], time)
             self.units += len(rows)
-        self.standing = replace(self.standing, assigned=tuple(assigned))
+        self.standing = self.standing._replace(assigned=tuple(assigned))
         for stage in range(1, wanted.progress + 1):
             self._change_now()
             sums = read_stage(self.connection, self.stored.id, design.measure, origin, stage)
