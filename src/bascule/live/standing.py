@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, starmap
 from typing import Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
@@ -272,7 +272,7 @@ def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:
     """The parts of blocks that were dealt one after the other, and what was struck, as text."""
-    return f"[{','.join(_block_to_json(*block) for block in dealt)}]"
+    return f"[{','.join(starmap(_block_to_json, dealt))}]"
 
 
 def run_from_json(first: int, text: str) -> list[Deal]:

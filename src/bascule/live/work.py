@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from sqlalchemy import Connection
@@ -151,7 +152,7 @@ class Work:
         """Have blocks written that were dealt one after the other; the last one stays at hand."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
-            self.add("blocks", first + start, run_to_json((parts, ()) for parts in run))
+            self.add("blocks", first + start, run_to_json(zip(run, repeat(()))))
         if dealt:
             last = first + len(dealt) - 1
             self.deals[last] = Deal(last, dealt[-1])
