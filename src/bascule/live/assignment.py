@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bascule.core.block_progress import Block, next_block
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
@@ -40,12 +40,6 @@ class Assignment(NamedTuple):
     probability: float
     time: float
     deal: int | None = None
-
-
-Fields = tuple[Any, ...]
-"""An assignment as it comes and goes by the thousand: a plain tuple, in the order of its fields."""
-
-ARM = Assignment._fields.index("arm")
 
 
 class Place(NamedTuple):

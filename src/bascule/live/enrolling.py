@@ -7,7 +7,7 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
-from bascule.live.assignment import ARM, Fields, place, shipped
+from bascule.live.assignment import place, shipped
 from bascule.live.settling import settle
 
 if TYPE_CHECKING:
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 ENROLLING = ("running", "decided")
 
 
-def assign(work: Work, units: Sequence[str]) -> list[int | InputError]:
+def assign(work: Work, units: Sequence[str]) -> list[Any]:
     """An arm for each unit, or why it gets none; equal units get the same."""
+    work.find_arms(units)
     settle(work)
-    known = work.known
-    new = [unit for unit in dict.fromkeys(units) if known[unit] is None]
+    arms = work.arms
+    new = [unit for unit, arm in arms.items() if arm is None]
     problem = _enrol(work, new) if new else None
     if problem is None and not work.standing.released:
-        return [found[ARM] for found in map(known.__getitem__, units) if found is not None]
+        return [*map(arms.__getitem__, units)]
     released = shipped(work.standing) if work.standing.released else None
-    return [_answer(known[unit], problem, released) for unit in units]
+    return [_answer(arms[unit], problem, released) for unit in units]
 
 
-def _answer(found: Fields | None, problem: InputError | None, released: int | None) -> Any:
-    if found is None:
+def _answer(arm: int | None, problem: InputError | None, released: int | None) -> Any:
+    if arm is None:
         return problem
-    return found[ARM] if released is None else released
+    return arm if released is None else released
 
 
 def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
@@ -46,9 +47,8 @@ def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
     work.add_blocks(standing.deal + 1, placed.dealt)
     numbers = count(standing.units)
     columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals)
-    made = list(zip(*columns, strict=False))
-    work.known.update(zip(units, made, strict=False))
-    work.add_all("assignments", made)
+    work.add_all("assignments", zip(*columns, strict=False))
+    work.arms.update(zip(units, placed.arms, strict=False))
     work.standing = placed.standing
     return placed.full
 

@@ -20,15 +20,13 @@ class Job:
     """Something to do to an experiment within a transaction, and what came of it.
 
     `do` has an answer for each of the things that it is `given`, so that jobs of a group that do
-    the same are done together. `units` are those that it is about, and `actor` is who wants it,
-    where that is not whoever opened the store.
+    the same are done together. `actor` is who wants it, where that is not whoever opened the store.
     """
 
     experiment: int
     name: str
     do: Do
     given: Sequence[Any]
-    units: Sequence[str]
     actor: str = ""
     answers: Sequence[Any] = ()
     problem: BaseException | None = None

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.assignment import Assignment, Fields
+from bascule.live.assignment import Assignment
 from bascule.live.standing import (
     Deal,
     Standing,
@@ -37,6 +37,7 @@ _LOADED = (
 )
 _ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal FROM"
 _UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
+_ARMS = "SELECT unit, arm FROM LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
 _ASSIGNED = (
     f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
 )
@@ -161,9 +162,17 @@ def gone(name: str) -> InputError:
     return InputError("experiment", f"there is no experiment {name!r}: list what there is")
 
 
-def find_units(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, Fields]:
+def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:
+    """The arms of those of the units that have one."""
+    return dict(tuple(row) for row in ask_listed(connection, _ARMS, experiment, units))
+
+
+def find_units(
+    connection: Connection, experiment: int, units: Sequence[str]
+) -> dict[str, Assignment]:
     """The assignments of those of the units that have one."""
-    return {row[0]: tuple(row) for row in ask_listed(connection, _UNITS, experiment, units)}
+    rows = ask_listed(connection, _UNITS, experiment, units)
+    return {row[0]: Assignment(*row) for row in rows}
 
 
 def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:

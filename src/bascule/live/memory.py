@@ -9,53 +9,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from bascule.live.assignment import Fields
+from typing import cast
 
 REMEMBERED = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
 
-Known = dict[str, "Fields | None"]
-
 
 class Memory:
-    """The units that were seen last, experiment by experiment.
+    """The arms of the units that were seen last, experiment by experiment.
 
     >>> memory = Memory(most=2)
-    >>> memory.learn(1, {"u": ("u", 0), "v": None, "w": ("w", 1), "x": ("x", 0)})
-    >>> list(memory.of(1))
-    ['w', 'x']
+    >>> memory.learn(1, {"u": 0, "v": None, "w": 1, "x": 0})
+    >>> memory.of(1)
+    {'w': 1, 'x': 0}
     """
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
         self._lock = Lock()
-        # Plain tuples, which cost the garbage collector nothing.
-        self._units: dict[int, dict[str, Fields]] = {}
+        # Bare numbers, which cost the garbage collector nothing.
+        self._arms: dict[int, dict[str, int]] = {}
 
-    def of(self, experiment: int) -> Mapping[str, Fields]:
-        """What is remembered of an experiment, now and later: fields of assignments, by unit."""
+    def of(self, experiment: int) -> Mapping[str, int]:
+        """What is remembered of an experiment, now and later: arms, by unit."""
         with self._lock:
-            return self._units.setdefault(experiment, {})
+            return self._arms.setdefault(experiment, {})
 
-    def learn(self, experiment: int, known: Known) -> None:
+    def learn(self, experiment: int, arms: Mapping[str, int | None]) -> None:
         """Remember units; called when they are on disk."""
         with self._lock:
-            units = self._units.setdefault(experiment, {})
-            units.update(_there(known))
-            if len(units) > self._most:
-                for unit in list(islice(units, len(units) - self._most)):
-                    del units[unit]
+            known = self._arms.setdefault(experiment, {})
+            known.update(_there(arms))
+            if len(known) > self._most:
+                for unit in list(islice(known, len(known) - self._most)):
+                    del known[unit]
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""
         with self._lock:
-            self._units.get(experiment, {}).clear()
+            self._arms.get(experiment, {}).clear()
 
 
-def _there(known: Known) -> dict[str, Fields]:
-    if None not in known.values():
-        return cast("dict[str, Fields]", known)
-    return {unit: found for unit, found in known.items() if found is not None}
+def _there(arms: Mapping[str, int | None]) -> Mapping[str, int]:
+    if None not in arms.values():
+        return cast("Mapping[str, int]", arms)
+    return {unit: arm for unit, arm in arms.items() if arm is not None}

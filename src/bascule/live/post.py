@@ -33,7 +33,7 @@ class Batch:
 
     def __init__(self, test: Units, post: Post) -> None:
         self.units: list[str] = []
-        self.job = Job(test.id, test.name, test.store.assigning, self.units, self.units)
+        self.job = Job(test.id, test.name, test.store.assigning, self.units)
         self.answers: Sequence[str | BaseException] = ()
         self._arms = test.arms
         self._post = post

@@ -24,11 +24,12 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     """What becomes of each event; those that count are stored, the others set aside."""
     work.write("outcomes")
     work.write("set_aside")
+    work.look_up(event.unit for event in events)
     ids = [event.id for event in events if event.id is not None]
     taken = ledger.taken_ids(work.connection, work.before.id, ids)
     answered: set[int] = set()
     if work.design.measure is None:
-        units = (work.assigned(event.unit) for event in events)
+        units = (work.known[event.unit] for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
         answered = ledger.answered(work.connection, work.before.id, numbers)
     receipts = []
@@ -37,7 +38,7 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
     known, news, now = work.known, work.news, work.now
     for event in events:
         unit, value, _, name, exposed = event
-        assigned = work.assigned(unit) or _found(work, unit)
+        assigned = known[unit] or _found(work, unit)
         receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
@@ -109,7 +110,7 @@ def _end_miscounted(work: Work) -> None:
 
 
 def _take_in(work: Work, assigned: Assignment) -> None:
-    work.known[assigned.unit] = tuple(assigned)
+    work.known[assigned.unit] = assigned
     work.add("assignments", *assigned)
     counted = list(work.standing.assigned)
     counted[assigned.arm] += 1

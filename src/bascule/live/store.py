@@ -193,11 +193,9 @@ class Store:
                 for row in connection.execute(asked)
             ]
 
-    def change(
-        self, experiment: int, name: str, do: Do, given: Sequence[Any], units: Sequence[str] = ()
-    ) -> Sequence[Any]:
+    def change(self, experiment: int, name: str, do: Do, given: Sequence[Any]) -> Sequence[Any]:
         """Do something to an experiment; it is on disk when this returns, or has not happened."""
-        job = Job(experiment, name, do, given, units, acting(self._actor))
+        job = Job(experiment, name, do, given, acting(self._actor))
         self._groups.run(job)
         if job.problem is not None:
             raise job.problem

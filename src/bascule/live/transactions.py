@@ -13,7 +13,7 @@ from bascule.live.clock import Clock
 from bascule.live.database import Database
 from bascule.live.jobs import Job, do_all
 from bascule.live.ledger import Loaded, load
-from bascule.live.memory import Known, Memory
+from bascule.live.memory import Memory
 from bascule.live.standing import Deal
 from bascule.live.work import Work
 
@@ -53,11 +53,11 @@ class Transactions:
         except BaseException:
             self._kept.clear()
             raise
-        for kept, known in filter(None, done):
+        for kept, arms in filter(None, done):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
             self._seen[experiment] = (kept.loaded, perf_counter())
-            self.memory.learn(experiment, known)
+            self.memory.learn(experiment, arms)
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """An experiment as it is stored."""
@@ -84,8 +84,10 @@ class Transactions:
         self.memory.forget(experiment)
         self._seen.pop(experiment, None)
 
-    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, Known] | None:
-        """Do the jobs of one experiment."""
+    def _one(
+        self, connection: Connection, jobs: list[Job]
+    ) -> tuple[_Kept, dict[str, int | None]] | None:
+        """Do the jobs of one experiment; what is known of it then, and the arms of units."""
         experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
@@ -99,10 +101,9 @@ class Transactions:
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         now, remembered = self._clock.now(), self.memory.of(experiment)
         work = Work(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
-        work.look_up([unit for job in jobs for unit in job.units])
         do_all(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.standing.folding, after.standing.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals), work.known
+        return _Kept(after, deals), work.arms

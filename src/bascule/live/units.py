@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
 from bascule.core.rules import Static
-from bascule.live.assignment import ARM, Assignment
+from bascule.live.assignment import Assignment
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
@@ -43,8 +43,7 @@ class Units:
         named = checked_unit(unit)
         arm = self._at_hand(named)
         if arm is None:
-            store, given = self.store, (named,)
-            (found,) = store.change(self.id, self.name, store.assigning, given, given)
+            (found,) = self._change(self.store.assigning, [named])
             if isinstance(found, InputError):
                 raise found
             arm = found
@@ -57,7 +56,7 @@ class Units:
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._told(self._change(self.store.assigning, named, named))
+        return self._told(self._change(self.store.assigning, named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """The same as `assign` without waiting.
@@ -75,8 +74,7 @@ class Units:
         named, store = checked_unit(unit), self.store
         arm = self._at_hand(named)
         if arm is None:
-            given = (named,)
-            job = Job(self.id, self.name, store.assigning, given, given)
+            job = Job(self.id, self.name, store.assigning, [named])
             store.submit(Promise(job, send, self.arms))
         else:
             send(self.arms[arm], None)
@@ -114,7 +112,7 @@ class Units:
         named = checked_unit(unit)
         with self.store.reading() as connection:
             found = find_units(connection, self.id, [named])
-        return Assignment(*found[named]) if named in found else None
+        return found.get(named)
 
     def record(
         self,
@@ -132,7 +130,7 @@ class Units:
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(self.store.recording, some, [event.unit for event in some])
+            receipts += self._change(self.store.recording, some)
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
@@ -200,11 +198,11 @@ class Units:
     def _at_hand(self, unit: str) -> int | None:
         """The arm of a unit, where it takes no transaction to tell."""
         if not self._is_static:
-            found = self._remembered.get(unit)
-            if found is None:
+            arm = self._remembered.get(unit)
+            if arm is None:
                 return None
             released = self.store.released(self.id, self.name)
-            return found[ARM] if released is None else released
+            return arm if released is None else released
         from bascule.live.hashing import arm_of
 
         try:
@@ -217,10 +215,9 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Do, given: Sequence[Any], units: Sequence[str] = ()) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, do, given, units)
+    def _change(self, do: Do, given: Sequence[Any]) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, do, given)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]
-        units = [event.unit for event in events]
-        return Job(self.id, self.name, self.store.recording, events, units)
+        return Job(self.id, self.name, self.store.recording, events)

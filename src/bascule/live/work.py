@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.live import ledger, schema
-from bascule.live.assignment import Assignment, Fields, Shuffle
+from bascule.live.assignment import Assignment, Shuffle
 from bascule.live.ledger import Loaded
 from bascule.live.maturity import Event, Receipt
 from bascule.live.standing import (
@@ -55,7 +55,7 @@ class Work:
         now: float,
         shuffle: Shuffle,
         actor: str,
-        remembered: Mapping[str, tuple[Any, ...]] | None = None,
+        remembered: Mapping[str, int],
     ) -> None:
         self.connection = connection
         self.before = before
@@ -66,30 +66,25 @@ class Work:
         self.actor = actor
         self.shuffle = shuffle
         self.deals = deals
-        self.known: dict[str, Fields | None] = {}
+        self.arms: dict[str, int | None] = {}
+        self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
-        self._remembered = remembered or {}
-        self._named: dict[str, Assignment] = {}
+        self._remembered = remembered
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
-    def look_up(self, units: Sequence[str]) -> None:
-        """Have known which of the units have an arm, for all who ask in this transaction."""
-        known = self.known
+    def find_arms(self, units: Sequence[str]) -> None:
+        """Have `arms` tell which of the units have one; what is remembered is not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
-        known.update(zip(units, map(self._remembered.get, units), strict=True))
+        self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         if len(self._remembered) < self.before.standing.units:
-            unread = [unit for unit, found in known.items() if found is None]
-            known.update(ledger.find_units(self.connection, self.before.id, unread))
+            unread = [unit for unit, arm in self.arms.items() if arm is None]
+            self.arms.update(ledger.find_arms(self.connection, self.before.id, unread))
 
-    def assigned(self, unit: str) -> Assignment | None:
-        """The assignment of a unit that was looked up, if it has one."""
-        named = self._named.get(unit)
-        if named is None:
-            found = self.known[unit]
-            if found is None:
-                return None
-            named = self._named[unit] = Assignment(*found)
-        return named
+    def look_up(self, units: Iterable[str]) -> None:
+        """Have the assignments `known` that units have, also those of this transaction."""
+        self.write("assignments")
+        asked = dict.fromkeys(units)
+        self.known = {**asked, **ledger.find_units(self.connection, self.before.id, [*asked])}
 
     def put_aside(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it came, with the reason."""
