@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
@@ -50,8 +50,7 @@ class Place(NamedTuple):
     deal: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """Places for units in a row, where the test stands with them, and the blocks dealt for them.
 
     They are kept as columns: `arms`, the `chances` that these had, and the numbers of their

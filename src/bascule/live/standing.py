@@ -66,39 +66,48 @@ class Deal:
     parts: Parts
     struck: Struck = ()
 
-    @cached_property
+    @property
     def kept(self) -> Parts:
         """The parts without what was struck."""
-        if not self.struck:
-            return self.parts
-        kept, slot = [], 0
-        for part in self.parts:
-            left = []
-            for arm in part:
-                if not any(arm == out and slot >= since for out, since in self.struck):
-                    left.append(arm)
-                slot += 1
-            kept.append(tuple(left))
-        return tuple(kept)
+        return _without(self.parts, self.struck) if self.struck else self.parts
 
-    @cached_property
+    @property
     def slots(self) -> tuple[int, ...]:
         """The arms of all slots that are handed out, in order."""
-        return tuple(chain.from_iterable(self.kept))
+        return self._laid_out[0]
 
-    @cached_property
+    @property
     def chances(self) -> tuple[float, ...]:
         """The probability that each of these slots had of its arm, given the slots before it.
 
         >>> Deal(1, ((0, 1, 0),)).chances
         (0.6666666666666666, 0.5, 1.0)
         """
-        return tuple(chain.from_iterable(map(chances_in, self.kept)))
+        return self._laid_out[1]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many units each part has."""
         return tuple(len(part) for part in self.kept)
+
+    @cached_property
+    def _laid_out(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        kept = self.kept
+        chances = chain.from_iterable(map(chances_in, kept))
+        return tuple(chain.from_iterable(kept)), tuple(chances)
+
+
+@lru_cache(maxsize=16)
+def _without(parts: Parts, struck: Struck) -> Parts:
+    kept, slot = [], 0
+    for part in parts:
+        left = []
+        for arm in part:
+            if not any(arm == out and slot >= since for out, since in struck):
+                left.append(arm)
+            slot += 1
+        kept.append(tuple(left))
+    return tuple(kept)
 
 
 # Short parts come in few orders.
