@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
 
@@ -208,7 +207,7 @@ def _slots(
         after = _after(design, standing, arms, now, last, handed)
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
-    block = _coming(design, standing.once, frozenset(standing.paused))
+    block = _coming(design, standing.once, standing.paused)
     count = -(-wanted // block.size)
     if design.max_units is not None:
         room = design.max_units - standing.units - len(arms)
@@ -239,10 +238,29 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
     return parts
 
 
-@lru_cache(maxsize=256)
-def _coming(design: Design, seen: Statistics, paused: frozenset[int]) -> Block:
-    allowed = replace(seen, removed=seen.removed | paused) if paused else seen
-    return next_block(design, allowed)
+class _Coming:
+    """Blocks that come next, kept for as long as no more is seen.
+
+    Statistics are told apart by what they are, not by what they say: to hash those of many arms
+    takes longer than all the rest.
+    """
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[Design, Statistics, tuple[int, ...], Block], ...] = ()
+
+    def __call__(self, design: Design, seen: Statistics, paused: tuple[int, ...]) -> Block:
+        for its, what, without, block in self._last:
+            if what is seen and its is design and without == paused:
+                return block
+        allowed = replace(seen, removed=seen.removed.union(paused)) if paused else seen
+        block = next_block(design, allowed)
+        self._last = ((design, seen, paused, block), *self._last[: self.MOST - 1])
+        return block
+
+
+_coming = _Coming()
 
 
 def _after(

@@ -29,12 +29,13 @@ class Batch:
     `told` is that future, or None once the `answers` are there: arms, or what went wrong.
     """
 
-    __slots__ = ("_arms", "_failed", "_post", "answers", "job", "told", "units")
+    __slots__ = ("_arms", "_failed", "_post", "answers", "is_sent", "job", "told", "units")
 
     def __init__(self, test: Units, post: Post) -> None:
         self.units: list[str] = []
         self.job = Job(test.id, test.name, test.store.assigning, self.units)
         self.answers: Sequence[str | BaseException] = ()
+        self.is_sent = False
         self._arms = test.arms
         self._post = post
         self._failed: BaseException | None = None
@@ -44,6 +45,10 @@ class Batch:
     def callers(self) -> int:
         """How many wait."""
         return len(self.units)
+
+    def is_open(self) -> bool:
+        """Whether it is still the turn, and the loop, in which it was begun."""
+        return not self.is_sent and self._post.loop is get_running_loop()
 
     def add(self, unit: str) -> int:
         """One more; the place of its answer."""
@@ -111,6 +116,7 @@ class Post:
         """Have done what was asked for of an experiment."""
         batch = self.asked.pop(experiment, None)
         if batch is not None:
+            batch.is_sent = True
             self._submit(batch)
 
     def _deliver(self) -> None:

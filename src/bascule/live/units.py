@@ -19,6 +19,7 @@ from bascule.live.soon import Promise, answered_later
 
 if TYPE_CHECKING:
     from bascule.live.ledger import Loaded
+    from bascule.live.post import Batch
     from bascule.live.store import Store
 
 RECORDED_AT_ONCE = 5000
@@ -32,6 +33,7 @@ class Units:
         self.id = number
         self.name = name
         self._remembered = store.memory.of(number)
+        self._batch: Batch | None = None
 
     def assign(self, unit: str | int) -> str:
         """The arm of a unit, which it keeps for ever; it is on disk before this returns.
@@ -96,14 +98,16 @@ class Units:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        batch = self.store.posts.batch(self)
+        batch = self._batch
+        if batch is None or not batch.is_open():
+            batch = self._batch = self.store.posts.batch(self)
         place = batch.add(named)
-        while batch.told is not None:
-            await batch.told
+        while (told := batch.told) is not None:
+            await told
         answer = batch.answers[place]
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        if isinstance(answer, str):
+            return answer
+        raise answer
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
