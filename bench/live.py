@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, time
 
 import bascule as bs
 from bench.measure import Figure, compare, seconds
@@ -75,15 +75,16 @@ def _plain(path: Path) -> sqlite3.Connection:
 
 
 def _inserted(path: Path, asked: int) -> float:
-    """One-row inserts a second, committed in groups as large as there are callers."""
+    """One-row inserts a second of such rows, committed in groups as large as there are callers."""
     connection = _plain(path)
 
     def insert() -> None:
         for group in range(asked):
             connection.execute("BEGIN IMMEDIATE")
+            now = time()
             for caller in range(CALLERS):
                 number = group * CALLERS + caller
-                row = (1, number, f"unit {caller} {group}", 0, 1, 0.5, 0.0)
+                row = (1, number, f"unit {caller} {group}", number % 2, number // 2, 0.5, now)
                 connection.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             connection.execute("COMMIT")
 
