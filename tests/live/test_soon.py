@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
@@ -147,12 +148,18 @@ def test_a_group_that_fails_fails_for_all_of_a_loop(
     def fail(work: object, units: object) -> list[int]:
         raise bs.StoreError("the disk is full")
 
-    async def call() -> list[object]:
-        asked = [test.assign_async(i) for i in range(3)]
-        return await asyncio.gather(*asked, return_exceptions=True)
+    async def ask(unit: int) -> tuple[str, list[str]]:
+        try:
+            return await test.assign_async(unit), []
+        except bs.StoreError as problem:
+            frames = traceback.extract_tb(problem.__traceback__)
+            return str(problem), [frame.name for frame in frames]
+
+    async def call() -> list[tuple[str, list[str]]]:
+        return await asyncio.gather(*(ask(unit) for unit in range(3)))
 
     monkeypatch.setattr(test.store, "assigning", fail)
-    assert [str(one) for one in asyncio.run(call())] == ["the disk is full"] * 3
+    assert asyncio.run(call()) == [("the disk is full", ["ask", "assign_async"])] * 3
 
 
 def test_a_unit_that_is_remembered_is_answered_without_a_write(test: bs.Experiment) -> None:

@@ -107,7 +107,8 @@ class Units:
         answer = batch.answers[place]
         if isinstance(answer, str):
             return answer
-        raise answer
+        # Others are told the same error: each is shown where it asked itself.
+        raise answer.with_traceback(None)
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
