@@ -73,6 +73,17 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     assert json.loads(run(capsys, "list", "--json")) == {"experiments": []}
 
 
+def test_where_there_is_nothing_yet_it_is_said(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    assert run(capsys, "set-aside", "button") == "nothing was set aside\n"
+    assert run(capsys, "diagnose", "button").startswith("nothing to diagnose yet")
+    run(capsys, "stop", "button")
+    run(capsys, "delete", "button")
+    assert run(capsys, "list").startswith("no experiments yet")
+
+
 def test_the_knob_turns_and_the_log_says_who_turned_it(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -35,6 +35,16 @@ def test_a_key_is_shown_once_and_revoked(capsys: pytest.CaptureFixture[str]) -> 
     assert row["revoked"] is not None
 
 
+def test_a_key_for_an_experiment_that_is_not_there_yet_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["key", "create", "--role", "client", "--experiment", "buton"])
+    said = capsys.readouterr()
+    assert said.out.startswith("bsc_")
+    assert said.err.endswith("there is no experiment 'buton' yet: the key will open it\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bascule as bs
@@ -37,6 +38,14 @@ def test_a_number_beyond_all_floats_is_set_aside(test: bs.Experiment) -> None:
     test.assign("u")
     receipts = test.record_many([("u", 10**400), ("u", 1.0)])
     assert [one.reason for one in receipts] == ["not a number", None]
+
+
+def test_true_and_false_are_one_and_zero(test: bs.Experiment) -> None:
+    given: dict[str, Any] = {"yes": True, "no": False, "numpy": np.bool_(True)}
+    test.assign_many([*given])
+    assert all(test.record(unit, value).accepted for unit, value in given.items())
+    assert sum(arm.mean * arm.matured for arm in test.status().arms if arm.mean is not None) == 2
+    assert test.verify().agrees
 
 
 def test_a_bad_unit_fails_where_it_is_awaited(test: bs.Experiment) -> None:

@@ -60,6 +60,8 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
         print_json({"experiments": [status.to_dict() for status in found]})
         return
     console = screen()
+    if not found:
+        console.print("no experiments yet: bascule experiment create makes one", soft_wrap=True)
     for status in found:
         console.print(f"{status.name:<30}  {status.state:<10}{status.headline}", soft_wrap=True)
 
@@ -170,6 +172,8 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
     if as_json:
         print_json({"set_aside": rows})
         return
+    if not rows:
+        screen().print("nothing was set aside")
     for row in rows:
         screen().print(f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}", soft_wrap=True)
 
@@ -182,6 +186,8 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
     if as_json:
         print_json({"diagnostics": [one.to_dict() for one in found]})
         return
+    if not found:
+        screen().print("nothing to diagnose yet: too few units have counted", soft_wrap=True)
     for one in found:
         screen().print(str(one), soft_wrap=True)
 

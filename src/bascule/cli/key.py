@@ -38,11 +38,14 @@ def create(
 
     with store_at(store) as made:
         key = create_key(made, role.value, experiment, label, acting_user())
+        there = {test.name for test in made.experiments()}
     if as_json:
         print_json({"key": key, "role": role.value, "experiments": experiment or None})
         return
     typer.echo(key)
     typer.echo("keep it: it is not shown again", err=True)
+    for name in sorted({*experiment} - there):
+        typer.echo(f"there is no experiment {name!r} yet: the key will open it", err=True)
 
 
 @app.command("list")

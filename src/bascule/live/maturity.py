@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -74,8 +76,8 @@ def judge_value(design: Design, value: object) -> Receipt:
     >>> judge_value(design, 0.5).reason, judge_value(design, math.nan).reason
     ('out of range', 'not a number')
     """
-    # The first question is quick, and its answer nearly always yes.
-    is_number = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+    # The first question is quick, and its answer nearly always yes. True and False are 1 and 0.
+    is_number = type(value) is float or isinstance(value, (Real, np.bool_))
     try:
         number = float(value) if is_number else math.nan  # type: ignore[arg-type]
     except OverflowError:
