@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -69,8 +68,7 @@ _ELSEWHERE = (
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """An experiment as it was stored at some version."""
 
     id: int

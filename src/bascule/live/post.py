@@ -26,17 +26,17 @@ Submit = Callable[[Member[Job]], None]
 class Batch:
     """Units that were asked for in one turn of an event loop; all who asked wait for one future.
 
-    `told` is that future, or None once the `answers` are there: arms, or what went wrong.
+    `told` is that future, or None once the `answers` are there, in the order of the units: numbers
+    of arms, or what went wrong.
     """
 
-    __slots__ = ("_arms", "_failed", "_post", "answers", "is_sent", "job", "told", "units")
+    __slots__ = ("_failed", "_post", "answers", "is_sent", "job", "told", "units")
 
     def __init__(self, test: Units, post: Post) -> None:
         self.units: list[str] = []
         self.job = Job(test.id, test.name, test.store.assigning, self.units)
-        self.answers: Sequence[str | BaseException] = ()
+        self.answers: Sequence[int | BaseException] = ()
         self.is_sent = False
-        self._arms = test.arms
         self._post = post
         self._failed: BaseException | None = None
         self.told = self._future()
@@ -50,23 +50,14 @@ class Batch:
         """Whether it is still the turn, and the loop, in which it was begun."""
         return not self.is_sent and self._post.loop is get_running_loop()
 
-    def add(self, unit: str) -> int:
-        """One more; the place of its answer."""
-        self.units.append(unit)
-        return len(self.units) - 1
-
     def tell(self, failed: BaseException | None) -> Flush:
         """Have everyone told in their loop."""
         self._failed = failed or self.job.problem
         return self._post.put(self._answer)
 
     def _answer(self) -> None:
-        arms, failed = self._arms, self._failed
-        if failed is None:
-            found = self.job.answers
-            self.answers = [one if isinstance(one, BaseException) else arms[one] for one in found]
-        else:
-            self.answers = [failed] * len(self.units)
+        failed = self._failed
+        self.answers = self.job.answers if failed is None else [failed] * len(self.units)
         told, self.told = self.told, None
         if told is not None:
             told.set_result(None)

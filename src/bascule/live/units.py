@@ -101,14 +101,15 @@ class Units:
         batch = self._batch
         if batch is None or not batch.is_open():
             batch = self._batch = self.store.posts.batch(self)
-        place = batch.add(named)
+        place = len(batch.units)
+        batch.units.append(named)
         while (told := batch.told) is not None:
             await told
         answer = batch.answers[place]
-        if isinstance(answer, str):
-            return answer
-        # Others are told the same error: each is shown where it asked itself.
-        raise answer.with_traceback(None)
+        if isinstance(answer, BaseException):
+            # Others are told the same error: each is shown where it asked itself.
+            raise answer.with_traceback(None)
+        return self.arms[answer]
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """What is stored of a unit, or None; a unit is never enrolled by asking."""
