@@ -238,29 +238,31 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
     return parts
 
 
-class _Coming:
-    """Blocks that come next, kept for as long as no more is seen.
+class Coming:
+    """The block that comes next in each of a few tests, kept for as long as no more is seen.
 
     Statistics are told apart by what they are, not by what they say: to hash those of many arms
     takes longer than all the rest.
     """
 
-    MOST = 16
-
-    def __init__(self) -> None:
+    def __init__(self, most: int = 16) -> None:
+        self._most = most
         self._last: tuple[tuple[Design, Statistics, tuple[int, ...], Block], ...] = ()
 
     def __call__(self, design: Design, seen: Statistics, paused: tuple[int, ...]) -> Block:
+        """The block that comes after what was seen, without the arms that are paused."""
         for its, what, without, block in self._last:
             if what is seen and its is design and without == paused:
                 return block
         allowed = replace(seen, removed=seen.removed.union(paused)) if paused else seen
         block = next_block(design, allowed)
-        self._last = ((design, seen, paused, block), *self._last[: self.MOST - 1])
+        # What was seen before is not seen again.
+        others = [one for one in self._last if one[0] is not design]
+        self._last = ((design, seen, paused, block), *others[: self._most - 1])
         return block
 
 
-_coming = _Coming()
+_coming = Coming()
 
 
 def _after(
