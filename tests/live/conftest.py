@@ -1,4 +1,4 @@
-"""Programs that work on a store beside the tests."""
+"""A store on a clock that the test moves, and programs that work on a store beside the tests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import bascule as bs
 
 WORKER = Path(__file__).parent / "worker.py"
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Programs:
@@ -65,6 +67,17 @@ class Programs:
             arms |= more_arms
             recorded |= more_recorded
         return arms, recorded
+
+
+@pytest.fixture
+def clock() -> bs.ManualClock:
+    return bs.ManualClock(START)
+
+
+@pytest.fixture
+def store(clock: bs.ManualClock) -> Iterator[bs.Store]:
+    with bs.open(":memory:", clock=clock) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.live.conftest import START
 
 import bascule as bs
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
 DAILY = bs.Measure(period="1d", grace="2h")
 MIXTURE = bs.UCB(2, radius="mixture")
 SPENT = bs.Design(["a", "b"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY)
-
-
-@pytest.fixture
-def clock() -> bs.ManualClock:
-    return bs.ManualClock(START)
-
-
-@pytest.fixture
-def store(clock: bs.ManualClock) -> Iterator[bs.Store]:
-    with bs.open(":memory:", clock=clock) as opened:
-        yield opened
 
 
 def cohorts(test: bs.Experiment) -> list[bs.Cohort]:

@@ -1,0 +1,92 @@
+"""Changes by hand while a test runs: who made them, and what follows for the next blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from tests.live.conftest import START
+
+import bascule as bs
+
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+
+
+def test_every_change_is_in_the_audit_log_with_time_and_actor(clock: bs.ManualClock) -> None:
+    with bs.open(":memory:", actor="ann", clock=clock) as store:
+        test = store.create("log", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3)))
+        clock.advance("1h")
+        test.knob(tilt=5)
+        test.pause_arm("a")
+        test.resume_arm("a")
+        test.drop_arm("c")
+        test.stop()
+        log = test.audit()
+    actions = ["create", "start", "knob", "pause arm", "resume arm", "drop arm", "stop"]
+    assert [entry["action"] for entry in log] == actions
+    assert {entry["actor"] for entry in log} == {"ann"}
+    assert log[2]["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
+    assert log[2]["time"] == START.timestamp() + 3600
+
+
+def test_the_knob_of_another_rule_is_refused(store: bs.Store) -> None:
+    test = store.create("knob", COINS)
+    for wrong in ({"alpha": 2.0}, {}, {"alpha": 2.0, "tilt": 2.0}, {"tilt": 0.5}):
+        with pytest.raises(bs.InputError):
+            test.knob(**wrong)
+    assert [entry["action"] for entry in test.audit()] == ["create", "start"]
+
+
+def test_an_arm_taken_out_leaves_the_other_blocks_of_its_row(store: bs.Store) -> None:
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1))
+    test = store.create("row", design)
+    test.assign_many(range(7 * 3 + 1))
+    test.drop_arm("c")
+    test.record_many([(unit, 0.0) for unit in range(7 * 3 + 1)])
+    assert test.verify().agrees
+    test.assign_many(range(100, 500))
+    test.record_many([(unit, 0.0) for unit in range(100, 500)])
+    assert test.verify().agrees
+    assert test.status().units == 7 * 3 + 1 + 400
+
+
+def test_a_knob_turned_moves_the_next_blocks(store: bs.Store) -> None:
+    test = store.create("turned", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1)))
+    for i in range(12):
+        test.record(i, 1.0 * (test.assign(i) == "b"))
+    assert {arm.units for arm in test.status().arms} == {6}
+    test.knob(tilt=9)
+    counts = Counter(test.assign_many(range(100, 120)))
+    assert counts["b"] > 2 * counts["a"]
+
+
+def test_an_arm_taken_out_gets_nothing_more_of_a_block_and_the_others_all_of_theirs(
+    store: bs.Store,
+) -> None:
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, batch=4))
+    test = store.create("out", design)
+    arms = test.assign_many(range(3))
+    for i in range(3):
+        test.record(i, 0.1 * i)
+    test.drop_arm("c")
+    handed = Counter(arms) + Counter(
+        test.assign_many(range(3, 3 + 8 - sum(a != "c" for a in arms)))
+    )
+    assert (handed["a"], handed["b"], handed["c"]) == (4, 4, arms.count("c"))
+    for i in range(3, sum(handed.values())):
+        test.record(i, 0.5)
+    status = test.status()
+    assert status.matured == status.units
+    assert next(arm.part for arm in status.arms if arm.name == "c") == "taken out"
+    assert {test.assign(f"later {i}") for i in range(20)} == {"a", "b"}
+    assert test.verify().agrees
+
+
+def test_a_paused_arm_gets_no_new_block(store: bs.Store) -> None:
+    test = store.create("rest", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.UCB(2)))
+    test.pause_arm("c")
+    assert Counter(test.assign_many(range(20))) == {"a": 10, "b": 10}
+    with pytest.raises(bs.InputError, match="fewer than two"):
+        test.pause_arm("b")
+    test.resume_arm("c")
+    assert set(test.assign_many(range(20, 30))) == {"c"}
