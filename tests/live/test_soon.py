@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+import types
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 from time import sleep
@@ -14,7 +17,7 @@ import pytest
 import uvloop
 
 import bascule as bs
-from bascule.live import groups
+from bascule.live import groups, ledger
 from bascule.live.enrolling import assign
 from bascule.live.groups import Groups
 
@@ -124,9 +127,10 @@ def test_who_loses_patience_goes_at_once_and_nobody_else_notices(
         assert all(one.cancelled() for one in hasty)
         assert not any(one.done() for one in (*patient, cleaning))
         held.release()
-        assert {await one for one in patient} == {"a", "b"}
-        with pytest.raises(asyncio.CancelledError):
-            await cleaning
+        async with asyncio.timeout(10):
+            assert {await one for one in patient} == {"a", "b"}
+            with pytest.raises(asyncio.CancelledError):
+                await cleaning
 
     held = Lock()
     held.acquire()
@@ -142,24 +146,142 @@ def test_who_loses_patience_goes_at_once_and_nobody_else_notices(
     assert cleaned == [test.assign("last")]
 
 
+def test_many_who_lose_patience_one_by_one_wake_the_others_once(test: bs.Experiment) -> None:
+    turns = 0
+
+    async def ask(unit: int) -> str:
+        nonlocal turns
+        asked = test.assign_async(unit)
+
+        @types.coroutine
+        def count() -> Generator[Any, Any, str]:
+            nonlocal turns
+            try:
+                waits = asked.send(None)
+                while True:
+                    turns += 1
+                    yield waits
+                    waits = asked.send(None)
+            except StopIteration as answer:
+                return str(answer.value)
+
+        return await count()
+
+    async def call() -> None:
+        asked = [asyncio.create_task(ask(i)) for i in range(50)]
+        await asyncio.sleep(0)
+        for one in asked[:40]:
+            one.cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        held.release()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*asked[40:])
+
+    held = Lock()
+    held.acquire()
+
+    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
+        with held:
+            return assign(work, units)
+
+    test.store.assigning = wait
+    asyncio.run(call())
+    assert turns <= 2 * 50
+    assert test.status().units == 50
+
+
+def test_a_loop_in_another_thread_asks_within_the_same_turn(test: bs.Experiment) -> None:
+    async def ask_elsewhere() -> str:
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(asyncio.run, test.assign_async("there")).result(10)
+
+    async def call() -> tuple[str, str]:
+        # Both begin before the turn is over, and with it the batch.
+        here, there = await asyncio.gather(test.assign_async("here"), ask_elsewhere())
+        return here, there
+
+    assert asyncio.run(call()) == (test.assign("here"), test.assign("there"))
+    assert test.status().units == 2
+
+
 def test_a_group_that_fails_fails_for_all_of_a_loop(
     test: bs.Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(work: object, units: object) -> list[int]:
         raise bs.StoreError("the disk is full")
 
-    async def ask(unit: int) -> tuple[str, list[str]]:
+    async def ask(unit: int) -> None:
         try:
-            return await test.assign_async(unit), []
-        except bs.StoreError as problem:
-            frames = traceback.extract_tb(problem.__traceback__)
-            return str(problem), [frame.name for frame in frames]
+            raise KeyError(unit)
+        except KeyError:
+            await test.assign_async(unit)
 
-    async def call() -> list[tuple[str, list[str]]]:
-        return await asyncio.gather(*(ask(unit) for unit in range(3)))
+    async def call() -> list[Any]:
+        asked = (ask(unit) for unit in range(3))
+        return await asyncio.gather(*asked, return_exceptions=True)
 
     monkeypatch.setattr(test.store, "assigning", fail)
-    assert asyncio.run(call()) == [("the disk is full", ["ask", "assign_async"])] * 3
+    problems = asyncio.run(call())
+    assert [str(one) for one in problems] == ["the disk is full"] * 3
+    # Each is told where it asked itself, and nothing of the others.
+    assert [repr(one.__context__) for one in problems] == [f"KeyError({i})" for i in range(3)]
+    for one in problems:
+        frames = traceback.extract_tb(one.__traceback__)
+        assert [frame.name for frame in frames] == ["ask", "assign_async"]
+
+
+def test_an_outcome_finds_a_unit_whatever_was_recorded_before_it(test: bs.Experiment) -> None:
+    test.assign("old")
+
+    async def call() -> tuple[Any, ...]:
+        # All three in one turn of the loop.
+        return await asyncio.gather(
+            test.record_async([("old", 1.0)]),
+            test.assign_async("new"),
+            test.record_async([("new", 1.0)]),
+        )
+
+    (old,), _, (new,) = asyncio.run(call())
+    assert old.accepted
+    assert new.accepted
+
+
+def test_what_is_remembered_is_not_looked_for_on_disk(
+    test: bs.Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[list[str]] = []
+
+    def find(connection: Any, experiment: int, units: list[str]) -> dict[str, int]:
+        looked.append(units)
+        return find_arms(connection, experiment, units)
+
+    find_arms = ledger.find_arms
+    monkeypatch.setattr(ledger, "find_arms", find)
+    test.assign_many(range(5))
+    test.assign_many(range(3, 8))
+    assert looked == []
+    test.store.memory.forget(test.id)
+    test.assign_many(range(6, 10))
+    assert looked == [["6", "7", "8", "9"]]
+    assert test.status().units == 10
+
+
+def test_a_backup_that_is_put_back_does_not_keep_anyone_out(tmp_path: Path) -> None:
+    path, kept = tmp_path / "restored.db", tmp_path / "backup.db"
+    with bs.open(path) as store:
+        test = store.create("test", COINS)
+        test.assign_many(range(10))
+        with sqlite3.connect(path) as source, sqlite3.connect(kept) as backup:
+            source.backup(backup)
+        test.assign_many(range(10, 18))
+        with sqlite3.connect(kept) as backup, sqlite3.connect(path) as target:
+            backup.backup(target)
+        with bs.open(path) as other:
+            arms = other.get("test").assign_many([f"new {i}" for i in range(8)])
+        # As many units as are remembered, but others.
+        assert test.assign_many([f"new {i}" for i in range(8)]) == arms
+        assert test.verify().agrees
 
 
 def test_a_unit_that_is_remembered_is_answered_without_a_write(test: bs.Experiment) -> None:

@@ -9,6 +9,7 @@ later; where only such callers are left, a thread of the groups' own writes for 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from threading import Lock, Thread
 from time import perf_counter
 from typing import Generic, Protocol, TypeVar
@@ -24,6 +25,22 @@ PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 
 IDLE = 5.0
 """Seconds without work after which the groups' own thread ends."""
+
+
+def own(problem: BaseException) -> BaseException:
+    """The same error for one of many who are told it, so that no other's traceback gets into it.
+
+    >>> problem = ValueError("the disk is full")
+    >>> own(problem) is problem, str(own(problem))
+    (False, 'the disk is full')
+    """
+    try:
+        made = copy(problem)
+    except Exception:
+        # An error that cannot be made again is better than none.
+        return problem
+    made.__cause__ = problem.__cause__
+    return made
 
 
 class Member(Protocol[Job]):
@@ -95,7 +112,7 @@ class Groups(Generic[Job]):
         if not ticket.is_done:
             self._lead()
         if ticket.failed is not None:
-            raise ticket.failed
+            raise own(ticket.failed)
 
     def submit(self, member: Member[Job]) -> None:
         """Have a job done without waiting; the error of its group, or None, is told its member.

@@ -20,7 +20,9 @@ class Job:
     """Something to do to an experiment within a transaction, and what came of it.
 
     `do` has an answer for each of the things that it is `given`, so that jobs of a group that do
-    the same are done together. `actor` is who wants it, where that is not whoever opened the store.
+    the same are done together; those that enrol units come first, so that an outcome finds the
+    unit that was asked for before it. `actor` is who wants it, where that is not whoever opened the
+    store.
     """
 
     experiment: int
@@ -28,14 +30,19 @@ class Job:
     do: Do
     given: Sequence[Any]
     actor: str = ""
+    enrols: bool = False
     answers: Sequence[Any] = ()
     problem: BaseException | None = None
+
+
+def _order(job: Job) -> bool:
+    return not job.enrols
 
 
 def do_all(work: Work, jobs: list[Job]) -> None:
     """Do the jobs; those that do the same together, since they came at the same time."""
     alike: dict[Do, list[Job]] = {}
-    for job in jobs:
+    for job in sorted(jobs, key=_order):
         alike.setdefault(job.do, []).append(job)
     own = work.actor
     for some in alike.values():

@@ -11,6 +11,7 @@ from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.groups import Flush, Member
@@ -27,19 +28,23 @@ class Batch:
     """Units that were asked for in one turn of an event loop; all who asked wait for one future.
 
     `told` is that future, or None once the `answers` are there, in the order of the units: numbers
-    of arms, or what went wrong.
+    of arms, or what went wrong. If one of them is called off, all are woken, and who still wants
+    an answer waits `alone`.
     """
 
-    __slots__ = ("_failed", "_post", "answers", "is_sent", "job", "told", "units")
+    __slots__ = ("_alone", "_failed", "_post", "answers", "is_sent", "job", "told", "units")
 
     def __init__(self, test: Units, post: Post) -> None:
         self.units: list[str] = []
-        self.job = Job(test.id, test.name, test.store.assigning, self.units)
+        self.job = Job(test.id, test.name, test.store.assigning, self.units, enrols=True)
         self.answers: Sequence[int | BaseException] = ()
         self.is_sent = False
         self._post = post
         self._failed: BaseException | None = None
-        self.told = self._future()
+        self._alone: list[asyncio.Future[None]] = []
+        self.told: asyncio.Future[None] | None = post.loop.create_future()
+        # A task that is called off calls off what it waits for: here, what others wait for too.
+        self.told.cancel = self._wake  # type: ignore[method-assign]
 
     @property
     def callers(self) -> int:
@@ -50,6 +55,12 @@ class Batch:
         """Whether it is still the turn, and the loop, in which it was begun."""
         return not self.is_sent and self._post.loop is get_running_loop()
 
+    def alone(self) -> asyncio.Future[None]:
+        """A future of one's own for the answers, which can be called off as any other."""
+        future = self._post.loop.create_future()
+        self._alone.append(future)
+        return future
+
     def tell(self, failed: BaseException | None) -> Flush:
         """Have everyone told in their loop."""
         self._failed = failed or self.job.problem
@@ -59,21 +70,14 @@ class Batch:
         failed = self._failed
         self.answers = self.job.answers if failed is None else [failed] * len(self.units)
         told, self.told = self.told, None
-        if told is not None:
-            told.set_result(None)
-
-    def _future(self) -> asyncio.Future[None] | None:
-        future = self._post.loop.create_future()
-        # A task that is called off calls off what it waits for: here, what others wait for too.
-        future.cancel = self._wake  # type: ignore[method-assign]
-        return future
+        for future in (told, *self._alone):
+            if future is not None and not future.done():
+                future.set_result(None)
 
     def _wake(self, msg: object = None) -> bool:  # noqa: ARG002
-        """Wake all: a task that was called off goes, and the others wait again."""
-        told = self.told
-        if told is not None:
-            self.told = self._future()
-            told.set_result(None)
+        """Wake all: the task that was called off remembers that it was."""
+        if self.told is not None and not self.told.done():
+            self.told.set_result(None)
         return False
 
 
@@ -126,6 +130,7 @@ class Posts:
 
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
+        self._lock = Lock()
         self._posts: dict[asyncio.AbstractEventLoop, Post] = {}
 
     def batch(self, test: Units) -> Batch:
@@ -140,11 +145,12 @@ class Posts:
     def here(self) -> Post:
         """The post of the loop that runs."""
         loop = get_running_loop()
-        post = self._posts.get(loop)
-        if post is None:
-            still = {loop: post for loop, post in self._posts.items() if not loop.is_closed()}
-            post = Post(loop, self._submit)
-            self._posts = {**still, loop: post}
+        with self._lock:
+            post = self._posts.get(loop)
+            if post is None:
+                still = {loop: post for loop, post in self._posts.items() if not loop.is_closed()}
+                post = Post(loop, self._submit)
+                self._posts = {**still, loop: post}
         return post
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from bascule.live.groups import Flush
+from bascule.live.groups import Flush, own
 from bascule.live.jobs import Job
 
 Send = Callable[[Any, BaseException | None], Flush | None]
@@ -29,12 +29,12 @@ class Promise:
         """Send the answers, or the error of the group or of the job."""
         problem = failed or self.job.problem
         if problem is not None:
-            return self._send(None, problem)
+            return self._send(None, own(problem))
         if self._arms is None:
             return self._send(list(self.job.answers), None)
         found = self.job.answers[0]
         if isinstance(found, BaseException):
-            return self._send(None, found)
+            return self._send(None, own(found))
         return self._send(self._arms[found], None)
 
 

@@ -16,7 +16,7 @@ from bascule.live.actor import acting
 from bascule.live.assignment import fair_shuffle
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.experiment import Experiment
-from bascule.live.groups import Groups, Member
+from bascule.live.groups import Groups, Member, own
 from bascule.live.jobs import Do, Job
 from bascule.live.stages import begun, check_stages
 from bascule.live.standing import Standing, standing_to_json, statistics_to_json
@@ -193,12 +193,14 @@ class Store:
                 for row in connection.execute(asked)
             ]
 
-    def change(self, experiment: int, name: str, do: Do, given: Sequence[Any]) -> Sequence[Any]:
+    def change(
+        self, experiment: int, name: str, do: Do, given: Sequence[Any], *, enrols: bool = False
+    ) -> Sequence[Any]:
         """Do something to an experiment; it is on disk when this returns, or has not happened."""
-        job = Job(experiment, name, do, given, acting(self._actor))
+        job = Job(experiment, name, do, given, acting(self._actor), enrols)
         self._groups.run(job)
         if job.problem is not None:
-            raise job.problem
+            raise own(job.problem)
         return job.answers
 
     def submit(self, member: Member[Job]) -> None:

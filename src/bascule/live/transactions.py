@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 from time import perf_counter
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
 
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, StoreError
 from bascule.live.assignment import Shuffle, shipped
 from bascule.live.clock import Clock
 from bascule.live.database import Database
@@ -16,6 +18,8 @@ from bascule.live.ledger import Loaded, load
 from bascule.live.memory import Memory
 from bascule.live.standing import Deal
 from bascule.live.work import Work
+
+CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 
 FRESH = 1.0
 """Seconds for which a program need not ask whether others have released the units."""
@@ -44,20 +48,15 @@ class Transactions:
     def do(self, jobs: list[Job]) -> None:
         """Do them; they are on disk when this returns, or nothing has happened."""
         try:
-            with self._database.writing() as connection:
-                done = [
-                    self._one(connection, [job for job in jobs if job.experiment == experiment])
-                    # Always in the same order, so that two programs never wait for each other.
-                    for experiment in sorted({job.experiment for job in jobs})
-                ]
-        except BaseException:
-            self._kept.clear()
-            raise
-        for kept, arms in filter(None, done):
-            experiment = kept.loaded.id
-            self._kept[experiment] = kept
-            self._seen[experiment] = (kept.loaded, perf_counter())
-            self.memory.learn(experiment, arms)
+            self._try(jobs)
+        except StoreError as problem:
+            if not isinstance(problem.__cause__, CONFLICTS):
+                raise
+            # What is on disk is not what was there, as when a backup was put back: look again.
+            for job in jobs:
+                self.memory.forget(job.experiment)
+                job.problem = None
+            self._try(jobs)
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """An experiment as it is stored."""
@@ -83,6 +82,23 @@ class Transactions:
         """Forget an experiment that is gone."""
         self.memory.forget(experiment)
         self._seen.pop(experiment, None)
+
+    def _try(self, jobs: list[Job]) -> None:
+        try:
+            with self._database.writing() as connection:
+                done = [
+                    self._one(connection, [job for job in jobs if job.experiment == experiment])
+                    # Always in the same order, so that two programs never wait for each other.
+                    for experiment in sorted({job.experiment for job in jobs})
+                ]
+        except BaseException:
+            self._kept.clear()
+            raise
+        for kept, arms in filter(None, done):
+            experiment = kept.loaded.id
+            self._kept[experiment] = kept
+            self._seen[experiment] = (kept.loaded, perf_counter())
+            self.memory.learn(experiment, arms)
 
     def _one(
         self, connection: Connection, jobs: list[Job]

@@ -12,6 +12,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
 from bascule.core.rules import Static
 from bascule.live.assignment import Assignment
+from bascule.live.groups import own
 from bascule.live.jobs import Do, Job
 from bascule.live.maturity import Event, Receipt
 from bascule.live.names import checked_unit, event_of
@@ -45,9 +46,9 @@ class Units:
         named = checked_unit(unit)
         arm = self._at_hand(named)
         if arm is None:
-            (found,) = self._change(self.store.assigning, [named])
+            (found,) = self._change(self.store.assigning, [named], enrols=True)
             if isinstance(found, InputError):
-                raise found
+                raise own(found)
             arm = found
         return self.arms[arm]
 
@@ -58,7 +59,7 @@ class Units:
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._told(self._change(self.store.assigning, named))
+        return self._told(self._change(self.store.assigning, named, enrols=True))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """The same as `assign` without waiting.
@@ -76,7 +77,7 @@ class Units:
         named, store = checked_unit(unit), self.store
         arm = self._at_hand(named)
         if arm is None:
-            job = Job(self.id, self.name, store.assigning, [named])
+            job = Job(self.id, self.name, store.assigning, [named], enrols=True)
             store.submit(Promise(job, send, self.arms))
         else:
             send(self.arms[arm], None)
@@ -103,12 +104,13 @@ class Units:
             batch = self._batch = self.store.posts.batch(self)
         place = len(batch.units)
         batch.units.append(named)
-        while (told := batch.told) is not None:
-            await told
+        if batch.told is not None:
+            await batch.told
+        if batch.told is not None:
+            await batch.alone()
         answer = batch.answers[place]
         if isinstance(answer, BaseException):
-            # Others are told the same error: each is shown where it asked itself.
-            raise answer.with_traceback(None)
+            raise own(answer)
         return self.arms[answer]
 
     def assignment(self, unit: str | int) -> Assignment | None:
@@ -193,7 +195,7 @@ class Units:
     def _told(self, answers: Sequence[Any]) -> list[str]:
         for answer in answers:
             if isinstance(answer, InputError):
-                raise answer
+                raise own(answer)
         arms = self.arms
         return [arms[answer] for answer in answers]
 
@@ -221,8 +223,8 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Do, given: Sequence[Any]) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, do, given)
+    def _change(self, do: Do, given: Sequence[Any], *, enrols: bool = False) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, do, given, enrols=enrols)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

@@ -76,7 +76,7 @@ class Work:
         """Have `arms` tell which of the units have one; what is remembered is not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        if len(self._remembered) < self.before.standing.units:
+        if len(self._remembered) != self.before.standing.units:
             unread = [unit for unit, arm in self.arms.items() if arm is None]
             self.arms.update(ledger.find_arms(self.connection, self.before.id, unread))
 
