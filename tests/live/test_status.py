@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import bascule as bs
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
 WEEKLY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
-def buys(arm: str, number: int) -> float:
-    return float(number % (5 if arm == "b" else 10) == 0)
+def sales(arms: list[str]) -> list[float]:
+    """Of each arm every tenth unit buys, of b every fifth, whoever is dealt which."""
+    came: Counter[str] = Counter()
+    found = []
+    for arm in arms:
+        found.append(float(came[arm] % (5 if arm == "b" else 10) == 0))
+        came[arm] += 1
+    return found
 
 
 def test_units_that_have_not_counted_are_told_and_few_outcomes_forecast_nothing() -> None:
@@ -31,9 +39,7 @@ def test_units_under_way_need_not_come_again() -> None:
         for day in range(8):
             units = [f"{day} {i}" for i in range(40)]
             arms = test.assign_many(units)
-            test.record_many(
-                [(u, buys(arm, i)) for i, (u, arm) in enumerate(zip(units, arms, strict=True))]
-            )
+            test.record_many(zip(units, sales(arms), strict=True))
             clock.advance("1d")
         status = test.status()
     assert status.left is not None
