@@ -99,9 +99,23 @@ def test_in_a_loop_outcomes_come_after_the_units_asked_for_before(test: bs.Exper
     asyncio.run(call())
 
 
+@pytest.fixture
+def held(test: bs.Experiment) -> Any:
+    """A lock: nobody is assigned before it is released."""
+    lock = Lock()
+    lock.acquire()
+
+    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
+        with lock:
+            return assign(work, units)
+
+    test.store.assigning = wait
+    return lock
+
+
 @pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
 def test_who_loses_patience_goes_at_once_and_nobody_else_notices(
-    test: bs.Experiment, run: Callable[[Any], Any]
+    test: bs.Experiment, held: Any, run: Callable[[Any], Any]
 ) -> None:
     cleaned: list[str] = []
 
@@ -132,21 +146,15 @@ def test_who_loses_patience_goes_at_once_and_nobody_else_notices(
             with pytest.raises(asyncio.CancelledError):
                 await cleaning
 
-    held = Lock()
-    held.acquire()
-
-    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
-        with held:
-            return assign(work, units)
-
-    test.store.assigning = wait
     run(call())
     # What waited to be written was written.
     assert test.status().units == 12
     assert cleaned == [test.assign("last")]
 
 
-def test_many_who_lose_patience_one_by_one_wake_the_others_once(test: bs.Experiment) -> None:
+def test_many_who_lose_patience_one_by_one_wake_the_others_once(
+    test: bs.Experiment, held: Any
+) -> None:
     turns = 0
 
     async def ask(unit: int) -> str:
@@ -178,14 +186,6 @@ def test_many_who_lose_patience_one_by_one_wake_the_others_once(test: bs.Experim
         async with asyncio.timeout(10):
             await asyncio.gather(*asked[40:])
 
-    held = Lock()
-    held.acquire()
-
-    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
-        with held:
-            return assign(work, units)
-
-    test.store.assigning = wait
     asyncio.run(call())
     assert turns <= 2 * 50
     assert test.status().units == 50
