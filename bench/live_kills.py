@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.live.conftest import Programs
 
 import bascule as bs
-from bascule.live.ledger import ask
+from bascule.live.storage.queries import ask
 from bench.live_places import place
 
 

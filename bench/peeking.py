@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 import bascule as bs
-from bascule.analyze import pairs, recurring
-from bascule.analyze.course import Terms, course_of
-from bascule.analyze.evidence import (
+from bascule.analysis.evidence import pairs, recurring
+from bascule.analysis.evidence.choose import (
     BY_RULE,
     Evidence,
     chosen_evidence,
@@ -30,13 +29,14 @@ from bascule.analyze.evidence import (
     evidence_for_units,
     pairs_of,
 )
-from bascule.analyze.recurring import by_period, course_of_population
-from bascule.analyze.request import Reduced, Request
-from bascule.analyze.sums import Scores, Sums, Table
-from bascule.core import static_progress
-from bascule.core.arms import FloatArray
+from bascule.analysis.evidence.course import Terms, course_of
+from bascule.analysis.evidence.recurring import by_period, course_of_population
+from bascule.analysis.reduce.sums import Scores, Sums, Table
+from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome
-from bascule.simulate.compiled import used_functions
+from bascule.core.procedures import static as static_progress
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.kernels.compiled import used_functions
 from bench.peeking_page import Row, page
 
 OUT = Path("docs/explanation/peeking.md")

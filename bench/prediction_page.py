@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bascule.simulate.result import Estimate, short
+from bascule.simulation.result import Estimate, short
 
 HEAD = """# How far predictions are off
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import bascule as bs
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import AnyRule
-from bascule.simulate.result import Estimate
+from bascule.simulation.result import Estimate
 from bench.prediction_page import SHAPES, Cell, page
 
 OUT = Path("docs/explanation/prediction-table.md")

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 import bascule as bs
-from bascule.service.keys import create_key
+from bascule.service.auth.keys import create_key
 from bench.measure import Figure
 
 SECONDS, ROUNDS = 3.0, 3

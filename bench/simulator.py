@@ -12,7 +12,7 @@ from itertools import islice
 import numpy as np
 
 import bascule as bs
-from bascule.simulate.boundary import boundary
+from bascule.simulation.engines.boundary import boundary
 from bench.measure import Figure, compare, seconds
 
 DRAWS = 4_000_000

@@ -25,10 +25,10 @@ def main(path: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     import bascule as bs
-    from bascule.service.app import make_app
-    from bascule.service.server import address, listen
-    from bascule.service.sessions import make_link
-    from bascule.service.settings import Settings
+    from bascule.service.auth.sessions import make_link
+    from bascule.service.server.app import make_app
+    from bascule.service.server.run import address, listen
+    from bascule.service.server.settings import Settings
 
     clock = bs.ManualClock(datetime(2026, 3, 2, 8, tzinfo=UTC))
     store = bs.open(":memory:", actor="ann", clock=clock, shuffle=random.Random(4).shuffle)

@@ -11,8 +11,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
+
+import bascule as bs
 
 # Fixed examples: a test that passes passes again, and a failure can be replayed.
 settings.register_profile("bascule", deadline=None, derandomize=True, max_examples=60)
@@ -72,3 +75,40 @@ def browser(chromium: Any) -> Iterator[Any]:
     for context in opened.contexts:
         context.close()
     asyncio._set_running_loop(None)
+
+
+@pytest.fixture(scope="session")
+def events() -> Any:
+    """Revenue of 400 users over twelve days, in two arms; some rows are worth nothing."""
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    rows = 1500
+    user = rng.integers(0, 400, rows)
+    seconds = np.round(rng.uniform(0, 12 * 86400, rows), 3)
+    return pd.DataFrame(
+        {
+            "user_id": user,
+            "variant": np.where(user % 2, "green", "control"),
+            "revenue": np.round(rng.exponential(2.0 + user % 2) * (rng.random(rows) < 0.7), 2),
+            "ts": pd.Timestamp("2026-03-01") + pd.to_timedelta(seconds, unit="s"),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def default() -> bs.Plan:
+    """The question that is answered when none is asked."""
+    return bs.plan(runs=60)
+
+
+@pytest.fixture(scope="session")
+def spending() -> bs.Plan:
+    """A short test of a continuous outcome."""
+    return bs.plan(bs.Gaussian(5), baseline=20, lift="10%", units_per_day=20)
+
+
+@pytest.fixture(scope="session")
+def impossible() -> bs.Plan:
+    """A lift that is too small for the time there is."""
+    return bs.plan(bs.Gaussian(5), baseline=20, lift="2%", units_per_day=20)

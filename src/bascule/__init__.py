@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule import theory
-from bascule.analyze import Analysis, ArmAnswer, Check, Day, analyze
-from bascule.core.block_progress import Block, fold_block, next_block
+from bascule.analysis import Analysis, ArmAnswer, Check, Day, analyze
+from bascule.comparison.audit import Audit, AuditRow, audit
 from bascule.core.bucket import bucket, buckets
-from bascule.core.calibration import Calibration
-from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.decision import Decision
 from bascule.core.design import Design
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
-from bascule.core.effects import Effect, effects
-from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError, StoreError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
-from bascule.core.progress import (
+from bascule.core.procedures.blocks import Block, fold_block, next_block
+from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.procedures.decision import Decision
+from bascule.core.procedures.effects import Effect, effects
+from bascule.core.procedures.ends import Ending, ending, remove_arm
+from bascule.core.procedures.intervals import (
     Interval,
     close_stage,
     decision,
@@ -26,18 +26,18 @@ from bascule.core.progress import (
     next_arm,
     record,
 )
+from bascule.core.procedures.static import Look, look
 from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
-from bascule.core.static_progress import Look, look
+from bascule.core.rules.calibration import Calibration
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.live import open  # noqa: A004
+from bascule.live.api.experiment import Experiment
+from bascule.live.api.store import Store
 from bascule.live.clock import ManualClock
-from bascule.live.experiment import Experiment
-from bascule.live.maturity import Receipt
-from bascule.live.status import ArmStatus, Point, Status
-from bascule.live.store import Store
-from bascule.plan import plan
-from bascule.report.audit import Audit, AuditRow, audit
-from bascule.simulate import (
+from bascule.live.reports.status import ArmStatus, Point, Status
+from bascule.live.steps.maturity import Receipt
+from bascule.planning import plan
+from bascule.simulation import (
     Beta,
     Change,
     Coin,
@@ -57,10 +57,10 @@ from bascule.simulate import (
 )
 
 if TYPE_CHECKING:
-    from bascule.plan.answer import Plan
-    from bascule.plan.sample import Sample
-    from bascule.plan.wishes import Wishes
-    from bascule.report.frontier import Frontier, frontier
+    from bascule.comparison.frontier import Frontier, frontier
+    from bascule.planning.request import Wishes
+    from bascule.planning.result import Plan
+    from bascule.planning.sample import Sample
 
 __version__ = "0.1.0"
 
@@ -149,11 +149,11 @@ __all__ = [
 ]
 
 _LATER = {
-    "Frontier": "bascule.report.frontier",
-    "Plan": "bascule.plan.answer",
-    "Sample": "bascule.plan.sample",
-    "Wishes": "bascule.plan.wishes",
-    "frontier": "bascule.report.frontier",
+    "Frontier": "bascule.comparison.frontier",
+    "Plan": "bascule.planning.result",
+    "Sample": "bascule.planning.sample",
+    "Wishes": "bascule.planning.request",
+    "frontier": "bascule.comparison.frontier",
 }
 """Names that are loaded when they are first used, and where they are."""
 

@@ -39,10 +39,10 @@ def test_the_demo_runs_a_test_on_the_service(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # More visitors in days that are shorter, and a button that is hard to miss.
-    monkeypatch.setattr("bascule.service.shop.DAY", 0.5)
-    monkeypatch.setattr("bascule.service.shop.PER_SECOND", 300)
-    monkeypatch.setattr("bascule.service.shop.LOOK_EVERY", 0.5)
-    monkeypatch.setattr("bascule.service.shop.BUY", {"control": 0.1, "green": 0.6})
+    monkeypatch.setattr("bascule.service.demo_shop.DAY", 0.5)
+    monkeypatch.setattr("bascule.service.demo_shop.PER_SECOND", 300)
+    monkeypatch.setattr("bascule.service.demo_shop.LOOK_EVERY", 0.5)
+    monkeypatch.setattr("bascule.service.demo_shop.BUY", {"control": 0.1, "green": 0.6})
     with pytest.raises(SystemExit) as caught:
         main(["demo", "--seconds", "60", "--no-stay"])
     assert caught.value.code == 0

@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.plan import player
+from bascule.planning import budget as player
 
 QUICK = ["--sigma", "5", "--baseline", "20", "--lift", "10%", "--units-per-day", "20"]
 
@@ -176,7 +176,7 @@ def test_an_interruption_before_anything_is_known_gives_no_result(
     def impatient(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["bascule.plan.run"], "search", impatient)
+    monkeypatch.setattr(sys.modules["bascule.planning.stages"], "search", impatient)
     code, out, err = run(capsys, *QUICK)
     assert code == 130
     assert out == ""

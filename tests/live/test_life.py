@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 import bascule as bs
-from bascule.live.standing import OPEN, Verdict
+from bascule.live.storage.state import OPEN, Verdict
 
 UNITS = st.integers(0, 25)
 RULES = st.sampled_from([bs.UCB(2), bs.ETC(), bs.Tilt(3), bs.Tilt(2, batch=3)])

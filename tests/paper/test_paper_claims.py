@@ -14,7 +14,7 @@ from bascule.paper.compare import below, near, ratio
 from bascule.paper.iid import GRID, MEANS, points
 from bascule.paper.measure import Measurements
 from bascule.paper.sections import SECTIONS
-from bascule.simulate import Estimate, Simulation, simulate
+from bascule.simulation import Estimate, Simulation, simulate
 
 IID = SECTIONS[0]
 RUNS = 50

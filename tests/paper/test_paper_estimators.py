@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bascule.core.cohorts import ArmCohorts
-from bascule.core.estimators import equal_weight, mean_of_means, outcome_weight, total_mean
+from bascule.core.procedures.cohorts import ArmCohorts
+from bascule.core.procedures.estimators import (
+    equal_weight,
+    mean_of_means,
+    outcome_weight,
+    total_mean,
+)
 from bascule.paper import units
 from bascule.paper.estimator_claims import ESTIMATORS
 from bascule.paper.estimators import (
@@ -20,7 +25,7 @@ from bascule.paper.estimators import (
 )
 from bascule.paper.figure_estimators import draw, table
 from bascule.paper.measure import Measurements
-from bascule.simulate import Estimate, simulate
+from bascule.simulation import Estimate, simulate
 
 RUNS = 1000
 

@@ -6,11 +6,11 @@ import itertools
 import math
 
 import bascule as bs
+from bascule.core.files import csv_text
 from bascule.paper.curves import spread
 from bascule.paper.figure1 import CURVES, figure1
 from bascule.paper.iid import GRID
 from bascule.paper.measure import Measurements
-from bascule.simulate.files import csv_text
 
 COLUMNS = [
     "rule",

@@ -1,4 +1,4 @@
-"""`bascule.simulate.plot`: the style that the paper's figures share."""
+"""`bascule.presentation.figures`: the style that the paper's figures share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.simulate.files import write_whole
-from bascule.simulate.plot import SERIES, bar_edges, new_figure, save_figure
+from bascule.core.files import write_whole
+from bascule.presentation.figures import SERIES, bar_edges, new_figure, save_figure
 
 
 def lightness(colour: str) -> float:

@@ -6,7 +6,12 @@ import pytest
 
 from bascule.core.rules.units import algorithm_2_radius, alternative_radius
 from bascule.paper.measure import Measurements
-from bascule.paper.unit_radius_claims import COMPUTED, additional, additional_alternative, needed
+from bascule.paper.unit_radius_claims import (
+    COMPUTED,
+    additional,
+    additional_alternative,
+    needed,
+)
 
 NOTHING = Measurements({})
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bascule.core.estimators import equal_weight, outcome_weight
+from bascule.core.procedures.estimators import equal_weight, outcome_weight
 from bascule.core.rules import UCB
 from bascule.paper import units
 from bascule.paper.claims import Claim
@@ -17,8 +17,8 @@ from bascule.paper.figure3 import STAGES, draw, lines, share, table
 from bascule.paper.figure4 import CURVES, figure4
 from bascule.paper.measure import Measurements
 from bascule.paper.unit_claims import MEASURED
-from bascule.simulate import Estimate, Simulation, simulate
-from bascule.simulate.unit_trace import trace_stages
+from bascule.simulation import Estimate, Simulation, simulate
+from bascule.simulation.unit_trace import trace_stages
 
 KNOWN_RUNS = 1000
 KNOWN = {

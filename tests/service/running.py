@@ -10,11 +10,11 @@ import httpx
 import uvicorn
 
 import bascule as bs
-from bascule.live.store import Store
-from bascule.service.app import make_app
-from bascule.service.keys import create_key
-from bascule.service.server import Impatient, address, listen
-from bascule.service.settings import Settings
+from bascule.live.api.store import Store
+from bascule.service.auth.keys import create_key
+from bascule.service.server.app import make_app
+from bascule.service.server.run import Impatient, address, listen
+from bascule.service.server.settings import Settings
 
 DESIGN: dict[str, Any] = {
     "arms": ["control", "green"],

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.arms import FloatArray
-from bascule.core.blocks import units_of_leader
+from bascule.core.procedures.block_state import units_of_leader
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.theory.course import (
     LEADS,
     POINTS,

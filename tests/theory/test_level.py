@@ -9,8 +9,8 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.radius import radius
 from bascule.core.rules.mixture import log_threshold
+from bascule.core.rules.radius import radius
 from bascule.theory.level import Ends, Radii, ends_of, radii_of, width_at_end
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.arms import FloatArray
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.theory.passage import ALMOST_SURE, GRID, Boundary, Passage, first_passage
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.estimators import precision_weight
+from bascule.core.procedures.estimators import precision_weight
 from bascule.theory.unit_path import units_at
 from bascule.theory.unit_solve import arm_units_until, clock_until, widest_radius
 

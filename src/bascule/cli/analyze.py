@@ -15,7 +15,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from bascule.analyze import Analysis
+    from bascule.analysis import Analysis
 
 
 class AggregateName(StrEnum):
@@ -113,10 +113,10 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
-    from bascule.analyze import analyze
+    from bascule.analysis import analyze
+    from bascule.core.files import csv_text, prepare_file, write_whole
     from bascule.live.design_file import load_design
-    from bascule.simulate.files import csv_text, prepare_file, write_whole
-    from bascule.simulate.plot import figure_kind, rendered
+    from bascule.presentation.figures import figure_kind, rendered
 
     files = (("csv", csv), ("figure", figure), ("html", html))
     for field, path in files:
@@ -184,7 +184,7 @@ def _outcome(name: OutcomeName | None, sizes: dict[str, float | None]) -> Outcom
 
 
 def _show(found: Analysis, days: bool) -> None:
-    from bascule.analyze.words import day_table, told
+    from bascule.presentation.analysis.text import day_table, told
 
     console = screen()
     headline, *lines = told(found)

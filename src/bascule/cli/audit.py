@@ -12,7 +12,7 @@ from bascule.cli.designs import OutcomeName, RadiusName, RuleName, StopName
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.report.audit import Audit
+    from bascule.comparison.audit import Audit
 
 
 def command(
@@ -43,7 +43,7 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
-    from bascule.report.audit import audit
+    from bascule.comparison.audit import audit
 
     if rule is RuleName.STATIC:
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")

@@ -22,7 +22,7 @@ from bascule.core import checks
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.service.shop import Shop
+    from bascule.service.demo_shop import Shop
 
 BAR = 20
 
@@ -56,11 +56,11 @@ def command(
 def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
     from bascule.live import open as open_store
     from bascule.live.clock import FastClock
-    from bascule.service.keys import create_key
-    from bascule.service.sessions import make_link
-    from bascule.service.settings import Settings
-    from bascule.service.shop import BUY, DAY, TEST, Shop
-    from bascule.service.thread import serving
+    from bascule.service.auth.keys import create_key
+    from bascule.service.auth.sessions import make_link
+    from bascule.service.demo_shop import BUY, DAY, TEST, Shop
+    from bascule.service.server.settings import Settings
+    from bascule.service.server.thread import serving
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -99,7 +99,7 @@ def _look(console: Console, status: dict[str, Any], day: float) -> None:
 
 
 def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: bool) -> None:
-    from bascule.service.shop import BUY
+    from bascule.service.demo_shop import BUY
 
     if not decided:
         console.print("\nThere is no decision yet: give it more --seconds.")

@@ -13,8 +13,8 @@ import typer
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
-from bascule.core.plain_data import parse_json, read_json
 from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Static, Tilt
+from bascule.core.serialization import parse_json, read_json
 
 
 class RuleName(StrEnum):

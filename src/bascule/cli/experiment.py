@@ -15,9 +15,9 @@ from bascule.cli.designs import AS_JSON
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.experiment import Experiment
-    from bascule.live.status import Status
-    from bascule.live.store import Store
+    from bascule.live.api.experiment import Experiment
+    from bascule.live.api.store import Store
+    from bascule.live.reports.status import Status
 
 
 class Form(StrEnum):
@@ -150,8 +150,8 @@ def delete(name: str = NAME, store: str = STORE) -> None:
 @app.command("log")
 def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List every change of an experiment: when, by whom, what."""
-    from bascule.live.audit_words import audit_words
     from bascule.live.clock import moment
+    from bascule.live.reports.audit_log import audit_words
 
     with store_at(store, there=True) as opened:
         entries = opened.audit(name)
@@ -200,7 +200,7 @@ def export(
     store: str = STORE,
 ) -> None:
     """Write assignments and outcomes into files."""
-    from bascule.live.export import export as write
+    from bascule.live.reports.export import export as write
 
     with store_at(store, there=True) as opened:
         for path in write(opened.get(name), out, form.value):

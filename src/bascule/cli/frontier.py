@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.report.frontier import Frontier
+    from bascule.comparison.frontier import Frontier
 
 GAP = 2
 """Spaces before each column."""
@@ -41,8 +41,8 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Compare every rule on one problem: what it costs, when it decides, who dominates whom."""
-    from bascule.report.frontier import frontier
-    from bascule.simulate.files import prepare_folder
+    from bascule.comparison.frontier import frontier
+    from bascule.core.files import prepare_folder
 
     if not means:
         raise InputError(
@@ -70,8 +70,8 @@ def _show(console: Console, result: Frontier) -> None:
     """A table with a part for each family, or lines where it does not fit."""
     from rich.table import Table
 
-    from bascule.report import frontier_words as words
-    from bascule.report.contenders import Family
+    from bascule.comparison.contenders import Family
+    from bascule.presentation.frontier import text as words
 
     rows = [words.HEADINGS, *(words.cells(point) for point in result.points)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -34,7 +34,7 @@ def create(
     as_json: bool = AS_JSON,
 ) -> None:
     """Make a key; it is shown now and never again."""
-    from bascule.service.keys import create_key
+    from bascule.service.auth.keys import create_key
 
     with store_at(store) as made:
         key = create_key(made, role.value, experiment, label, acting_user())
@@ -52,7 +52,7 @@ def create(
 def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List the keys: their numbers and what they are for, never the keys themselves."""
     from bascule.live.clock import moment
-    from bascule.service.keys import list_keys
+    from bascule.service.auth.keys import list_keys
 
     with store_at(store, there=True) as found:
         keys = list_keys(found)
@@ -84,7 +84,7 @@ def revoke(
     store: str = STORE,
 ) -> None:
     """Let a key open nothing any more, within a second."""
-    from bascule.service.keys import revoke_key
+    from bascule.service.auth.keys import revoke_key
 
     with store_at(store, there=True) as found:
         revoke_key(found, key)

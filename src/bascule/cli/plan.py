@@ -14,8 +14,8 @@ from bascule.cli.designs import OutcomeName
 from bascule.core.outcomes import Bounded, Outcome
 
 if TYPE_CHECKING:
-    from bascule.plan.answer import Plan
-    from bascule.plan.wishes import Wishes
+    from bascule.planning.request import Wishes
+    from bascule.planning.result import Plan
 
 INTERRUPTED = 130
 
@@ -82,10 +82,10 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
-    from bascule.plan.amounts import amount
-    from bascule.plan.wishes import wished
-    from bascule.simulate.files import prepare_file
-    from bascule.simulate.plot import figure_kind
+    from bascule.core.files import prepare_file
+    from bascule.planning.amounts import amount
+    from bascule.planning.request import wished
+    from bascule.presentation.figures import figure_kind
 
     for field, path in (("save", save), ("figure", figure), ("html", html)):
         if path is not None:
@@ -157,7 +157,7 @@ def _outcome(
 
 def _answered(wishes: Wishes, runs: int | None, seed: int, threads: int | None) -> Plan:
     """The plan, or as much of it as there was when somebody lost patience."""
-    from bascule.plan.run import stages
+    from bascule.planning.stages import stages
 
     last: Plan | None = None
     try:
@@ -172,7 +172,7 @@ def _answered(wishes: Wishes, runs: int | None, seed: int, threads: int | None) 
 
 
 def _show(answer: Plan) -> None:
-    from bascule.plan import words
+    from bascule.presentation.plan import text as words
 
     console = screen()
     told = words.recommendation(answer)
@@ -185,8 +185,8 @@ def _write(
     answer: Plan, save: Path | None, figure: Path | None, html: Path | None, quiet: bool
 ) -> None:
     """Write what was asked for, and say where it is."""
-    from bascule.simulate.files import write_whole
-    from bascule.simulate.plot import figure_kind, rendered
+    from bascule.core.files import write_whole
+    from bascule.presentation.figures import figure_kind, rendered
 
     if save is not None:
         answer.design.save(save)

@@ -13,7 +13,7 @@ from bascule.cli.experiment import STORE
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.store import Store
+    from bascule.live.api.store import Store
 
 SECRET = "BASCULE_WEBHOOK_SECRET"
 
@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
     needed()
-    from bascule.service.server import serve
-    from bascule.service.settings import Settings
+    from bascule.service.server.run import serve
+    from bascule.service.server.settings import Settings
 
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError("log_level", f"log level must be debug, info, ... (got {log_level!r})")
@@ -72,8 +72,8 @@ def needed() -> None:
 
 
 def _greet(store: Store, address: str) -> None:
-    from bascule.service.keys import list_keys
-    from bascule.service.sessions import make_link
+    from bascule.service.auth.keys import list_keys
+    from bascule.service.auth.sessions import make_link
 
     typer.echo(f"bascule is at {address}")
     typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")

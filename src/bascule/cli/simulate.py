@@ -14,7 +14,7 @@ from bascule.cli.designs import EngineName, OutcomeName, RadiusName, RuleName, S
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.simulate import Simulation
+    from bascule.simulation import Simulation
 
 
 def command(
@@ -57,7 +57,7 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Play a test many times: its regret, its decision time and how often it is wrong."""
-    from bascule.simulate import simulate
+    from bascule.simulation import simulate
 
     met = None if world is None else designs.parsed_world(world)
     described = {
@@ -105,7 +105,7 @@ def command(
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
     """How many arms there are: as many as have a mean."""
-    from bascule.simulate import World
+    from bascule.simulation import World
 
     if means:
         return len(means)
@@ -118,7 +118,7 @@ def _show(result: Simulation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bascule.simulate.result import short, shown
+    from bascule.simulation.result import short, shown
 
     console = screen()
     summary, quantiles = result.summary(), result.quantiles()

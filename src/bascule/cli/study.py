@@ -15,8 +15,8 @@ from bascule.core.rules import ETC, UCB, AnyRule, Tilt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.report.frontier import Frontier
-    from bascule.simulate import Step
+    from bascule.comparison.frontier import Frontier
+    from bascule.simulation import Step
 
 MEANS = (20.0, 21.5)
 SIGMA = 5.0
@@ -27,10 +27,10 @@ BAR = 20
 
 def show(seed: int, runs: int, out: Path) -> None:
     """Watch one simulated test run to its decision, then compare what the knobs change."""
-    from bascule.report.contenders import Family
-    from bascule.report.frontier import frontier
-    from bascule.simulate.files import prepare_folder
-    from bascule.simulate.plot import save_figure
+    from bascule.comparison.contenders import Family
+    from bascule.comparison.frontier import frontier
+    from bascule.core.files import prepare_folder
+    from bascule.presentation.figures import save_figure
 
     runs = checks.whole("runs", runs, 2, "1000 is a good start")
     prepare_folder(out)
@@ -69,7 +69,7 @@ def show(seed: int, runs: int, out: Path) -> None:
 
 def _play(console: Console, design: Design, seed: int) -> Step:
     """Print where the test stands at times that double, as a reader would look."""
-    from bascule.simulate import trace
+    from bascule.simulation import trace
 
     counts, spent = f"{'control':>9} {'green':>7}", f"{'control':>8} {'green':>8}"
     console.print(f"{'visitors':>8} {counts}   {spent}   share of green")

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bascule.core import checks
-from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Outcome
-from bascule.core.plain_data import plain, read, read_json
-from bascule.core.radius import FIRST_UNITS
 from bascule.core.rules import AnyRule, PaperRule
+from bascule.core.rules.calibration import Calibration
+from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.serialization import plain, read, read_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

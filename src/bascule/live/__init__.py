@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bascule.live.api.store import Store
 from bascule.live.clock import Clock
-from bascule.live.store import Store
 
 
 def open(  # noqa: A001

@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any
 
 from bascule.core.errors import InputError
-from bascule.live.maturity import Event
+from bascule.live.steps.maturity import Event
 
 LONGEST_UNIT = 500
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.paper.measure import Measurements, Quantity
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 
 MARGIN = 3.0
 """Standard errors that a difference needs before it counts."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bascule.paper.measure import Measurements, Quantity
 from bascule.paper.sheet import Row
-from bascule.simulate.plot import SERIES, Series, new_figure
+from bascule.presentation.figures import SERIES, Series, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bascule.core.estimators import equal_weight, outcome_weight
+from bascule.core.procedures.estimators import equal_weight, outcome_weight
 from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import MARGIN
 from bascule.paper.estimators import (
@@ -18,7 +18,7 @@ from bascule.paper.estimators import (
 )
 from bascule.paper.measure import Measurements
 from bascule.paper.units import ARMS, UNITS
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 
 FAR_WORSE = 2.0
 """A ratio of mean squared errors that says more than a constant's worth."""

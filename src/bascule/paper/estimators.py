@@ -14,12 +14,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
-from bascule.core.estimators import Weight
+from bascule.core.procedures.estimators import Weight
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.paper.units import GRID, MEANS, OUTCOME, design
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 
 RULE = UCB(1.5)
 LEVEL = GRID[0]
@@ -57,7 +57,7 @@ class Errors:
 def variance(ages: Sequence[float], weight: Weight) -> float:
     """The variance of a mean of units with these ages, if nothing else told them apart.
 
-    >>> from bascule.core.estimators import equal_weight, outcome_weight
+    >>> from bascule.core.procedures.estimators import equal_weight, outcome_weight
     >>> variance([4, 4], equal_weight) == variance([4, 4], outcome_weight)
     True
     """

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.core.progress import Interval, intervals
+from bascule.core.procedures.intervals import Interval, intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
@@ -18,8 +18,8 @@ from bascule.paper.curves import pretty
 from bascule.paper.iid import ARMS, MEANS, design
 from bascule.paper.measure import Measurements
 from bascule.paper.sheet import Row, Sheet
-from bascule.simulate import trace
-from bascule.simulate.plot import SERIES, new_figure
+from bascule.presentation.figures import SERIES, new_figure
+from bascule.simulation import trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

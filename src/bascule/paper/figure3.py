@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bascule.core.estimators import Weight, equal_weight, outcome_weight
+from bascule.core.procedures.estimators import Weight, equal_weight, outcome_weight
 from bascule.core.rules import UCB
 from bascule.paper.curves import pretty
 from bascule.paper.figure2 import COLOURS
 from bascule.paper.measure import Measurements
 from bascule.paper.sheet import Row, Sheet
 from bascule.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
-from bascule.simulate.plot import new_figure
-from bascule.simulate.unit_trace import trace_stages
+from bascule.presentation.figures import new_figure
+from bascule.simulation.unit_trace import trace_stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bascule.core.estimators import Weight, equal_weight, outcome_weight
+from bascule.core.procedures.estimators import Weight, equal_weight, outcome_weight
 from bascule.paper.curves import pretty
 from bascule.paper.estimators import (
     FEW,
@@ -21,8 +21,8 @@ from bascule.paper.figure2 import COLOURS
 from bascule.paper.measure import Measurements
 from bascule.paper.sheet import Row, Sheet
 from bascule.paper.units import ARMS
-from bascule.simulate import Estimate
-from bascule.simulate.plot import SERIES, new_figure
+from bascule.presentation.figures import SERIES, new_figure
+from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.progress import arm_radius
+from bascule.core.procedures.intervals import arm_radius
 from bascule.core.rules import ETC, ETCPrime
 from bascule.core.statistics import ArmStatistics
 from bascule.paper.claims import Claim, Measured
@@ -25,7 +25,7 @@ from bascule.paper.iid import (
 )
 from bascule.paper.measure import Measurements
 from bascule.paper.promises import keeping
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 from bascule.theory import c_alpha
 
 LAST = GRID[-1]

@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
 from bascule.core.design import Design
-from bascule.simulate import Simulation, simulate
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation import Simulation, simulate
 
 Quantity = Literal["regret", "decision_time"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import MARGIN
-from bascule.simulate import Estimate, Simulation
+from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds
 
 

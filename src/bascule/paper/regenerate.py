@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.core import checks
+from bascule.core.files import csv_text, prepare_folder, writable, write_whole
 from bascule.paper.claims import Claim, json_text, markdown_text
 from bascule.paper.measure import Measurements, measure
 from bascule.paper.sections import SECTIONS, Section
 from bascule.paper.sheet import Sheet
-from bascule.simulate.engine import Stages
-from bascule.simulate.files import csv_text, prepare_folder, writable, write_whole
-from bascule.simulate.plot import save_figure
+from bascule.presentation.figures import save_figure
+from bascule.simulation.engines.threads import Stages
 
 PAGES = ("claims.md", "claims.json")
 """Written last: where they are, everything else is."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.simulate.files import Row
+from bascule.core.files import Row
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

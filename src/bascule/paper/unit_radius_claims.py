@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.radius import FIRST_UNITS, radius
 from bascule.core.rules import UCB
+from bascule.core.rules.radius import FIRST_UNITS, radius
 from bascule.core.rules.units import (
     UnitRadius,
     algorithm_2_radius,
@@ -22,7 +22,7 @@ from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import near
 from bascule.paper.measure import Measurements
 from bascule.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
-from bascule.simulate import Estimate
+from bascule.simulation import Estimate
 from bascule.theory.solve import turning_point
 
 FAR, FURTHEST = 1e4, 1e10

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.arms import FloatArray
 from bascule.core.evidence.betting import BETS, LOG_PARTS
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.core.rules import Tilt
 from bascule.theory.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.passage import Boundary, first_passage

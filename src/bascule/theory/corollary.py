@@ -6,17 +6,17 @@ import math
 from typing import Literal
 
 from bascule.core import checks
-from bascule.core.calibration import peel
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.radius import LOG_2
+from bascule.core.rules.calibration import peel
+from bascule.core.rules.radius import LOG_2
 from bascule.theory.published import published_shape
 
 ZETA_THREE_HALVES = 2.6123753486854883
 
 
 def corollary(level: float) -> float:
-    """The corollary's bound on the event that `bascule.core.calibration.peel` bounds; at most 1.
+    """The bound that the corollary puts on the event of `calibration.peel`; at most 1.
 
     Each of its two forms counts only where its proof allows it.
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
-from bascule.core.blocks import FULL_TILT_AT, units_of_leader
+from bascule.core.procedures.block_state import FULL_TILT_AT, units_of_leader
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.theory.passage import GRID, Pace, Passage
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
 from bascule.core.design import Design
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.radius import FIRST_UNITS
+from bascule.core.procedures.interval_state import FloatArray
 from bascule.core.rules import UCB
 from bascule.core.rules.mixture import log_threshold
+from bascule.core.rules.radius import FIRST_UNITS
 
 POINTS, MOST_UNITS = 240, 1e18
 """Radii are tabulated at this many numbers of units, up to the last."""

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.arms import FloatArray
+from bascule.core.procedures.interval_state import FloatArray
 
 RATIO = 1.06
 """Of each clock to the one before it."""

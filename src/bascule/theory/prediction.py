@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.blocks import units_of_leader
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.estimators import equal_weight
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
-from bascule.core.radius import FIRST_UNITS
+from bascule.core.procedures.block_state import units_of_leader
+from bascule.core.procedures.estimators import equal_weight
 from bascule.core.rules import ETC, UCB, PaperRule, Static, Tilt
 from bascule.core.rules.base import Shape
 from bascule.core.rules.mixture import log_threshold
+from bascule.core.rules.radius import FIRST_UNITS
 from bascule.theory.betting_course import Outcomes, bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.solve import turning_point, units_until

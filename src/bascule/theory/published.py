@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.estimators import equal_weight
 from bascule.core.outcomes import Recurrent
-from bascule.core.radius import radius
+from bascule.core.procedures.estimators import equal_weight
 from bascule.core.rules import UCB, Shape, Static
+from bascule.core.rules.radius import radius
 from bascule.core.rules.units import UnitShape
 
 

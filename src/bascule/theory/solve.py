@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.radius import FIRST_UNITS, lg, radius
 from bascule.core.rules import Shape
+from bascule.core.rules.radius import FIRST_UNITS, lg, radius
 
 
 def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float:

@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from bascule.core import checks
-from bascule.core.arms import FloatArray
 from bascule.core.design import Design
 from bascule.core.evidence.normal import HALF_ROOT, log_tilted, tilted_slope
 from bascule.core.outcomes import Recurrent
-from bascule.core.static_progress import (
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.static import (
     pair_scales,
     recurrent_outcome,
     stage_threshold,

@@ -10,11 +10,17 @@ import math
 
 import numpy as np
 
-from bascule.core.block_progress import evidence_wanted
 from bascule.core.design import Design
 from bascule.core.evidence.normal import informed_boundary, mixture_boundary
+from bascule.core.procedures.blocks import evidence_wanted
 from bascule.core.rules import Tilt
-from bascule.theory.course import Course, course_in_blocks, decided_along, pace_of_blocks, shares_of
+from bascule.theory.course import (
+    Course,
+    course_in_blocks,
+    decided_along,
+    pace_of_blocks,
+    shares_of,
+)
 from bascule.theory.level import Ends, ends_of, left_at_end, radii_of
 from bascule.theory.passage import GRID, first_passage
 

@@ -12,10 +12,10 @@ import math
 from collections.abc import Callable
 
 from bascule.core.design import Design
-from bascule.core.looks import look_part
 from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.radius import FIRST_UNITS
+from bascule.core.procedures.looks import look_part
 from bascule.core.rules import UCB
+from bascule.core.rules.radius import FIRST_UNITS
 from bascule.theory.solve import turning_point
 from bascule.theory.unit_solve import clock_until, recurrent
 

@@ -11,10 +11,10 @@ import math
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.estimators import equal_weight
-from bascule.core.looks import look_part
 from bascule.core.outcomes import Recurrent
-from bascule.core.radius import FIRST_UNITS
+from bascule.core.procedures.estimators import equal_weight
+from bascule.core.procedures.looks import look_part
+from bascule.core.rules.radius import FIRST_UNITS
 from bascule.theory.solve import turning_point
 
 MOST_UNITS = 1e300

@@ -10,7 +10,6 @@ from scipy.integrate import quad
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from bascule.core.arms import FloatArray
 from bascule.core.evidence.normal import (
     CENTRE,
     SCALES,
@@ -26,7 +25,8 @@ from bascule.core.evidence.normal import (
     tilted,
     tilted_slope,
 )
-from bascule.simulate.boundary import boundary
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.engines.boundary import boundary
 
 CLOCKS = st.floats(-3, 12).map(lambda power: 10.0**power)
 THRESHOLDS = st.floats(0.1, 2000)

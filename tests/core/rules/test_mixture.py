@@ -9,10 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.arms import NOBODY, clear, leaves, place, runner_up, span, width
 from bascule.core.evidence.normal import log_mixture, mixture_radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms
-from bascule.core.progress import arm_radius
+from bascule.core.procedures.interval_state import (
+    NOBODY,
+    clear,
+    leaves,
+    place,
+    runner_up,
+    span,
+    width,
+)
+from bascule.core.procedures.intervals import arm_radius
 from bascule.core.rules.mixture import decide, log_threshold, mixture_interval
 from bascule.core.statistics import ArmStatistics
 

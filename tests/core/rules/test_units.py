@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.normal import log_mixture
-from bascule.core.radius import radius
 from bascule.core.rules import units
+from bascule.core.rules.radius import radius
 from bascule.core.rules.units import (
     algorithm_2_radius,
     alternative_radius,

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any, cast
 
 import bascule as bs
-from bascule.plan.wishes import Wishes
-from bascule.service.models import Wish
+from bascule.planning.request import Wishes
+from bascule.service.api.schemas import Wish
 from bascule.service.page.plans import Plans
-from bascule.service.planning import Planner
+from bascule.service.server.planner import Planner
 
 
 class Asked:

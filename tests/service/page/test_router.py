@@ -14,8 +14,8 @@ import pytest
 from tests.service.running import Service
 
 import bascule as bs
-from bascule.service.keys import create_key
-from bascule.service.sessions import make_link
+from bascule.service.auth.keys import create_key
+from bascule.service.auth.sessions import make_link
 
 EVIL = "<script>window.hurt=1</script>"
 HTML = {"accept": "text/html"}

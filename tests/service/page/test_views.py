@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.experiment import Experiment
+from bascule.live.api.experiment import Experiment
 from bascule.service.page import views, words
 from bascule.service.page.amounts import Amounts
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for

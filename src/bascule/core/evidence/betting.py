@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.arms import FloatArray
+from bascule.core.procedures.interval_state import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
 """The shares that are staked on each block."""

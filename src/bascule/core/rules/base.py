@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from bascule.core.arms import Steps, Within
-from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
-from bascule.core.radius import Radius, radius
+from bascule.core.procedures.interval_state import Steps, Within
+from bascule.core.rules.calibration import Calibration, level_for, peel
+from bascule.core.rules.radius import Radius, radius
 from bascule.core.rules.units import UnitShape
 
 SpreadOf = Callable[[float, float, float, float, float, float], float]

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.arms import (
+from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.procedures.interval_state import (
     NOBODY,
     FloatArray,
     Steps,
@@ -23,11 +24,10 @@ from bascule.core.arms import (
     parted,
     round_complete,
 )
-from bascule.core.calibration import Calibration
-from bascule.core.margin import rounds_within
-from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.procedures.margin import rounds_within
 from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
+from bascule.core.rules.calibration import Calibration
 from bascule.core.rules.etc_prime import score
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 from bascule.core.rules.units import UnitShape

@@ -6,12 +6,19 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from bascule.core.arms import NOBODY, FloatArray, Steps, Within, parted, round_complete
-from bascule.core.calibration import Calibration
-from bascule.core.margin import rounds_within
 from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.procedures.interval_state import (
+    NOBODY,
+    FloatArray,
+    Steps,
+    Within,
+    parted,
+    round_complete,
+)
+from bascule.core.procedures.margin import rounds_within
 from bascule.core.rules import units
 from bascule.core.rules.base import Shape, calibrate_intervals
+from bascule.core.rules.calibration import Calibration
 from bascule.core.rules.units import UnitShape
 
 

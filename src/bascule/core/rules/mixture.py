@@ -10,13 +10,20 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from bascule.core.arms import FEW_ARMS, NOBODY, FloatArray, highest, runner_up, value_of
-from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.radius import FIRST_UNITS
+from bascule.core.procedures.interval_state import (
+    FEW_ARMS,
+    NOBODY,
+    FloatArray,
+    highest,
+    runner_up,
+    value_of,
+)
 from bascule.core.rules.base import Shape
+from bascule.core.rules.calibration import Calibration
+from bascule.core.rules.radius import FIRST_UNITS
 
 RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
 """Whose radius an arm has; the last two are for units whose outcomes keep coming."""

@@ -15,10 +15,9 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.calibration import Calibration, peel
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome, Recurrent
-from bascule.core.population import (
+from bascule.core.procedures.population import (
     Threshold,
     any_time,
     mixture,
@@ -26,6 +25,7 @@ from bascule.core.population import (
     open_look,
     planned_looks,
 )
+from bascule.core.rules.calibration import Calibration, peel
 
 StaticStop = Literal["horizon", "intervals", "looks", "mixture"]
 """What ends a static test: one look at the horizon, the paper's bound for every stage, planned

@@ -13,15 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from bascule.core import betting_blocks, blocks, checks
-from bascule.core.arms import FloatArray
-from bascule.core.betting_blocks import drop_beaten as drop_beaten_by_bets
-from bascule.core.blocks import Evidence, drop_beaten
-from bascule.core.calibration import Calibration
+from bascule.core import checks
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.margin import bets_within, pairs_within
 from bascule.core.outcomes import Gaussian, Outcome, Recurrent
+from bascule.core.procedures import betting_state as betting_blocks
+from bascule.core.procedures import block_state as blocks
+from bascule.core.procedures.betting_state import drop_beaten as drop_beaten_by_bets
+from bascule.core.procedures.block_state import Evidence, drop_beaten
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.margin import bets_within, pairs_within
+from bascule.core.rules.calibration import Calibration
 
 
 class BlockSteps(NamedTuple):

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.arms import FloatArray, Steps, Within, parted
-from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
-from bascule.core.looks import GROWTH
-from bascule.core.margin import intervals_within, rounds_within, two_arms_within
 from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.procedures.interval_state import FloatArray, Steps, Within, parted
+from bascule.core.procedures.looks import GROWTH
+from bascule.core.procedures.margin import intervals_within, rounds_within, two_arms_within
 from bascule.core.rules import mixture, units
 from bascule.core.rules.base import Shape, calibrate_intervals
+from bascule.core.rules.calibration import Calibration
 from bascule.core.rules.etc_prime import ETCPrime
 from bascule.core.rules.mixture import RadiusName, StopName
 from bascule.core.rules.units import UnitShape

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
-from bascule.core.estimators import Weight, equal_weight, precision_weight
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.outcomes.recurrent import Recurrent
-from bascule.core.radius import FIRST_UNITS, lg
+from bascule.core.procedures.estimators import Weight, equal_weight, precision_weight
+from bascule.core.rules.calibration import Calibration, Guarantee
+from bascule.core.rules.radius import FIRST_UNITS, lg
 
 UnitRadius = Callable[[float, float, float, float, float], float]
 """(units, clock, sigma_unit, sigma_noise, log(count / delta)) -> half the width of an interval."""

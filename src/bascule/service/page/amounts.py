@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeGuard
 
+from bascule.core.approximate import about
 from bascule.core.outcomes import Bernoulli, Outcome
-from bascule.core.spans import about
-from bascule.plan.words import amount_words
+from bascule.presentation.plan.text import amount_words
 
 UNKNOWN = "–"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bascule.core.approximate import two_digits
 from bascule.core.rules import UCB, AnyRule, Tilt
-from bascule.core.spans import two_digits
-from bascule.plan import words
-from bascule.plan.answer import Plan
-from bascule.plan.choose import Point
+from bascule.planning.choose import Point
+from bascule.planning.result import Plan
+from bascule.presentation.plan import text as words
 from bascule.service.page.amounts import duration
 from bascule.service.page.form import chosen
 

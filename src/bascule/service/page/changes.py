@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.experiment import Experiment
-from bascule.live.forecast import knob_of
-from bascule.live.standing import OPEN
-from bascule.live.status import Status
+from bascule.live.api.experiment import Experiment
+from bascule.live.reports.forecast import knob_of
+from bascule.live.reports.status import Status
+from bascule.live.storage.state import OPEN
 from bascule.service.page.knob import consequences, forecast_words
 
 
@@ -174,7 +174,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
 
 def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
     """The knob, where it stands and where it is to be; what the rule would refuse is refused."""
-    from bascule.live.changes import with_knob
+    from bascule.live.transactions.change import with_knob
 
     found = knob_of(design)
     if found is None or status.state not in OPEN:

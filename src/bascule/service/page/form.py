@@ -10,10 +10,10 @@ from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
 from bascule.core.rules import Tilt
-from bascule.plan.amounts import amount
-from bascule.plan.answer import Plan
-from bascule.plan.choose import Point
-from bascule.plan.wishes import Wishes
+from bascule.planning.amounts import amount
+from bascule.planning.choose import Point
+from bascule.planning.request import Wishes
+from bascule.planning.result import Plan
 
 LABELS = {
     "name": "Name",

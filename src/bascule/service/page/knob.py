@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bascule.core.approximate import two_digits
 from bascule.core.design import Design
-from bascule.core.spans import two_digits
-from bascule.live.experiment import Experiment
-from bascule.live.forecast import Turn, knob_of
-from bascule.live.status import Status
-from bascule.plan.words import percent
+from bascule.live.api.experiment import Experiment
+from bascule.live.reports.forecast import Turn, knob_of
+from bascule.live.reports.status import Status
+from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import Amounts, duration
 
 OFFERED = {"tilt": (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0), "alpha": (2.0, 3.0, 4.0, 6.0, 10.0, 16.0)}

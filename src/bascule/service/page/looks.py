@@ -6,11 +6,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.experiment import Experiment
-from bascule.live.standing import OPEN
-from bascule.live.status import Status
-from bascule.live.store import Store
-from bascule.service.access import Caller
+from bascule.live.api.experiment import Experiment
+from bascule.live.api.store import Store
+from bascule.live.reports.status import Status
+from bascule.live.storage.state import OPEN
+from bascule.service.auth.access import Caller
 from bascule.service.page import views, words
 from bascule.service.page.answers import rule_name
 from bascule.service.page.changes import arm_changes, changes

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from starlette.concurrency import run_in_threadpool
 
-from bascule.plan.answer import Plan
-from bascule.plan.run import stages
-from bascule.plan.wishes import Wishes
-from bascule.service.models import Wish
-from bascule.service.planning import Planner
+from bascule.planning.request import Wishes
+from bascule.planning.result import Plan
+from bascule.planning.stages import stages
+from bascule.service.api.schemas import Wish
+from bascule.service.server.planner import Planner
 
 MOST_KEPT = 200
 

@@ -15,8 +15,8 @@ from bascule.service.page.fragments import Fragment
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from bascule.service.access import Caller
-    from bascule.service.problems import Problem
+    from bascule.service.auth.access import Caller
+    from bascule.service.server.problems import Problem
 
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:

@@ -11,9 +11,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.service import access
-from bascule.service.access import Caller
-from bascule.service.experiments import change
+from bascule.service.api.experiments import change
+from bascule.service.auth import access
+from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.answers import plan_view
 from bascule.service.page.changes import ask, knob_preview, make
@@ -21,7 +21,7 @@ from bascule.service.page.form import Form, told
 from bascule.service.page.fragments import changed
 from bascule.service.page.plans import Plans
 from bascule.service.page.render import page, parts, render
-from bascule.service.problems import Problem
+from bascule.service.server.problems import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
 Admin = Annotated[Caller, Depends(access.page_admin)]

@@ -8,10 +8,10 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.audit_words import audit_words
-from bascule.live.standing import State
-from bascule.live.status import Point, Status
-from bascule.plan.words import percent
+from bascule.live.reports.audit_log import audit_words
+from bascule.live.reports.status import Point, Status
+from bascule.live.storage.state import State
+from bascule.presentation.plan.text import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.page.charts import Chart, allocation_chart, effect_charts, seen_from

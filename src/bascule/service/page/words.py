@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.core.spans import two_digits
-from bascule.live.standing import OPEN, State
-from bascule.live.status import Status
-from bascule.plan.words import percent
+from bascule.live.reports.status import Status
+from bascule.live.storage.state import OPEN, State
+from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]

@@ -1,0 +1,9 @@
+"""Logs of tests that something else has run: read where they are, and answered at any moment."""
+
+from __future__ import annotations
+
+from bascule.analysis.api import analyze
+from bascule.analysis.evidence.course import Day
+from bascule.analysis.result import Analysis, ArmAnswer, Check
+
+__all__ = ["Analysis", "ArmAnswer", "Check", "Day", "analyze"]

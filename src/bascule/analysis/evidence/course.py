@@ -1,0 +1,167 @@
+"""From what pairs of arms have shown to a decision, day after day."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import combinations
+
+import numpy as np
+
+from bascule.analysis.evidence.pairs import Pair
+from bascule.analysis.reduce.sums import Sums
+from bascule.core.procedures.decision import Decision
+from bascule.core.procedures.effects import Effect
+from bascule.core.procedures.intervals import SAME
+from bascule.core.rules.calibration import Guarantee
+
+MOST_TIMES = 1e3
+"""An end that is further away than so many times the data is no prediction any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """Where the test stood at the end of a day.
+
+    `units` are those of each arm whose outcomes count by then. `decision` is the winner, or "no
+    difference that matters", from the first day on that allows it.
+    """
+
+    date: str
+    units: tuple[int, ...]
+    means: tuple[float | None, ...]
+    effects: tuple[Effect, ...]
+    decision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """All days, the decision, and when it was first allowed; `times` as much data may do."""
+
+    days: tuple[Day, ...]
+    decision: Decision | None = None
+    decided: str | None = None
+    times: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a decision is held to: arms, error, what kind of proof, and what difference matters."""
+
+    arms: tuple[str, ...]
+    error: float
+    guarantee: Guarantee
+    min_effect: float | None = None
+
+    @property
+    def log_threshold(self) -> float:
+        """The log evidence at which an arm is beaten."""
+        return math.log((len(self.arms) - 1) / self.error)
+
+    def effects(self, ends: Iterable[tuple[float, float]]) -> tuple[Effect, ...]:
+        """Effects from differences and how far each may be off, pair after pair."""
+        each = self.error / (len(self.arms) - 1)
+        return tuple(
+            Effect(first, second, off, off - reach, off + reach, each, self.guarantee)
+            for (first, second), (off, reach) in zip(combinations(self.arms, 2), ends, strict=True)
+        )
+
+
+class Judge:
+    """Drops beaten arms day after day; what is decided once stands."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.beaten: set[str] = set()
+        self.decision: Decision | None = None
+
+    def see(self, effects: Sequence[Effect]) -> Decision | None:
+        """The decision, after one more day."""
+        if self.decision is not None:
+            return self.decision
+        out = set(self.beaten)
+        for effect in effects:
+            if effect.low >= 0.0 and effect.first not in out:
+                self.beaten.add(effect.second)
+            if effect.high <= 0.0 and effect.second not in out:
+                self.beaten.add(effect.first)
+        terms = self.terms
+        left = [arm for arm in terms.arms if arm not in self.beaten]
+        if len(left) == 1:
+            arm = terms.arms.index(left[0])
+            self.decision = Decision(arm, left[0], terms.error, terms.guarantee)
+        elif terms.min_effect is not None and all(
+            max(-effect.low, effect.high) < terms.min_effect
+            for effect in effects
+            if effect.first in left and effect.second in left
+        ):
+            self.decision = Decision(None, SAME, terms.error, terms.guarantee)
+        return self.decision
+
+
+def course_of(
+    terms: Terms, sums: Sums, pairs: Iterable[tuple[Pair, ...]], dates: Sequence[date]
+) -> Course:
+    """The course of a test whose outcomes come once a unit, or grow.
+
+    `dates` has for each day of arrival the day at whose end its outcomes were known.
+    """
+    judge, days, decided = Judge(terms), [], None
+    last: tuple[Pair, ...] = ()
+    for at, (known, last) in enumerate(zip(dates, pairs, strict=False)):
+        ends = [(pair.difference, pair.reach(terms.log_threshold)) for pair in last]
+        effects = terms.effects(ends)
+        reached = judge.see(effects)
+        if reached is not None and decided is None:
+            decided = known.isoformat()
+        units, totals = standing(sums, at)
+        days.append(
+            Day(
+                known.isoformat(),
+                tuple(int(n) for n in units),
+                tuple(float(t / n) if n else None for t, n in zip(totals, units, strict=True)),
+                effects,
+                None if reached is None else reached.name,
+            )
+        )
+    times = None if judge.decision is not None else times_needed(terms, last, judge.beaten)
+    return Course(tuple(days), judge.decision, decided, times)
+
+
+def standing(sums: Sums, day: int) -> tuple[np.ndarray, np.ndarray]:
+    """Units of each arm by the end of a day, and the sum of their outcomes as it was then."""
+    units = sums.units[: day + 1].sum(axis=0)
+    if sums.growth is None:
+        return units, sums.totals[: day + 1].sum(axis=0)
+    return units, sums.growth[0][: day + 1, : day + 1].sum(axis=(0, 1))
+
+
+def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float | None:
+    """How many times the data the leader is expected to need, if all goes on as it is."""
+    left = [arm for arm in terms.arms if arm not in beaten]
+    ahead = dict.fromkeys(left, 0.0)
+    for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):
+        if pair.clock <= 0.0:
+            return None
+        for mine, rival, sign in ((first, second, 1.0), (second, first, -1.0)):
+            if mine in ahead and rival in ahead:
+                needed = _times(pair, sign * pair.difference, terms.log_threshold)
+                ahead[mine] = max(ahead[mine], needed)
+    best = min(ahead.values(), default=math.inf)
+    return best if math.isfinite(best) and best > 0.0 else None
+
+
+def _times(pair: Pair, difference: float, log_threshold: float) -> float:
+    """The smallest multiple of the data at which a difference is more than it may be off."""
+    if difference <= 0.0 or pair.reach(log_threshold, MOST_TIMES) > difference:
+        return math.inf
+    low, high = 1.0, MOST_TIMES
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        if pair.reach(log_threshold, middle) <= difference:
+            high = middle
+        else:
+            low = middle
+    return high

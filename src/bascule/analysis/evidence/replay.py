@@ -1,0 +1,220 @@
+"""A test that bascule ran itself, from its exported tables: folded again, unit by unit.
+
+The exported assignments have the order of the units and their blocks, so that what was decided can
+be computed again to the digit, by the functions that decided it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+
+from bascule.analysis.evidence.course import Course, Day
+from bascule.analysis.reduce.query import Row, run
+from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.source.rows import units_in_window
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
+from bascule.core.procedures.effects import effects
+from bascule.core.procedures.intervals import Decision
+from bascule.core.rules import Static, Tilt
+from bascule.core.statistics import Statistics
+from bascule.live.reports.status import status_of
+from bascule.live.steps.folding import fold_unit
+from bascule.live.storage.state import Deal, Standing, State
+
+WIDEST_PART = 2000
+"""No part of a block is looked for that is larger."""
+
+CLOSE = 1e-6
+"""By how much a count that was made of a logged probability may miss a whole number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The course of the test, where it stands in the end, its units by day, and the days left."""
+
+    course: Course
+    standing: Standing
+    sums: Sums
+    days_left: float | None
+
+
+def is_exported(design: Design | None, given: Any) -> bool:
+    """Whether a table of assignments is one that `bascule experiment export` writes."""
+    if design is None or given is None or isinstance(design.outcome, Recurrent):
+        return False
+    return not isinstance(design.rule, Static) and {"number", "block", "probability"} <= set(
+        given.columns
+    )
+
+
+def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
+    """Fold the units in the order of their assignment, as long as outcomes are there.
+
+    `units` has a row a unit with its number, block and probability besides.
+    """
+    aggregate = "sum" if design.measure is None else design.measure.aggregate
+    found = units_in_window(events, units, design.measure, aggregate)
+    rows = run(found.order_by("number"))
+    if not rows:
+        raise InputError("assignments", "assignments: there are no units")
+    end = _now(design, rows, until)
+    return _Replay(design, rows, end).run()
+
+
+def _now(design: Design, rows: Sequence[Row], until: datetime | None) -> float:
+    """The moment of the last look: as told, or that of the last thing in the log."""
+    last = max(max(_seconds(row["first"]), _seconds(row["latest"] or row["first"])) for row in rows)
+    end = last if until is None else _seconds(until)
+    return end if design.deadline is None else min(end, design.deadline.timestamp())
+
+
+class _Replay:
+    """The folds, one after the other, and what they showed day by day."""
+
+    def __init__(self, design: Design, rows: Sequence[Row], end: float) -> None:
+        self.design, self.rows, self.end = design, rows, end
+        self.standing = Standing.empty(design)
+        self.days: list[Day] = []
+        self.decided: str | None = None
+        self.deals = _deals(design, rows)
+
+    def run(self) -> Replayed:
+        """Fold until an outcome is missing, the time is over, or there is a decision."""
+        design, arms = self.design, len(self.design.arms)
+        known: date | None = None
+        for row in self.rows:
+            ready = self._ready(row)
+            if ready is None or self.standing.verdict is not None:
+                break
+            day = datetime.fromtimestamp(ready, UTC).date()
+            if known is not None and day > known:
+                self._show(known)
+            known = day if known is None else max(known, day)
+            deal = None if row["block"] is None else self.deals[int(row["block"])]
+            value = self._outcome(row)
+            self.standing = fold_unit(design, self.standing, deal, row["arm"], value, ready)
+            if self.standing.verdict is not None and self.decided is None:
+                self.decided = known.isoformat()
+        if known is not None:
+            self._show(known)
+        counts = [sum(row["arm"] == arm for row in self.rows) for arm in range(arms)]
+        standing = self.standing._replace(assigned=tuple(counts))
+        verdict = standing.verdict
+        reached = None
+        if verdict is not None:
+            kind = design.calibration.guarantee
+            reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
+        course = Course(tuple(self.days), reached, self.decided, None)
+        began = _seconds(self.rows[0]["first"])
+        state: State = "running" if reached is None else "decided"
+        left = status_of("log", design, state, standing, self.end, began).days_left
+        return Replayed(course, standing, self._sums(), left)
+
+    def _ready(self, row: Row) -> float | None:
+        """When the unit had its outcome; None if it had none by the end."""
+        measure = self.design.measure
+        if measure is None:
+            return None if row["outcome"] is None else _seconds(row["latest"])
+        ripe = measure.matures(_seconds(row["first"]))
+        return ripe if ripe <= self.end else None
+
+    def _outcome(self, row: Row) -> float:
+        measure, outcome = self.design.measure, self.design.outcome
+        value = row["outcome"]
+        if value is None:
+            assert measure is not None
+            value = measure.missing
+        return float(min(max(value, outcome.low), outcome.high))
+
+    def _show(self, day: date) -> None:
+        seen = self.standing.statistics
+        assert isinstance(seen, Statistics)
+        parts = [now + rest for now, rest in zip(seen.arms, self.standing.open, strict=True)]
+        verdict = self.standing.verdict
+        self.days.append(
+            Day(
+                day.isoformat(),
+                tuple(arm.units for arm in parts),
+                tuple(arm.mean if arm.units else None for arm in parts),
+                effects(self.design, seen),
+                None if verdict is None else verdict.name,
+            )
+        )
+
+    def _sums(self) -> Sums:
+        """Units by day of arrival, with the outcomes of those that were folded."""
+        came = [row["first"].date() for row in self.rows]
+        days = days_between(min(came), max(came))
+        shape = (len(days), len(self.design.arms))
+        units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
+        for place, (row, day) in enumerate(zip(self.rows, came, strict=True)):
+            at = (day - days[0]).days, row["arm"]
+            units[at] += 1
+            if place < self.standing.folded:
+                value = self._outcome(row)
+                totals[at] += value
+                squares[at] += value * value
+                lows[at], highs[at] = min(lows[at], value), max(highs[at], value)
+        return Sums(days, units, totals, squares, lows, highs)
+
+
+def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
+    """The blocks as they were dealt; of the last one only the size of its parts is known."""
+    blocks: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["block"] is not None:
+            blocks.setdefault(int(row["block"]), []).append(row)
+    if not blocks:
+        return {}
+    assert isinstance(design.rule, Tilt)
+    repeat = design.rule.batch if design.rule.steps(design.outcome).split else 1
+    found = {}
+    last = max(blocks)
+    for number, some in blocks.items():
+        size = len(some) // repeat
+        if number == last:
+            size = part_size([row["arm"] for row in some], [row["probability"] for row in some])
+            size = max(size, -(-len(some) // repeat))
+        found[number] = Deal(number, ((0,) * size,) * repeat)
+    return found
+
+
+def part_size(arms: Sequence[int], probabilities: Sequence[float]) -> int:
+    """The smallest size of the parts of a block that fits the probabilities of its first slots.
+
+    Each slot's probability is how many units of its arm were left over how many were left at all.
+
+    >>> part_size([0, 1], [0.75, 1 / 3])
+    4
+    """
+    for size in range(1, WIDEST_PART):
+        if all(
+            _fits(arms[first : first + size], probabilities[first : first + size], size)
+            for first in range(0, len(arms), size)
+        ):
+            return size
+    return WIDEST_PART
+
+
+def _fits(arms: Sequence[int], probabilities: Sequence[float], size: int) -> bool:
+    left: dict[int, int] = {}
+    for slot, (arm, probability) in enumerate(zip(arms, probabilities, strict=True)):
+        count = probability * (size - slot)
+        whole = round(count)
+        if whole < 1 or abs(count - whole) > CLOSE * size or left.get(arm, whole) != whole:
+            return False
+        left[arm] = whole - 1
+    return sum(left.values()) <= size - len(arms)
+
+
+def _seconds(moment: datetime) -> float:
+    """Seconds since 1970 of a time without a zone, which is in UTC."""
+    return moment.replace(tzinfo=UTC).timestamp()

@@ -1,0 +1,132 @@
+"""The arm that is ahead against each of the others, day by day: what figures and pages draw."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from bascule.core.procedures.effects import Effect
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis
+
+STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
+"""Days between the dates on an axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A difference at the end of a day, and the interval that it lies in."""
+
+    date: str
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def known(self) -> bool:
+        """Whether the interval has ends at all."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The mean of the arm that is ahead less that of a rival: now, and day by day."""
+
+    leader: str
+    rival: str
+    now: Step
+    steps: tuple[Step, ...]
+
+
+def leader(analysis: Analysis) -> str:
+    """The winner, or the arm that looks best while there is none.
+
+    >>> import bascule as bs
+    >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100}
+    >>> leader(bs.analyze(log))
+    'b'
+    """
+    if analysis.decision is not None and analysis.decision.arm is not None:
+        return analysis.decision.name
+    best = max(
+        analysis.arms, key=lambda arm: -math.inf if arm.mean is None else arm.mean, default=None
+    )
+    return analysis.design.arms[0] if best is None else best.name
+
+
+def against(analysis: Analysis) -> tuple[Against, ...]:
+    """The leader against every other arm, the nearest rival first."""
+    ahead = leader(analysis)
+    last = analysis.last_day or ""
+    found = []
+    for name in analysis.design.arms:
+        now = _turned(analysis.effects, ahead, name, last)
+        if now is not None:
+            steps = [_turned(day.effects, ahead, name, day.date) for day in analysis.days]
+            known = tuple(step for step in steps if step is not None)
+            found.append(Against(ahead, name, now, known))
+    return tuple(sorted(found, key=lambda one: one.now.difference))
+
+
+def costs(analysis: Analysis) -> tuple[float, ...]:
+    """What the units of each day and those before it lost, by the means as they are now.
+
+    Units whose outcomes are not final yet are not in it.
+    """
+    means = [arm.mean for arm in analysis.arms]
+    if not means or any(mean is None for mean in means):
+        return ()
+    best = max(mean for mean in means if mean is not None)
+    losses = [best - (mean or 0.0) for mean in means]
+    return tuple(
+        sum(n * loss for n, loss in zip(day.units, losses, strict=True)) for day in analysis.days
+    )
+
+
+def decision_place(analysis: Analysis) -> int | None:
+    """Which of the days was the first that allowed the decision."""
+    dates = [day.date for day in analysis.days]
+    return dates.index(analysis.decided) if analysis.decided in dates else None
+
+
+def span(steps: Sequence[Step], marked: int | None = None) -> tuple[float, float]:
+    """Lowest and highest value to draw: of all but the first days, whose intervals are vast.
+
+    >>> day = Step("2026-03-01", 0.1, -1.0, 1.0)
+    >>> span([day]), span([])
+    ((-1.1, 1.1), (-1.0, 1.0))
+    """
+    known = [step for step in steps if step.known]
+    shown = known[len(known) // 4 :]
+    if marked is not None:
+        shown += [step for step in steps[marked : marked + 1] if step.known]
+    low = min([0.0, *(step.low for step in shown)])
+    high = max([0.0, *(step.high for step in shown)])
+    if low == high:
+        return -1.0, 1.0
+    room = 0.05 * (high - low)
+    return low - room, high + room
+
+
+def dated(dates: Sequence[str], most: int) -> list[int]:
+    """Places of dates to write on an axis: the first, and others whole weeks or so apart.
+
+    >>> dated([f"2026-03-{day:02}" for day in range(1, 32)], 6)
+    [0, 7, 14, 21, 28]
+    """
+    days = [date.fromisoformat(text).toordinal() for text in dates]
+    step = next((s for s in STEPS if (days[-1] - days[0]) / s <= most), STEPS[-1])
+    return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
+
+
+def _turned(effects: Sequence[Effect], ahead: str, rival: str, date: str) -> Step | None:
+    for effect in effects:
+        if (effect.first, effect.second) == (ahead, rival):
+            return Step(date, effect.difference, effect.low, effect.high)
+        if (effect.first, effect.second) == (rival, ahead):
+            return Step(date, -effect.difference, -effect.high, -effect.low)
+    return None

@@ -1,0 +1,1 @@
+"""The reduction of a log to sums per arm and day, done in the database."""

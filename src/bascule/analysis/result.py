@@ -1,0 +1,171 @@
+"""What a log says: a value to print, to turn into plain data or a data frame, and to draw."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.analysis.evidence.course import Day
+from bascule.core.design import Design
+from bascule.core.files import write_whole
+from bascule.core.presenter import presenter
+from bascule.core.procedures.decision import Decision
+from bascule.core.procedures.effects import Effect
+from bascule.core.rules.calibration import Guarantee
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class ArmAnswer:
+    """One arm: its units, those whose outcomes count, and what these showed.
+
+    `total_mean` and `precision_mean` are other averages of units whose outcomes keep coming; `mean`
+    is then the mean of means.
+    """
+
+    name: str
+    units: int
+    counted: int
+    mean: float | None
+    deviation: float | None
+    total_mean: float | None = None
+    precision_mean: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that was looked for in the log, whether it was seen, and its p-value if any."""
+
+    name: str
+    flagged: bool
+    message: str
+    p_value: float | None = None
+
+    def __str__(self) -> str:
+        return f"{'! ' if self.flagged else '  '}{self.name}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What a log says; `bascule.analyze` makes it.
+
+    `effects` are the differences of all pairs of arms now, and `days` the same day by day.
+    `decided` is the first day on which the decision was allowed. `cost` is what all units lost
+    against giving each the arm that looks best now, and `saved` what stopping on that day would
+    have saved of it. `days_left` is how long a decision is expected to take from here. `set_aside`
+    says how much of the log does not count, and why. With segments, each one is an analysis of its
+    own in `segments`, and all that is said here is about the log as a whole, without a decision.
+    """
+
+    design: Design
+    evidence: str
+    guarantee: Guarantee
+    error: float
+    rows: int
+    units: int
+    first_day: str | None
+    last_day: str | None
+    arms: tuple[ArmAnswer, ...]
+    effects: tuple[Effect, ...]
+    decision: Decision | None
+    decided: str | None
+    days: tuple[Day, ...]
+    cost: float | None
+    saved: float | None
+    days_left: float | None
+    checks: tuple[Check, ...]
+    set_aside: dict[str, int]
+    notes: tuple[str, ...] = ()
+    segment: str | None = None
+    segments: tuple[Analysis, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """One line that says what to do."""
+        return str(presenter("analysis.text").headline(self))
+
+    @property
+    def flagged(self) -> tuple[Check, ...]:
+        """The checks that found something."""
+        return tuple(check for check in self.checks if check.flagged)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None for what is not known."""
+        data = {
+            field.name: _plain(getattr(self, field.name))
+            for field in fields(self)
+            if field.name not in ("design", "segments")
+        }
+        return {
+            "headline": self.headline,
+            **data,
+            "design": self.design.to_dict(),
+            "segments": [part.to_dict() for part in self.segments],
+        }
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each day and pair of arms."""
+        found = []
+        for part in self.segments or (self,):
+            for day in part.days:
+                for effect in day.effects:
+                    row = {"segment": part.segment} if part.segment is not None else {}
+                    ends = {"low": effect.low, "high": effect.high}
+                    found.append(
+                        {
+                            **row,
+                            "date": day.date,
+                            "first": effect.first,
+                            "second": effect.second,
+                            "units": sum(day.units),
+                            "difference": effect.difference,
+                            **ends,
+                            "decision": day.decision,
+                        }
+                    )
+        return found
+
+    def to_frame(self) -> Any:
+        """The same as a data frame of pandas."""
+        import pandas
+
+        return pandas.DataFrame(self.to_rows())
+
+    def plot(self) -> Figure:
+        """The difference day by day with the day of the decision, and the cost."""
+        figure: Figure = presenter("analysis.figure").plot_analysis(self)
+        return figure
+
+    def html(self) -> str:
+        """One page to hand around, which needs nothing from elsewhere."""
+        return str(presenter("analysis.page").page(self))
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        return write_whole(Path(path), self.html().encode())
+
+    def __str__(self) -> str:
+        return "\n".join(presenter("analysis.text").told(self))
+
+    def __repr__(self) -> str:
+        return f"Analysis({self.headline!r})"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(str(self))}</pre>"
+
+
+def _plain(value: Any) -> Any:
+    """The same as JSON has it, with None for the ends of an endless interval."""
+    if hasattr(value, "__dataclass_fields__"):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

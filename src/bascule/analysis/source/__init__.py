@@ -1,0 +1,1 @@
+"""Where a log comes from, and which of its columns are used."""

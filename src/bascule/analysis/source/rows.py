@@ -1,0 +1,211 @@
+"""Rows of a log made clean, and units made of them: expressions for Ibis, nothing is run here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from bascule.analysis.source.columns import Columns, coded, moment, number
+from bascule.core.measure import Measure
+
+TWO_ARMS, TWO_SEGMENTS = -1, -2
+"""What stands in place of an arm for units that are set aside."""
+
+DAY = 86400.0
+
+REASONS = (
+    "no unit",
+    "no arm",
+    "arm unknown to the design",
+    "no time",
+    "time not readable",
+    "value not a number",
+)
+"""Why a row is set aside; the first that applies."""
+
+BLANK = "no value: the unit counts, the event does not"
+
+
+def clean(
+    table: Any, columns: Columns, arms: Sequence[str], until: datetime | None, *, text: bool
+) -> Any:
+    """The rows with the columns unit, code, value, time, and those that were asked for besides.
+
+    `bad` is 0, or the place in `REASONS`, counted from 1; `good` finds the others sooner. Rows
+    from `until` on are left out. `text` makes the units text, for two tables that differ in that.
+    """
+    import ibis
+
+    unit = table[columns.unit]
+    if text or not (unit.type().is_string() or unit.type().is_integer()):
+        unit = unit.cast("string")
+    time = moment(table, columns.time)
+    parts: dict[str, Any] = {"unit": unit, "time": time}
+    wrong = [(unit.isnull(), 1)]
+    if columns.arm is not None:
+        parts["code"] = coded(table, columns.arm, arms)
+        wrong += [(table[columns.arm].isnull(), 2), (parts["code"].isnull(), 3)]
+    if columns.time is not None:
+        wrong += [(table[columns.time].isnull(), 4), (time.isnull(), 5)]
+    if columns.value is not None:
+        parts["value"], odd = number(table, columns.value, "value")
+        wrong.append((odd, 6))
+    if columns.segment is not None:
+        parts["segment"] = table[columns.segment].cast("string").fill_null("")
+    if columns.probability is not None:
+        parts["probability"], _ = number(table, columns.probability, "probability")
+    if columns.value is not None:
+        parts["odd"] = odd
+    literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
+    parts["bad"] = ibis.cases(*literal, else_=ibis.literal(0, "int8"))
+    rows = table.select(**parts)
+    if until is not None:
+        rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
+    return rows
+
+
+def good(rows: Any) -> Any:
+    """The rows that can be used: as many simple questions, which a database answers early."""
+    tests = [rows[name].notnull() for name in ("unit", "code", "time") if name in rows.columns]
+    if "odd" in rows.columns:
+        tests.append(~rows.odd)
+    return rows.filter(*tests)
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Periods of whole days, counted from a first day."""
+
+    first: date | None = None
+    days: int = 1
+
+    def of(self, time: Any) -> Any:
+        """The day of a time, or the first day of its period as a number of days since 1970."""
+        import ibis
+
+        if self.first is None or self.days == 1:
+            return time.date()
+        start = (self.first - date(1970, 1, 1)).days
+        # At midnight, where no database rounds.
+        passed = (time.truncate("D").epoch_seconds() / 86400).round().cast("int64") - start
+        return ibis.literal(start) + (passed / self.days).floor().cast("int64") * self.days
+
+
+DAILY = Calendar()
+
+
+def about_unit(rows: Any) -> dict[str, Any]:
+    """What is told of a unit whatever its outcome: arms, first moment, number of rows."""
+    parts = {
+        "lowest": rows.code.min(),
+        "highest": rows.code.max(),
+        "first": rows.time.min(),
+        "rows": rows.count(),
+    }
+    if "segment" in rows.columns:
+        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
+    if "probability" in rows.columns:
+        parts |= {"probability": rows.probability.min(), "most": rows.probability.max()}
+    return parts
+
+
+def counting(condition: Any) -> Any:
+    """1 where it holds and 0 where not; null stays null. Not every database casts to that."""
+    import ibis
+
+    return ibis.ifelse(condition.isnull(), ibis.null("int64"), ibis.ifelse(condition, 1, 0))
+
+
+def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
+    """What the values of a unit add up to; null where it has none."""
+    if aggregate == "any":
+        return counting(value != 0.0).max(where=where).cast("float64")
+    if aggregate == "mean":
+        return value.mean(where=where)
+    if aggregate == "last":
+        there = value.notnull() if where is None else where & value.notnull()
+        return value.argmax(time, where=there)
+    return value.sum(where=where)
+
+
+def units_to_date(rows: Any, aggregate: str) -> Any:
+    """One row a unit: all that it has given in the log."""
+    rows = good(rows)
+    outcome = aggregated(rows.value, rows.time, aggregate)
+    # A day is smaller than a moment, and all that is asked here.
+    about = about_unit(rows) | {"first": rows.time.date().min()}
+    return rows.group_by("unit").agg(**about, outcome=outcome)
+
+
+def units_of(rows: Any) -> Any:
+    """One row a unit, without outcome; bad rows left out."""
+    rows = good(rows)
+    return rows.group_by("unit").agg(**about_unit(rows))
+
+
+def joined(events: Any, units: Any, names: Sequence[str]) -> Any:
+    """Every good event of a known unit with some of what is told of the unit."""
+    rows = good(events)
+    rows = rows.select("unit", "value", at=rows.time)
+    return rows.inner_join(units.select("unit", *names), "unit")
+
+
+def units_of_events(events: Any, measure: Measure, aggregate: str) -> Any:
+    """One row a unit with its outcome, where a unit arrives with its first event."""
+    units = units_of(events)
+    names = [name for name in units.columns if name not in ("unit", "rows")]
+    both = joined(events, units, names)
+    at, value = both["at"], both["value"]
+    inside = at < both["first"] + _length(measure)
+    return both.group_by("unit").agg(
+        **{name: both[name].min() for name in names},
+        rows=both.count(),
+        kept=both.count(where=inside),
+        outside=value.sum(where=~inside),
+        outcome=aggregated(value, at, aggregate, inside),
+    )
+
+
+def _length(measure: Measure) -> Any:
+    import ibis
+
+    return ibis.interval(microseconds=round(1e6 * measure.closes(0.0)))
+
+
+def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate: str) -> Any:
+    """One row a unit: its outcome, null if it has none, and how many events did not count and why.
+
+    Without a measure all events from the unit's arrival on count.
+    """
+    both = joined(events, units, ["first"])
+    at, value = both["at"], both["value"]
+    inside = at >= both["first"]
+    parts = {"early": counting(at < both["first"]).sum()}
+    if measure is not None:
+        closes = both["first"] + _length(measure)
+        inside = inside & (at < closes)
+        parts |= {
+            "late": counting(at >= closes).sum(),
+            "outside": value.sum(where=at >= closes),
+        }
+    found = both.group_by("unit").agg(
+        **parts,
+        events=both.count(),
+        latest=at.max(),
+        outcome=aggregated(value, at, aggregate, inside),
+    )
+    return units.left_join(found, "unit").drop("unit_right")
+
+
+def placed(units: Any) -> Any:
+    """Units with `arm`: its number, or why they are set aside."""
+    import ibis
+
+    cases = [
+        (units.lowest != units.highest, ibis.literal(TWO_ARMS, "int16")),
+    ]
+    if "segment" in units.columns:
+        cases.append((units.segment != units.other, ibis.literal(TWO_SEGMENTS, "int16")))
+    return units.mutate(arm=ibis.cases(*cases, else_=units.lowest.cast("int16")))

@@ -1,0 +1,91 @@
+"""Which worlds the guarantee of a design covers; docs/explanation/coverage.md has the proofs."""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.design import Design
+from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Gaussian
+from bascule.core.rules import Tilt
+from bascule.simulation.worlds.noise import Noise, Normal, StudentT, noise_of
+from bascule.simulation.worlds.world import Trend, World
+
+SLOW = 0.05
+"""How far a trend may move within a block, in standard deviations: 1.00125 times the variance."""
+
+
+def why_not_covered(design: Design, world: World) -> str | None:
+    """Why the guarantee of a design says nothing about a world; None where it holds.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> why_not_covered(design, bs.World([0, 0.1], batch=50))
+    >>> why_not_covered(design, bs.World([0, 0.1], noise=bs.Normal(2)))
+    'outcomes spread more than sigma says'
+    """
+    if design.calibration.guarantee != "proven":
+        return f"nothing is proven at this delta ({design.calibration.guarantee})"
+    noise = noise_of(design.outcome) if world.noise is None else world.noise
+    return (
+        _of_noise(design, noise)
+        or _of_change(world)
+        or _of_trend(design, world.trend)
+        or _of_delay(design, world)
+    )
+
+
+def promised_error(design: Design, world: World) -> float:
+    """The probability of a wrong decision that the guarantee allows in a world it covers.
+
+    With a tie for the first place either of two arms may be taken for the better one.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> promised_error(design, bs.World([0, 0])), promised_error(design, bs.World([0, 1]))
+    (0.1, 0.05)
+    """
+    error = design.calibration.error
+    return min(1.0, 2 * error) if min(rival_gaps(world.start)) == 0 else error
+
+
+def _of_noise(design: Design, noise: Noise) -> str | None:
+    if not isinstance(design.outcome, Gaussian):
+        return None
+    if isinstance(noise, StudentT):
+        return "outcomes have heavier tails than any sigma allows"
+    proxy = noise.sigma if isinstance(noise, Normal) else (noise.high - noise.low) / 2
+    return None if proxy <= design.outcome.sigma else "outcomes spread more than sigma says"
+
+
+def _of_change(world: World) -> str | None:
+    start, end = (tuple(m == max(means) for m in means) for means in (world.start, world.end))
+    if start != end:
+        return "another arm becomes the best, and old outcomes still count"
+    return None
+
+
+def _of_trend(design: Design, trend: Trend | None) -> str | None:
+    rule = design.rule
+    if trend is None or trend.size == 0:
+        return None
+    if not isinstance(rule, Tilt):
+        return "a trend looks like a difference between the arms"
+    if not isinstance(design.outcome, Gaussian):
+        return None
+    steepest = abs(trend.size) / trend.span * (2 * math.pi if trend.kind == "wave" else 1.0)
+    units = rule.batch * (math.ceil(rule.tilt) + len(design.arms) - 1)
+    if steepest * units > SLOW * design.outcome.sigma:
+        return "the trend moves too far within one block"
+    return None
+
+
+def _of_delay(design: Design, world: World) -> str | None:
+    rule, delay = design.rule, world.delay
+    if delay is None or delay.high_outcomes == 1:
+        return None
+    if delay.window is not None:
+        return "slow outcomes count as missing, and they differ from others"
+    if isinstance(rule, Tilt) or math.isinf(design.paper_rule.alpha):
+        return None
+    return "the rule does not wait for late outcomes, which differ"

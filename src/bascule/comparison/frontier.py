@@ -1,0 +1,317 @@
+"""The frontier: regret against decision time for every rule, at equal proven error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.comparison.contenders import (
+    ALPHAS,
+    TILTS,
+    Contender,
+    Family,
+    LeftOut,
+    checked_families,
+    checked_knobs,
+    contenders,
+    expected_units,
+    runs_for,
+    stalling,
+    too_long,
+)
+from bascule.comparison.information import information, oracle_of
+from bascule.core import checks
+from bascule.core.design import DEFAULT_ERROR, Design
+from bascule.core.errors import InputError
+from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
+from bascule.core.gaps import checked_means, rival_gaps
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.presenter import presenter
+from bascule.core.rules.calibration import Calibration
+from bascule.simulation import Estimate, Simulation, simulate
+from bascule.simulation.engines.threads import Progress, Stages
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STANDARD = Gaussian(1.0)
+
+STANDARD_ERRORS = 2.0
+"""A difference counts when it is this many times its standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where one rule stands: what it costs, when it decides, and what it had to learn for that.
+
+    `information` is that of the best arm and its nearest rival at the decision, as a multiple of
+    what an oracle needs. `dominated_by` has the labels of the rules that both cost less and decide
+    sooner, efficient ones first.
+    """
+
+    design: Design
+    family: Family
+    label: str
+    calibration: Calibration
+    runs: int
+    regret: Estimate
+    decision_time: Estimate
+    information: Estimate
+    error_rate: float
+    undecided: int
+    dominated_by: tuple[str, ...] = ()
+
+    @property
+    def efficient(self) -> bool:
+        """Whether no other rule is known to dominate this one."""
+        return not self.dominated_by
+
+    def dominates(self, other: Point) -> bool:
+        """Whether this rule both costs less and decides sooner, beyond the uncertainty."""
+        return _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The point as plain data."""
+        return {
+            "label": self.label,
+            "family": self.family.value,
+            "rule": self.design.to_dict()["rule"],
+            "delta": self.calibration.delta,
+            "error": self.calibration.error,
+            "guarantee": self.calibration.guarantee,
+            "runs": self.runs,
+            "regret": asdict(self.regret),
+            "decision_time": asdict(self.decision_time),
+            "information": asdict(self.information),
+            "error_rate": self.error_rate,
+            "undecided": self.undecided,
+            "efficient": self.efficient,
+            "dominated_by": list(self.dominated_by),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Frontier:
+    """Rules on the same arms at the same proven error, and which of them dominate which.
+
+    `points` has one for each rule, and `left_out` the rules that were not played with the reason.
+    `oracle` is the information that a test which knows the gap needs.
+    """
+
+    means: tuple[float, ...]
+    outcome: Outcome
+    error: float
+    effect: float | None
+    runs: int
+    seed: int
+    oracle: float
+    points: tuple[Point, ...]
+    left_out: tuple[LeftOut, ...]
+    steps: int
+    seconds: float
+    compile_seconds: float
+
+    def of(self, family: Family) -> tuple[Point, ...]:
+        """The points of one family, along its knob."""
+        return tuple(point for point in self.points if point.family is family)
+
+    @property
+    def efficient(self) -> tuple[Point, ...]:
+        """The rules that no other one is known to dominate."""
+        return tuple(point for point in self.points if point.efficient)
+
+    @property
+    def beyond_the_paper(self) -> tuple[Point, ...]:
+        """The rules that dominate every rule of the paper as published; efficient ones first."""
+        published = self.of(Family.PUBLISHED)
+        if not published:
+            return ()
+        first, *others = (rule.dominated_by for rule in published)
+        by_label = {point.label: point for point in self.points}
+        return tuple(by_label[each] for each in first if all(each in other for other in others))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain data; `bascule frontier --json` prints it."""
+        return {
+            "means": list(self.means),
+            "outcome": asdict(self.outcome),
+            "error": self.error,
+            "effect": self.effect,
+            "runs": self.runs,
+            "seed": self.seed,
+            "oracle_information": self.oracle,
+            "points": [point.to_dict() for point in self.points],
+            "left_out": [asdict(entry) for entry in self.left_out],
+            "verdict": presenter("frontier.text").verdict(self),
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+
+    def rows(self) -> list[Row]:
+        """One row a rule, as `frontier.csv` and `to_frame` have it."""
+        return [
+            {
+                "rule": point.label,
+                "family": point.family.value,
+                "delta": point.calibration.delta,
+                "runs": point.runs,
+                "regret": point.regret.mean,
+                "regret_se": point.regret.se,
+                "decision_time": point.decision_time.mean,
+                "decision_time_se": point.decision_time.se,
+                "information": point.information.mean,
+                "information_se": point.information.se,
+                "error_rate": point.error_rate,
+                "undecided": point.undecided,
+                "efficient": point.efficient,
+                "dominated_by": "; ".join(point.dominated_by),
+            }
+            for point in self.points
+        ]
+
+    def to_frame(self) -> Any:
+        """One row a rule as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def plot(self) -> Figure:
+        """Regret against decision time, a curve for each family."""
+        figure: Figure = presenter("frontier.figure").draw_frontier(self)
+        return figure
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write `frontier.csv`, `.json`, `.png` and `.svg` into a folder."""
+        folder = Path(folder)
+        prepare_folder(folder)
+        data = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        with writable(folder):
+            return (
+                write_whole(folder / "frontier.csv", csv_text(self.rows()).encode()),
+                write_whole(folder / "frontier.json", data.encode()),
+                *presenter("figures").save_figure(self.plot(), folder / "frontier"),
+            )
+
+    def __repr__(self) -> str:
+        return str(presenter("frontier.text").plain_text(self))
+
+    def _repr_html_(self) -> str:
+        return str(presenter("frontier.text").html_text(self))
+
+
+def frontier(
+    means: Sequence[float],
+    outcome: Outcome = STANDARD,
+    error: float = DEFAULT_ERROR,
+    effect: float | None = None,
+    alphas: Iterable[float] = ALPHAS,
+    tilts: Iterable[float] = TILTS,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Stages | None = None,
+    *,
+    families: Iterable[str] = tuple(Family),
+) -> Frontier:
+    """Simulate every rule along its knob at the same proven error, and say who dominates whom.
+
+    `effect`, the difference worth finding, adds tilted blocks that are informed of it. Rules that
+    take many units are played less often than `runs`. `progress` is told the rule, and how many
+    runs of how many are finished. `families` are all unless you name some.
+
+    >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
+    >>> [point.label for point in result.beyond_the_paper]
+    ['Tilt_3']
+    """
+    asked = checked_families(families)
+    alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
+    arms = len(means) if hasattr(means, "__len__") else 0
+    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked)
+    means = checked_means(means, arms, outcome)
+    oracle = oracle_of(means, outcome, error)
+    runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
+    planned = [(entry, runs_for(entry.design, means, runs)) for entry in entries]
+    played = [(entry, count) for entry, count in planned if count]
+    if not played:
+        raise _nothing_to_play(entries, means)
+    left_out = stalling(alphas) if Family.STOP in asked else []
+    left_out += [too_long(entry, means) for entry, count in planned if not count]
+    total, done = sum(count for _, count in played), 0
+    results = []
+    for entry, count in played:
+        told = None if progress is None else _telling(progress, entry.label, done, total)
+        results.append(simulate(entry.design, means, count, seed, threads, told))
+        done += count
+    points = [
+        _point(entry, result, oracle) for (entry, _), result in zip(played, results, strict=True)
+    ]
+    return Frontier(
+        means=means,
+        outcome=outcome,
+        error=float(error),
+        effect=None if effect is None else float(effect),
+        runs=runs,
+        seed=seed,
+        oracle=oracle,
+        points=_ranked(points),
+        left_out=tuple(left_out),
+        steps=sum(result.steps for result in results),
+        seconds=sum(result.seconds for result in results),
+        compile_seconds=sum(result.compile_seconds for result in results),
+    )
+
+
+def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
+    learnt = Estimate.of(information(played))
+    return Point(
+        design=entry.design,
+        family=entry.family,
+        label=entry.label,
+        calibration=entry.calibration,
+        runs=played.runs,
+        regret=Estimate.of(played.regret),
+        decision_time=Estimate.of(played.decision_time),
+        information=Estimate(learnt.mean / oracle, learnt.se / oracle),
+        error_rate=played.error_rate,
+        undecided=played.undecided,
+    )
+
+
+def _less(one: Estimate, other: Estimate) -> bool:
+    return one.mean + STANDARD_ERRORS * math.hypot(one.se, other.se) < other.mean
+
+
+def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points with those that dominate them.
+
+    Dominance is transitive, so a dominated point always has an efficient one above it. These come
+    first, and among them the ones that are good at both.
+    """
+    above = {one.label: [each for each in points if each.dominates(one)] for one in points}
+
+    def order(point: Point) -> tuple[bool, float]:
+        return bool(above[point.label]), point.regret.mean * point.decision_time.mean
+
+    return tuple(
+        replace(one, dominated_by=tuple(each.label for each in sorted(above[one.label], key=order)))
+        for one in points
+    )
+
+
+def _nothing_to_play(entries: Sequence[Contender], means: tuple[float, ...]) -> InputError:
+    if not entries:
+        return InputError("families", "families leave no rule to compare: name more of them")
+    quickest = min(entries, key=lambda entry: expected_units(entry.design, means))
+    return InputError(
+        "means",
+        f"the gap between the best means ({min(rival_gaps(means)):g}) is too small to compare "
+        f"rules: {quickest.label} alone takes {too_long(quickest, means).reason}; widen the gap",
+    )
+
+
+def _telling(progress: Stages, label: str, before: int, total: int) -> Progress:
+    return lambda finished: progress(f"simulating {label}", before + finished, total)

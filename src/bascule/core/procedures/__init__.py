@@ -1,0 +1,1 @@
+"""How each family of rules proceeds: allocation, folding, decisions and intervals."""

@@ -1,0 +1,117 @@
+"""How a test ends: with a winner, with no difference that matters, or undecided; and by hand.
+
+docs/explanation/ends.md says what is guaranteed in each case, and proves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal, TypeVar
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.procedures.blocks import next_block
+from bascule.core.procedures.cohorts import CohortStatistics
+from bascule.core.procedures.effects import Effect, beaten_by, effects
+from bascule.core.procedures.intervals import AnyStatistics, Decision, decision
+from bascule.core.procedures.recurrent import joining
+from bascule.core.rules import Tilt
+from bascule.core.statistics import Statistics
+
+Seen = TypeVar("Seen", Statistics, CohortStatistics)
+
+EndKind = Literal["winner", "no difference", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a test is over, what it found, and what is guaranteed of that."""
+
+    kind: EndKind
+    decision: Decision | None
+    effects: tuple[Effect, ...]
+    promise: str
+
+
+def ending(design: Design, statistics: AnyStatistics, now: datetime | None = None) -> Ending | None:
+    """How the test has ended, or None while it goes on.
+
+    `now` is compared with the deadline of the design, if there is one.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=6)
+    >>> seen = bs.Statistics((bs.ArmStatistics(3, 0.1), bs.ArmStatistics(3, 0.4)))
+    >>> ending(design, seen).kind
+    'undecided'
+    """
+    reached = decision(design, statistics)
+    if reached is None and not (cap_met(design, statistics) or _is_over(design, now)):
+        return None
+    kind: EndKind = "undecided"
+    if reached is not None:
+        kind = "no difference" if reached.arm is None else "winner"
+    found = effects(design, statistics)
+    return Ending(kind, reached, found, _promise(design, statistics, kind, found[0].error))
+
+
+def cap_met(design: Design, statistics: AnyStatistics) -> bool:
+    """Whether the cap on units leaves no room for what comes next.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=4), max_units=7)
+    >>> cap_met(design, bs.Statistics.empty(2))
+    True
+    """
+    if design.max_units is None:
+        return False
+    coming = 1
+    if isinstance(statistics, CohortStatistics):
+        coming = joining(design, statistics)
+    elif isinstance(design.rule, Tilt):
+        coming = next_block(design, statistics).size
+    return statistics.units + coming > design.max_units
+
+
+def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
+    """The same without an arm that is taken out by hand, for whatever reason and at any time.
+
+    Arms that only it had beaten come back: nothing is proven between them and those still in.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
+    >>> sorted(remove_arm(design, bs.Statistics.empty(3), "c").removed)
+    [2]
+    """
+    if name not in design.arms:
+        raise InputError("arm", f"arm must be one of {', '.join(design.arms)} (got {name!r})")
+    arm = design.arms.index(name)
+    removed = statistics.removed | {arm}
+    if len(design.arms) - len(removed) < 2:
+        raise InputError(
+            "arm",
+            f"arm {name!r} cannot be taken out: nothing would be left to compare; end the test",
+        )
+    still_beaten = statistics.dropped & beaten_by(design, statistics, without=removed)
+    return replace(statistics, removed=removed, dropped=still_beaten - removed)
+
+
+def _is_over(design: Design, now: datetime | None) -> bool:
+    return now is not None and design.deadline is not None and now >= design.deadline
+
+
+def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
+    promised = design.calibration
+    kept = f"probability at most {promised.error:.3g} ({promised.guarantee})"
+    among = " among the arms that were not taken out by hand" if statistics.removed else ""
+    if kind == "winner":
+        return f"the winner is not the best arm{among} with {kept}"
+    if kind == "no difference":
+        return (
+            f"some difference between the arms still in{among} is {design.min_effect:g} or more "
+            f"with {kept}"
+        )
+    return (
+        f"nothing is decided; each end of an interval is ever wrong with probability at most "
+        f"{error:.3g} ({promised.guarantee})"
+    )

@@ -1,0 +1,139 @@
+"""From the error a user asks for to the paper's nominal delta, by peeling.
+
+`peel` bounds the probability that one sequence ever leaves its interval on one side. It adds up
+the paper's maximal inequality over epochs [T1, T2] whose lengths grow by a factor `growth`, and
+takes the best of many factors, each of which is valid. docs/explanation/calibration.md has the
+proof.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from bascule.core.errors import InputError
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.rules.radius import lg
+
+Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
+"""What kind of proof stands behind a decision."""
+
+SUMMED_UNTIL = 1_000_000
+"""Epochs that start later than this are added up by an integral."""
+
+GROWTHS: tuple[float, ...] = (
+    *np.geomspace(1.05, 20.0, 160).tolist(),
+    *(float(whole) for whole in range(2, 21)),
+)
+"""Factors to try: whole ones too, because epochs end at whole numbers."""
+
+SMALLEST_ERROR = 1e-250
+"""An error that still leaves room for the smaller level which proves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The two faces of one promise: the `error` that is proven and the `delta` that proves it.
+
+    `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
+    each pair of arms is compared.
+    """
+
+    delta: float
+    error: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class _Epochs:
+    """The epochs of every factor, one row each: what does not depend on the level.
+
+    A summed epoch contributes `exp(power * log_level - offset)`; the tail beyond `SUMMED_UNTIL`
+    contributes `exp(tail_power * log_level - tail_offset)`.
+    """
+
+    powers: FloatArray
+    offsets: FloatArray
+    tail_powers: FloatArray
+    tail_offsets: FloatArray
+
+
+@lru_cache(maxsize=4096)
+def peel(level: float) -> float:
+    """Bound on P(some t >= 1 has S_t >= sigma sqrt(2 t log(lg(t)^2 / level))); at most 1.
+
+    >>> round(peel(0.0117), 3)
+    0.05
+    """
+    if level <= 0.0:
+        return 0.0
+    epochs = _epochs()
+    log_level = math.log(level)
+    summed = np.exp(epochs.powers * log_level - epochs.offsets).sum(axis=1)
+    tails = np.exp(epochs.tail_powers * log_level - epochs.tail_offsets)
+    return min(1.0, float((summed + tails).min()))
+
+
+def level_for(error: float) -> float:
+    """The largest level whose peeled bound is `error`.
+
+    >>> round(level_for(0.05), 4)
+    0.0118
+    """
+    if not SMALLEST_ERROR <= error < 1:
+        raise InputError("error", f"error must lie between {SMALLEST_ERROR:g} and 1 (got {error})")
+    low, high = math.log(error) - 30.0, math.log(error)
+    while high - low > 1e-12 * abs(low):
+        middle = (low + high) / 2
+        if peel(math.exp(middle)) <= error:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def stretch(ratio: float) -> float:
+    """The price, in the exponent, of bounding a whole epoch [T1, ratio * T1] at once.
+
+    >>> stretch(1.0)
+    1.0
+    """
+    root = math.sqrt(ratio)
+    return (1.0 + root) ** 2 / (4.0 * root)
+
+
+@lru_cache(maxsize=1)
+def _epochs() -> _Epochs:
+    rows = [_epochs_of(growth) for growth in GROWTHS]
+    longest = max(len(powers) for powers, _, _, _ in rows)
+    # Short rows are filled up with epochs that contribute nothing.
+    powers = np.zeros((len(rows), longest))
+    offsets = np.full((len(rows), longest), math.inf)
+    for row, (own_powers, own_offsets, _, _) in enumerate(rows):
+        powers[row, : len(own_powers)] = own_powers
+        offsets[row, : len(own_offsets)] = own_offsets
+    tail_powers, tail_offsets = (np.array([row[i] for row in rows]) for i in (2, 3))
+    return _Epochs(powers, offsets, tail_powers, tail_offsets)
+
+
+def _epochs_of(growth: float) -> tuple[list[float], list[float], float, float]:
+    powers: list[float] = []
+    offsets: list[float] = []
+    start = 1
+    while start < SUMMED_UNTIL:
+        end = max(start, math.floor(growth * start))
+        power = 1.0 / stretch(end / start)
+        powers.append(power)
+        offsets.append(2.0 * power * math.log(lg(start)))
+        start = end + 1
+    # From here each epoch starts at least `growth` times later than the one before, so the sum is
+    # at most its first term and an integral.
+    power = 1.0 / stretch(growth)
+    log_start = math.log(start)
+    tail = math.pow(log_start, -2.0 * power)
+    tail += math.pow(log_start, 1.0 - 2.0 * power) / ((2.0 * power - 1.0) * math.log(growth))
+    return powers, offsets, power, -math.log(tail)

@@ -1,0 +1,1 @@
+"""The store and its experiments: what users and the service import."""

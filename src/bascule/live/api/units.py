@@ -1,0 +1,231 @@
+"""What callers ask about units: their arms, and outcomes to be taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError, StoreError
+from bascule.core.rules import Static
+from bascule.live.commit.futures import Promise, answered_later
+from bascule.live.commit.pending_jobs import Do, Job
+from bascule.live.commit.queue import own
+from bascule.live.names import checked_unit, event_of
+from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.maturity import Event, Receipt
+
+if TYPE_CHECKING:
+    from bascule.live.api.store import Store
+    from bascule.live.commit.loop_bridge import Batch
+    from bascule.live.storage.queries import Loaded
+
+RECORDED_AT_ONCE = 5000
+
+
+class Units:
+    """The units of an experiment."""
+
+    def __init__(self, store: Store, number: int, name: str) -> None:
+        self.store = store
+        self.id = number
+        self.name = name
+        self._remembered = store.memory.of(number)
+        self._batch: Batch | None = None
+
+    def assign(self, unit: str | int) -> str:
+        """The arm of a unit, which it keeps for ever; it is on disk before this returns.
+
+        Callers in many threads share transactions. A unit that this program has seen before is
+        answered from memory; a `release` by another program reaches it within a second. In a static
+        population a hash tells the arm, and nothing is stored.
+        """
+        named = checked_unit(unit)
+        arm = self._at_hand(named)
+        if arm is None:
+            (found,) = self._change(self.store.assigning, [named], enrols=True)
+            if isinstance(found, InputError):
+                raise own(found)
+            arm = found
+        return self.arms[arm]
+
+    def assign_many(self, units: Sequence[str | int]) -> list[str]:
+        """The same for many units, in one transaction."""
+        if isinstance(units, str):
+            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
+        named = [checked_unit(unit) for unit in units]
+        if self._is_static:
+            return [self.assign(unit) for unit in named]
+        return self._told(self._change(self.store.assigning, named, enrols=True))
+
+    def assign_soon(self, unit: str | int) -> Future[str]:
+        """The same as `assign` without waiting.
+
+        The future has the arm when it is on disk, or the error that `assign` raises. A unit that
+        is remembered gives a future that is done.
+
+        >>> import bascule as bs
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("soon", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     test.assign_soon("user-42").result() == test.assign("user-42")
+        True
+        """
+        future, send = answered_later()
+        named, store = checked_unit(unit), self.store
+        arm = self._at_hand(named)
+        if arm is None:
+            job = Job(self.id, self.name, store.assigning, [named], enrols=True)
+            store.submit(Promise(job, send, self.arms))
+        else:
+            send(self.arms[arm], None)
+        return future
+
+    async def assign_async(self, unit: str | int) -> str:
+        """The same to be awaited, as servers want it: one call into the loop answers a group.
+
+        >>> import asyncio, bascule as bs
+        >>> async def serve(test):
+        ...     return await test.assign_async("user-42")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("loop", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     asyncio.run(serve(test)) == test.assign("user-42")
+        True
+        """
+        named = checked_unit(unit)
+        if named in self._remembered or self._is_static:
+            arm = self._at_hand(named)
+            if arm is not None:
+                return self.arms[arm]
+        batch = self._batch
+        if batch is None or not batch.is_open():
+            batch = self._batch = self.store.posts.batch(self)
+        place = len(batch.units)
+        batch.units.append(named)
+        if batch.told is not None:
+            await batch.told
+        if batch.told is not None:
+            await batch.alone()
+        answer = batch.answers[place]
+        if isinstance(answer, BaseException):
+            raise own(answer)
+        return self.arms[answer]
+
+    def assignment(self, unit: str | int) -> Assignment | None:
+        """What is stored of a unit, or None; a unit is never enrolled by asking."""
+        from bascule.live.storage.queries import find_units
+
+        named = checked_unit(unit)
+        with self.store.reading() as connection:
+            found = find_units(connection, self.id, [named])
+        return found.get(named)
+
+    def record(
+        self,
+        unit: str | int,
+        value: float,
+        at: datetime | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Receipt:
+        """Take down an outcome, or set it aside with a reason; its `id` makes a retry harmless."""
+        return self.record_many([(unit, value, at, id)])[0]
+
+    def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
+        """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
+        receipts: list[Receipt] = []
+        events = [event_of(given) for given in outcomes]
+        for first in range(0, len(events), RECORDED_AT_ONCE):
+            some = events[first : first + RECORDED_AT_ONCE]
+            receipts += self._change(self.store.recording, some)
+        return receipts
+
+    def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
+        """The same as `record_many` without waiting, in one transaction."""
+        future, send = answered_later()
+        self.store.submit(Promise(self._recording(outcomes), send))
+        return future
+
+    async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
+        """The same to be awaited."""
+        receipts: list[Receipt] = await self.store.posts.here().tell(self._recording(outcomes))
+        return receipts
+
+    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
+        """Outcomes that do not count, each with its reason, in the order in which they came."""
+        from sqlalchemy import select
+
+        from bascule.live.storage.schema import set_aside
+
+        asked = select(set_aside).where(set_aside.c.experiment == self.id)
+        if reason is not None:
+            asked = asked.where(set_aside.c.reason == reason)
+        with self.store.reading() as connection:
+            rows = connection.execute(asked.order_by(set_aside.c.id)).mappings()
+            return [
+                {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
+            ]
+
+    def set_aside_counts(self) -> dict[str, int]:
+        """How many outcomes do not count, or count as a limit, by their reason."""
+        from sqlalchemy import func, select
+
+        from bascule.live.storage.schema import set_aside
+
+        asked = (
+            select(set_aside.c.reason, func.count())
+            .where(set_aside.c.experiment == self.id)
+            .group_by(set_aside.c.reason)
+            .order_by(set_aside.c.reason)
+        )
+        with self.store.reading() as connection:
+            return {reason: int(found) for reason, found in connection.execute(asked)}
+
+    @cached_property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms, which never change."""
+        return tuple(self.design.arms)
+
+    @property
+    def design(self) -> Design:
+        """The design, with the knob as it stands now."""
+        return self._loaded().design
+
+    def _told(self, answers: Sequence[Any]) -> list[str]:
+        for answer in answers:
+            if isinstance(answer, InputError):
+                raise own(answer)
+        arms = self.arms
+        return [arms[answer] for answer in answers]
+
+    @cached_property
+    def _is_static(self) -> bool:
+        return isinstance(self.design.rule, Static)
+
+    def _at_hand(self, unit: str) -> int | None:
+        """The arm of a unit, where it takes no transaction to tell."""
+        if not self._is_static:
+            arm = self._remembered.get(unit)
+            if arm is None:
+                return None
+            released = self.store.released(self.id, self.name)
+            return arm if released is None else released
+        from bascule.live.steps.hashing import arm_of
+
+        try:
+            released = self.store.released(self.id, self.name)
+        except StoreError:
+            released = None
+        return arm_of(self.name, len(self.arms), unit) if released is None else released
+
+    def _loaded(self) -> Loaded:
+        with self.store.reading() as connection:
+            return self.store.load(connection, self.id, self.name)
+
+    def _change(self, do: Do, given: Sequence[Any], *, enrols: bool = False) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, do, given, enrols=enrols)
+
+    def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
+        events = [event_of(given) for given in outcomes]
+        return Job(self.id, self.name, self.store.recording, events)

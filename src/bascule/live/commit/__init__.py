@@ -1,0 +1,1 @@
+"""Group commit: the queue of pending jobs, futures and the bridge to event loops."""

@@ -1,0 +1,1 @@
+"""What can be read from a live test: status, forecast, verification, export and diagnostics."""

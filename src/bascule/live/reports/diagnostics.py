@@ -1,0 +1,168 @@
+"""What a live test cannot see in its own decision: drift, and arms that got what they should not.
+
+It is read from the history and from the log, and takes as long as that is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, select
+
+from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
+from bascule.core.diagnostics.allocation import block_probabilities
+from bascule.core.rules import Tilt
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.storage.queries import Loaded, ask
+from bascule.live.storage.schema import assignments, audit, blocks, history
+from bascule.live.storage.state import Deal, run_from_json, statistics_from_json
+
+if TYPE_CHECKING:
+    from bascule.live.transactions.unit_of_work import Work
+
+READ_AT_ONCE = 10_000
+
+STRETCHES = 10
+"""Into how many stretches of units a test is cut, so that a drift is not taken for a delay."""
+
+_REPORTED = (
+    "FROM assignments a JOIN outcomes o ON o.experiment = a.experiment AND o.number = a.number "
+    "WHERE a.experiment = ? AND a.number < ?"
+)
+_DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
+_LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
+_BY_DELAY = (
+    f"SELECT a.number * {STRETCHES} / ? AS stretch, "
+    "CASE WHEN o.received - a.time > ? THEN 1 ELSE 0 END AS slow, "
+    f"a.arm, count(*), sum(o.value), sum(o.value * o.value) {_REPORTED} "
+    "GROUP BY stretch, slow, a.arm"
+)
+
+
+def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tuple[Diagnostic, ...]:
+    """Every diagnostic that the data of an experiment allow."""
+    periods = list(_periods(connection, stored))
+    allocation = _allocation(connection, stored)
+    prompt, late = _by_delay(connection, stored)
+    if not periods and allocation is None and prompt is None:
+        return ()
+    found = diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+    return tuple(one.named(stored.design.arms) for one in found)
+
+
+def put_into_log(work: Work, found: Diagnostic) -> bool:
+    """Put an alarm into the audit log; whether it is new there."""
+    asked = select(audit.c.detail).where(
+        audit.c.experiment == work.before.id, audit.c.action == "alarm"
+    )
+    told = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
+    if found.name in told:
+        return False
+    work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
+    return True
+
+
+def between(before: Statistics, after: Statistics) -> Statistics:
+    """What the units showed that came between two points of the history.
+
+    >>> seen = Statistics.empty(2).record(0, 1.0)
+    >>> between(seen, seen.record(0, 0.5)).arms[0]
+    ArmStatistics(units=1, total=0.5, squares=0.25)
+    """
+    return Statistics(
+        tuple(
+            ArmStatistics(
+                now.units - then.units, now.total - then.total, now.squares - then.squares
+            )
+            for then, now in zip(before.arms, after.arms, strict=True)
+        )
+    )
+
+
+def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
+    asked = (
+        select(history.c.statistics)
+        .where(history.c.experiment == stored.id)
+        .order_by(history.c.folded)
+    )
+    kept = (statistics_from_json(text) for text in connection.execute(asked).scalars())
+    # Where outcomes keep coming, a point holds the same units as the one before.
+    points = [seen for seen in kept if isinstance(seen, Statistics)]
+    start = Statistics.empty(len(stored.design.arms))
+    for before, after in pairwise([start, *points]):
+        if after.units > before.units:
+            yield between(before, after)
+
+
+def _by_delay(
+    connection: Connection, stored: Loaded
+) -> tuple[list[Statistics] | None, list[Statistics] | None]:
+    """Outcomes that took less than the median time, and those that took more.
+
+    Only where a unit reports when it likes: with a measure all wait equally long.
+    """
+    folded, arms = stored.standing.folded, len(stored.design.arms)
+    if stored.design.measure is not None or not folded:
+        return None, None
+    middle = ask(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
+    if ask(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
+        # Most took longest: then those count as prompt that were any quicker.
+        middle = ask(connection, _LONGEST, stored.id, folded, middle)[0][0]
+    if middle is None:
+        return None, None
+    halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
+    rows = ask(connection, _BY_DELAY, folded, middle, stored.id, folded)
+    for stretch, slow, arm, *sums in rows:
+        halves[slow][stretch][arm] = ArmStatistics(*sums)
+    prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)
+    return prompt, late
+
+
+def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
+    """The arms of all units against the probabilities that the blocks gave them."""
+    if not isinstance(stored.design.rule, Tilt) or not stored.standing.deal:
+        return None
+    arms = len(stored.design.arms)
+    dealt = (
+        select(blocks.c.number, blocks.c.slots)
+        .where(blocks.c.experiment == stored.id)
+        .order_by(blocks.c.number)
+    )
+    wanted = (
+        chances
+        for row in connection.execute(dealt)
+        for deal in run_from_json(row.number, row.slots)
+        for chances in slot_probabilities(deal, arms)
+    )
+    placed = (
+        select(assignments.c.arm)
+        .where(assignments.c.experiment == stored.id, assignments.c.deal.is_not(None))
+        .order_by(assignments.c.number)
+    )
+    joined = iter(connection.execute(placed).scalars())
+    found = AllocationStatistics.empty(arms)
+    while some := list(islice(joined, READ_AT_ONCE)):
+        found += AllocationStatistics.of(some, list(islice(wanted, len(some))))
+    return found
+
+
+def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
+    """The probability of each arm in each slot of a block, given the slots before it.
+
+    >>> list(slot_probabilities(Deal(1, ((0, 1),)), 2))
+    [(0.5, 0.5), (0.0, 1.0)]
+    """
+    slot = 0
+    for part in deal.parts:
+        left = [part.count(arm) for arm in range(arms)]
+        for arm in part:
+            if not any(arm == out and slot >= since for out, since in deal.struck):
+                # Of an arm that was taken out nothing is left from that slot on.
+                gone = {out for out, since in deal.struck if slot >= since}
+                yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
+            left[arm] -= 1
+            slot += 1

@@ -1,0 +1,147 @@
+"""Assignments and outcomes of an experiment as tables in files: CSV, or Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.errors import InputError
+from bascule.live.api.experiment import Experiment
+from bascule.live.clock import moment
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+COLUMNS = {
+    "assignments": ("unit", "arm", "number", "probability", "block", "time"),
+    "outcomes": ("unit", "arm", "value", "at", "received", "id"),
+}
+ROWS_AT_ONCE = 10_000
+
+
+def export(experiment: Experiment, folder: str | Path, form: str = "csv") -> tuple[Path, Path]:
+    """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
+
+    `form` is "csv" or "parquet"; the latter needs pyarrow.
+    """
+    if form not in ("csv", "parquet"):
+        raise InputError("form", f'form must be "csv" or "parquet" (got {form!r})')
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    paths = (
+        target / f"{experiment.name}-assignments.{form}",
+        target / f"{experiment.name}-outcomes.{form}",
+    )
+    write = _write_csv if form == "csv" else _write_parquet
+    with experiment.store.reading() as connection:
+        write(paths[0], COLUMNS["assignments"], _all(_assignments, connection, experiment))
+        write(paths[1], COLUMNS["outcomes"], _all(_outcomes, connection, experiment))
+    return paths
+
+
+def some_rows(
+    experiment: Experiment, table: str, after: int = -1
+) -> tuple[list[tuple[Any, ...]], int | None]:
+    """Rows of the assignments or outcomes, and where to go on from; None at the end.
+
+    Times are written as text.
+
+    >>> import bascule as bs
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    ...     some_rows(test, "assignments")
+    ([], None)
+    """
+    read = _assignments if table == "assignments" else _outcomes
+    with experiment.store.reading() as connection:
+        rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE))
+    last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
+    return [tuple(_plain(value) for value in row[1:]) for row in rows], last
+
+
+def _all(read: Any, connection: Connection, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
+    for row in read(connection, experiment.id, experiment.arms):
+        yield row[1:]
+
+
+def _assignments(
+    connection: Connection,
+    experiment: int,
+    arms: Sequence[str],
+    after: int = -1,
+    most: int | None = None,
+) -> Iterator[tuple[Any, ...]]:
+    """Rows in order, each after the number by which it is found again."""
+    from sqlalchemy import select
+
+    from bascule.live.storage.schema import assignments
+
+    table = assignments.c
+    asked = (
+        select(assignments)
+        .where(table.experiment == experiment, table.number > after)
+        .order_by(table.number)
+        .limit(most)
+    )
+    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
+        when = moment(row.time)
+        yield row.number, row.unit, arms[row.arm], row.number, row.probability, row.deal, when
+
+
+def _outcomes(
+    connection: Connection,
+    experiment: int,
+    arms: Sequence[str],
+    after: int = -1,
+    most: int | None = None,
+) -> Iterator[tuple[Any, ...]]:
+    """The same for outcomes."""
+    from sqlalchemy import and_, select
+
+    from bascule.live.storage.schema import assignments, outcomes
+
+    events, units = outcomes.c, assignments.c
+    same = and_(units.experiment == events.experiment, units.number == events.number)
+    columns = (events.id, units.unit, units.arm, events.value, events.at, events.received)
+    asked = (
+        select(*columns, events.event)
+        .join_from(outcomes, assignments, same)
+        .where(events.experiment == experiment, events.id > after)
+        .order_by(events.id)
+        .limit(most)
+    )
+    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
+        times = moment(row.at), moment(row.received)
+        yield row.id, row.unit, arms[row.arm], row.value, *times, row.event
+
+
+def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        plain = ([_plain(value) for value in row] for row in rows)
+        csv.writer(file, lineterminator="\n").writerows(chain([names], plain))
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise InputError(
+            "form", "Parquet needs pyarrow: pip install pyarrow, or export CSV"
+        ) from None
+    kinds = {"number": pyarrow.int64(), "block": pyarrow.int64()}
+    kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
+    kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
+    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in names])
+    with parquet.ParquetWriter(path, schema) as writer:
+        while some := list(islice(rows, ROWS_AT_ONCE)):
+            columns = [list(column) for column in zip(*some, strict=True)]
+            writer.write_table(pyarrow.table(columns, schema=schema))

@@ -1,0 +1,210 @@
+"""How much longer a live test will take, and what turning its knob would change. No guarantee.
+
+A forecast takes the means as they look now. At another knob what is left takes more or less time
+in the same proportion as the whole test would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Gaussian
+from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.procedures.intervals import AnyStatistics, next_arm
+from bascule.core.rules import UCB, Static, Tilt
+from bascule.live.steps.lead import evidence_of
+from bascule.theory import Prediction, mean_path, predict
+
+FURTHEST = 20
+"""How many times as long as so far a test may take all in all to be forecast."""
+
+STRIDES, LUMPS = 12, 3
+"""A forecast of stages goes on by a part of the test at a time, and deals units in some lumps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What is expected of a test from here on with its knob at `value`.
+
+    `units` are those until a decision, and `cost` what they will lose against giving each of them
+    the arm that looks best now.
+    """
+
+    value: float
+    units: float
+    cost: float
+
+
+def knob_of(design: Design) -> tuple[str, float] | None:
+    """The name of a design's knob and where it stands; None where there is nothing to turn.
+
+    >>> import bascule as bs
+    >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
+    ('tilt', 3.0)
+    """
+    rule = design.rule
+    if isinstance(rule, Tilt):
+        return "tilt", rule.tilt
+    if isinstance(rule, UCB) and math.isfinite(rule.alpha):
+        return "alpha", rule.alpha
+    return None
+
+
+def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | None:
+    """The units that a decision is expected to take from here, if the means are as they look.
+
+    `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
+    taken longer than was expected, it is taken to grow with the square root of the units.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> units_left(design, bs.Statistics.empty(2), 0.0) is None
+    True
+    """
+    if isinstance(seen, CohortStatistics):
+        # There it is stages that count: `stages_left`.
+        return None
+    expected = expectation(design, seen)
+    if expected is not None and expected.decision_time > seen.units:
+        return expected.decision_time - seen.units
+    return seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else None
+
+
+@lru_cache(maxsize=64)
+def stages_left(design: Design, seen: CohortStatistics) -> int | None:
+    """The stages that a decision is expected to take where outcomes keep coming; None if too many.
+
+    It is taken that as many units join in a stage as so far, dealt by the rule, and that every arm
+    keeps the mean that it has shown.
+    """
+    if not seen.stage or any(not arm.units for i, arm in enumerate(seen.arms) if i not in seen.out):
+        return None
+    joining = units_a_stage(design, seen)
+    means = [_mean(arm) for arm in seen.arms]
+    then = seen
+    while evidence_of(design, then) < 1.0:
+        if then.stage > FURTHEST * seen.stage:
+            return None
+        then = _grown(design, then, max(1, then.stage // STRIDES), joining, means)
+    return then.stage - seen.stage
+
+
+def units_a_stage(design: Design, seen: CohortStatistics) -> float:
+    """How many units join in a stage, as it was so far; none where all are there from the start."""
+    if isinstance(design.rule, Static) or not seen.stage:
+        return 0.0
+    return seen.units / seen.stage
+
+
+def _grown(
+    design: Design, seen: CohortStatistics, stages: int, joining: float, means: Sequence[float]
+) -> CohortStatistics:
+    """What the arms will have shown after a few stages more; those who join come half-way."""
+    arms = [arm if i in seen.out else _older(arm, stages) for i, arm in enumerate(seen.arms)]
+    grown = replace(seen, arms=tuple(arms), stage=seen.stage + stages)
+    coming = round(joining * grown.stage) - round(joining * seen.stage)
+    age = (stages + 1) // 2
+    for some in range(LUMPS):
+        units = (coming + some) // LUMPS
+        if units:
+            arm = next_arm(design, grown)
+            joined = ArmCohorts((Cohort(age, units, units * age * means[arm]),))
+            arms[arm] += joined
+            grown = replace(grown, arms=tuple(arms))
+    return grown
+
+
+def _older(arm: ArmCohorts, stages: int) -> ArmCohorts:
+    return ArmCohorts(
+        tuple(
+            Cohort(some.outcomes + stages, some.units, some.means * (some.outcomes + stages))
+            for some in arm.cohorts
+        )
+    )
+
+
+def _mean(arm: ArmCohorts) -> float:
+    return sum(cohort.means for cohort in arm.cohorts) / max(1, arm.units)
+
+
+def turns(
+    design: Design, seen: AnyStatistics, evidence: float, values: Sequence[float]
+) -> tuple[Turn, ...]:
+    """What is expected with the knob at each value; nothing where theory does not say.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> seen = bs.Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
+    >>> found = turns(design, seen, 0.5, [3, 9])
+    >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
+    [(3, 206, 24), (9, 378, 20)]
+    """
+    from bascule.live.transactions.change import with_knob
+
+    now, knob = expectation(design, seen), knob_of(design)
+    left = units_left(design, seen, evidence)
+    if now is None or knob is None or left is None:
+        return ()
+    part = left / now.decision_time
+    found = []
+    for value in values:
+        then = expectation(with_knob(design, knob[0], value), seen)
+        if then is not None:
+            found.append(Turn(value, part * then.decision_time, part * then.regret))
+    return tuple(found)
+
+
+def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
+    """What theory says of the whole test, if the means are as they look; None where nothing.
+
+    Of arms that are out it says nothing, and those that are left share the error as before.
+    """
+    if isinstance(seen, CohortStatistics):
+        return None
+    into = [i for i in range(len(seen.arms)) if i not in seen.out]
+    arms = [seen.arms[i] for i in into]
+    if len(arms) < 2 or any(arm.units == 0 for arm in arms):
+        return None
+    if len(arms) < len(seen.arms):
+        if design.error is None or not isinstance(design.rule, Tilt):
+            return None
+        error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
+        design = replace(design, arms=[design.arms[i] for i in into], error=error)
+    means = sorted((arm.mean for arm in arms), reverse=True)
+    gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
+    units = sum(arm.units for arm in arms)
+    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / units))
+    return _expected(design, gaps, _rounded(means[0]), _rounded(spread))
+
+
+@lru_cache(maxsize=1024)
+def _expected(
+    design: Design, gaps: tuple[float, ...], best: float, spread: float
+) -> Prediction | None:
+    # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do;
+    # bets find a difference about as soon as if the outcomes were normal with the same spread.
+    try:
+        if isinstance(design.rule, Tilt):
+            alike = design if isinstance(design.outcome, Gaussian) else _normal(design, spread)
+            expected = mean_path(alike, gaps)
+        elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+            expected = mean_path(design, gaps)
+        else:
+            expected = predict(design, gaps, best=best, noise=spread or None)
+    except (InputError, ArithmeticError):
+        return None
+    return expected if math.isfinite(expected.decision_time) else None
+
+
+def _normal(design: Design, spread: float) -> Design:
+    return replace(design, outcome=Gaussian(spread), min_effect=None, max_units=None, measure=None)
+
+
+def _rounded(value: float) -> float:
+    """Two digits are more than anyone knows, and spare computing the same again at every look."""
+    return float(f"{value:.2g}")

@@ -1,0 +1,299 @@
+"""Where a live test stands, in the words of a reader: a pure function of what is stored.
+
+The intervals are those that decide. Nothing here is looked up, so the answer takes as long after a
+million units as after ten.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from bascule.core.approximate import about
+from bascule.core.design import Design
+from bascule.core.diagnostics import Diagnostic
+from bascule.core.procedures.cohorts import CohortStatistics
+from bascule.core.procedures.effects import Effect, effects
+from bascule.core.procedures.ends import ending
+from bascule.core.procedures.intervals import AnyStatistics, intervals
+from bascule.core.rules import Static, Tilt
+from bascule.core.statistics import Statistics
+from bascule.live.clock import moment
+from bascule.live.reports.forecast import stages_left, units_a_stage, units_left
+from bascule.live.steps.lead import lead
+from bascule.live.steps.stages import period_of
+from bascule.live.storage.state import OPEN, Standing, State, Verdict
+
+Item = TypeVar("Item")
+
+DAY = 86400.0
+
+TELLING = 10
+"""Units of each arm that have to count before anything is said about the time left."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmStatus:
+    """One arm: units given to it, those of them that are mature, and what they showed.
+
+    `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
+    and have none. `part` is "in", "beaten", "taken out" or "paused".
+    """
+
+    name: str
+    units: int
+    matured: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a live test stands.
+
+    `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
+    difference from every rival lies above 0. `cost` is what the units so far, those up to the
+    decision once there is one, lost against giving each the arm that looks best now, and
+    `even_cost` what an even split of as many would have lost. `left` is
+    the number of units that a decision is expected to take from here, and `days_left` how long
+    that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
+    `stage` counts the stages that are over, where outcomes keep coming. `diagnostics` are there
+    where they were asked for.
+    """
+
+    name: str
+    state: State
+    rule: str
+    units: int
+    matured: int
+    stage: int | None
+    arms: tuple[ArmStatus, ...]
+    effects: tuple[Effect, ...]
+    evidence: float
+    leader: str | None
+    decision: Verdict | None
+    promise: str
+    cost: float | None
+    even_cost: float | None
+    left: float | None
+    days_left: float | None
+    deadline: str | None
+    diagnostics: tuple[Diagnostic, ...] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None for what is not known."""
+        data: dict[str, Any] = _finite(asdict(self))
+        if self.diagnostics is not None:
+            data["diagnostics"] = [_finite(one.to_dict()) for one in self.diagnostics]
+        return data
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline, "", *self.table()])
+
+    @property
+    def headline(self) -> str:
+        """One line: what to do."""
+        if self.decision is not None and self.decision.arm is not None:
+            risk = f"{100 * self.decision.error:.3g} %"
+            return f"Ship {self.decision.name}: wrong with probability at most {risk}"
+        if self.decision is not None:
+            return f"{self.decision.name.capitalize()}: keep what is cheapest"
+        if self.state == "over":
+            return "The test has ended undecided"
+        if self.state == "stopped":
+            return "The test was stopped undecided"
+        if self.state in ("ready", "paused"):
+            return f"The test is {self.state}: it takes no new units"
+        if self.days_left is not None:
+            return f"Keep running: about {about(self.days_left)} left"
+        if self.left is not None:
+            return f"Keep running: about {self.left:,.0f} units left"
+        if self.units > self.matured and self.stage is None:
+            return f"Keep running: {self.units - self.matured:,} units have not counted yet"
+        return "Keep running"
+
+    def table(self) -> list[str]:
+        """The arms, a line each below a heading."""
+        lines = [f"{'arm':<20}{'units':>10}{'matured':>10}{'mean':>12}  part"]
+        for arm in self.arms:
+            mean = "" if arm.mean is None else f"{arm.mean:.4g}"
+            lines.append(f"{arm.name:<20}{arm.units:>10,}{arm.matured:>10,}{mean:>12}  {arm.part}")
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Where a test stood after `matured` units."""
+
+    time: str
+    matured: int
+    means: tuple[float | None, ...]
+    units: tuple[int, ...]
+    effects: tuple[Effect, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; None for what is not known."""
+        data: dict[str, Any] = _finite(asdict(self))
+        return data
+
+
+def status_of(
+    name: str, design: Design, state: State, standing: Standing, now: float, created: float
+) -> Status:
+    """The status of a test that stands there.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> print(status_of("button", design, "running", Standing.empty(design), 0.0, 0.0).headline)
+    Keep running
+    """
+    seen = standing.statistics
+    found = effects(design, seen)
+    leader, share = lead(design, seen, found)
+    left, days = _left(design, standing, share, now - created) if state in OPEN else (None, None)
+    arms = _arms(design, standing)
+    means, units = _means(design, seen), [arm.units for arm in arms]
+    counted = units
+    if standing.verdict is not None and isinstance(seen, Statistics):
+        # Whoever comes after the decision gets the winner: that is no longer the test.
+        counted = [arm.units for arm in seen.arms]
+    return Status(
+        name=name,
+        state=state,
+        rule=design.rule.label,
+        units=sum(units),
+        matured=standing.folded,
+        stage=seen.stage if isinstance(seen, CohortStatistics) else None,
+        arms=arms,
+        effects=found,
+        evidence=share,
+        leader=leader,
+        decision=standing.verdict,
+        promise=_promise(design, seen, state),
+        cost=_cost(means, counted),
+        even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
+        left=left,
+        days_left=days,
+        deadline=None if design.deadline is None else design.deadline.isoformat(),
+    )
+
+
+def _left(
+    design: Design, standing: Standing, evidence: float, seconds: float
+) -> tuple[float | None, float | None]:
+    """Units and days that a decision is expected to take from here, at the pace so far."""
+    seen = standing.statistics
+    if isinstance(seen, CohortStatistics):
+        stages = stages_left(design, seen)
+        if stages is None or design.measure is None:
+            return None, None
+        joining = units_a_stage(design, seen)
+        return stages * joining or None, stages * period_of(design.measure) / DAY
+    if any(arm.units < TELLING for i, arm in enumerate(seen.arms) if i not in seen.out):
+        return None, None
+    left = units_left(design, seen, evidence)
+    if left is None or seconds <= 0 or not standing.units:
+        return left, None
+    coming = left - (standing.units - standing.folded)
+    if coming <= 0 and design.measure is None:
+        # They are all there: it takes as long as they take to report.
+        return left, None
+    wait = 0.0 if design.measure is None else design.measure.matures(0.0)
+    return left, (max(0.0, coming) * seconds / standing.units + wait) / DAY
+
+
+@lru_cache(maxsize=4096)
+def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> Point:
+    """A point of a test's history."""
+    return Point(
+        moment(time).isoformat(),
+        matured,
+        tuple(_means(design, statistics)),
+        tuple(arm.units for arm in statistics.arms),
+        effects(design, statistics),
+    )
+
+
+def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
+    """At most so many of the points, spread evenly over their places, the last one included.
+
+    >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
+    ['d', 'f', 'g']
+    """
+    if most is None or len(points) <= most:
+        return list(points)
+    wanted = (places[-1] * (i + 1) / most for i in range(most))
+    kept = {bisect_left(places, place) for place in wanted}
+    return [points[i] for i in sorted(kept)]
+
+
+def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
+    seen = standing.statistics
+    bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
+    if not isinstance(design.rule, (Tilt, Static)):
+        bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
+    found = []
+    means = _means(design, seen)
+    for i, name in enumerate(design.arms):
+        units, matured, mean = standing.assigned[i], seen.arms[i].units, means[i]
+        if isinstance(seen, Statistics):
+            # Of a block that is not complete, the outcomes are known but not compared yet.
+            matured += standing.open[i].units
+            mean = (seen.arms[i].total + standing.open[i].total) / matured if matured else None
+        elif isinstance(design.rule, Static):
+            units = design.rule.sizes(len(design.arms))[i]
+        part = "in"
+        if i in standing.paused:
+            part = "paused"
+        if i in seen.dropped:
+            part = "beaten"
+        if i in seen.removed:
+            part = "taken out"
+        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part))
+    return tuple(found)
+
+
+def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
+    """What each arm has shown on average; None before it has shown anything."""
+    if isinstance(seen, Statistics):
+        return [arm.mean if arm.units else None for arm in seen.arms]
+    if not isinstance(design.rule, Static):
+        found = zip(seen.arms, intervals(design, seen), strict=True)
+        return [interval.mean if arm.units else None for arm, interval in found]
+    totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
+    return [total / units if units else None for units, total in totals]
+
+
+def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None:
+    known = [mean for mean in means if mean is not None]
+    if len(known) < len(means):
+        return None
+    best = max(known)
+    return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
+
+
+def _promise(design: Design, seen: AnyStatistics, state: State) -> str:
+    ended = ending(design, seen) if seen.units else None
+    if ended is not None:
+        return ended.promise
+    promised = design.calibration
+    if state in OPEN:
+        return (
+            f"a wrong decision has probability at most {promised.error:.3g} ({promised.guarantee})"
+        )
+    return "nothing is decided"
+
+
+def _finite(value: Any) -> Any:
+    """The same as JSON has it, with None for the ends of an endless interval."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

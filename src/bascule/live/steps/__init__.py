@@ -1,0 +1,1 @@
+"""Pure functions of a live test: assignment, maturity, folding and stages."""

@@ -1,0 +1,293 @@
+"""Which arm a unit has, and which the next ones get: a pure function of standing and shuffle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import chain, repeat
+from typing import NamedTuple
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Recurrent
+from bascule.core.procedures.blocks import Block, next_block
+from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.procedures.intervals import AnyStatistics, next_arm
+from bascule.core.rules import Tilt
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.steps.stages import joined
+from bascule.live.storage.state import Deal, Parts, Standing, chances_in
+
+Shuffle = Callable[[list[int]], None]
+"""Puts a list into random order, in place."""
+
+
+class FullError(InputError):
+    """The cap on units leaves no room for another one."""
+
+
+class Assignment(NamedTuple):
+    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
+
+    `deal` is the block it came in, in tests that have blocks.
+    """
+
+    unit: str
+    arm: int
+    number: int
+    probability: float
+    time: float
+    deal: int | None = None
+
+
+class Place(NamedTuple):
+    """An arm for a unit, the probability with which it was chosen, and the block it belongs to."""
+
+    arm: int
+    probability: float
+    deal: int | None
+
+
+class Placed(NamedTuple):
+    """Places for units in a row, where the test stands with them, and the blocks dealt for them.
+
+    They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
+    `deals`. There may be fewer than were asked for: then the test is `full`.
+    """
+
+    arms: list[int]
+    chances: list[float]
+    deals: Sequence[int | None]
+    standing: Standing
+    dealt: Sequence[Parts] = ()
+    full: FullError | None = None
+
+    @property
+    def places(self) -> list[Place]:
+        """The places, one by one."""
+        return [*map(Place, self.arms, self.chances, self.deals)]
+
+
+def place(
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int = 1,
+    now: float = 0.0,
+) -> Placed:
+    """The places of the next units.
+
+    `deal` is the block that has been handed out so far, up to slot `standing.handed`.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> placed = place(design, Standing.empty(design), None, lambda slots: None, units=2)
+    >>> placed.places
+    [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
+    """
+    if standing.verdict is not None:
+        return _freely(design, standing, [shipped(standing)] * units, now)
+    if isinstance(design.rule, Tilt):
+        return _slots(design, standing, deal, shuffle, units, now)
+    return _one_by_one(design, standing, units, now)
+
+
+def fair_shuffle() -> Shuffle:
+    """A shuffle of its own seed; quick where there are but two, as in most blocks."""
+    source = random.Random()
+    order, bits = source.shuffle, source.getrandbits
+
+    def shuffle(slots: list[int]) -> None:
+        if len(slots) != 2:
+            order(slots)
+        elif bits(1):
+            slots.reverse()
+
+    return shuffle
+
+
+def shipped(standing: Standing) -> int:
+    """The arm that everyone gets after the decision: the winner, or the first if none matters."""
+    assert standing.verdict is not None
+    if standing.verdict.arm is not None:
+        return standing.verdict.arm
+    out = standing.statistics.out
+    return next(arm for arm in range(len(standing.assigned)) if arm not in out)
+
+
+def with_pending(standing: Standing) -> AnyStatistics:
+    """The statistics as if every pending unit had given its arm's mean so far.
+
+    Its radius is then that of all units that the arm has been given, so that a burst of units
+    spreads as it would one by one. An arm without outcomes is taken to have the mean of all.
+
+    >>> import bascule as bs
+    >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
+    ArmStatistics(units=3, total=0.0, squares=0.0)
+    """
+    seen = standing.statistics
+    removed = seen.removed | frozenset(standing.paused)
+    if isinstance(seen, CohortStatistics):
+        return replace(seen, arms=_cohorts_with_pending(seen, standing.assigned), removed=removed)
+    everything = sum(seen.arms, ArmStatistics())
+    arms = []
+    for arm, units in zip(seen.arms, standing.assigned, strict=True):
+        pending = units - arm.units
+        like = arm if arm.units else everything
+        share = pending / like.units if like.units else 0.0
+        more = ArmStatistics(pending, share * like.total, share * like.squares)
+        arms.append(arm + more if pending else arm)
+    return replace(seen, arms=tuple(arms), removed=removed)
+
+
+def _cohorts_with_pending(
+    seen: CohortStatistics, assigned: tuple[int, ...]
+) -> tuple[ArmCohorts, ...]:
+    """The same where outcomes keep coming: as if each pending unit had given one."""
+    means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
+    overall = sum(means) / max(1, seen.units)
+    arms = []
+    for arm, total, units in zip(seen.arms, means, assigned, strict=True):
+        pending = units - arm.units
+        like = total / arm.units if arm.units else overall
+        more = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
+        arms.append(arm + more)
+    return tuple(arms)
+
+
+def _freely(
+    design: Design,
+    standing: Standing,
+    arms: list[int],
+    now: float,
+    full: FullError | None = None,
+) -> Placed:
+    """Places that belong to no block."""
+    after = _after(design, standing, arms, now, standing.deal, standing.handed)
+    return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
+
+
+def _one_by_one(design: Design, standing: Standing, units: int, now: float) -> Placed:
+    arms: list[int] = []
+    assigned, most = list(standing.assigned), design.max_units
+    taken = standing.units
+    for _ in range(units):
+        if most is not None and taken >= most:
+            return _freely(design, standing, arms, now, _full(design))
+        pending = standing._replace(assigned=tuple(assigned))
+        arm = next_arm(design, with_pending(pending))
+        assigned[arm] += 1
+        taken += 1
+        arms.append(arm)
+    return _freely(design, standing, arms, now)
+
+
+def _slots(
+    design: Design,
+    standing: Standing,
+    deal: Deal | None,
+    shuffle: Shuffle,
+    units: int,
+    now: float,
+) -> Placed:
+    """What is left of the block at hand, and then as many blocks as it takes."""
+    last, handed = standing.deal, standing.handed
+    arms: list[int] = []
+    chances: list[float] = []
+    if deal is not None:
+        arms += deal.slots[handed : handed + units]
+        chances += deal.chances[handed : handed + units]
+    handed += len(arms)
+    deals = [last] * len(arms)
+    wanted = units - len(arms)
+    if wanted == 0:
+        after = _after(design, standing, arms, now, last, handed)
+        return Placed(arms, chances, deals, after)
+    # All blocks that are dealt now come after the same outcomes.
+    block = _coming(design, standing.once, standing.paused)
+    count = -(-wanted // block.size)
+    if design.max_units is not None:
+        room = design.max_units - standing.units - len(arms)
+        count = min(count, room // block.size)
+    parts = _shuffled(block, count, shuffle)
+    arms += chain.from_iterable(parts)
+    chances += chain.from_iterable(map(chances_in, parts))
+    numbers = range(last + 1, last + 1 + count)
+    deals += chain.from_iterable(zip(*repeat(numbers, block.size), strict=True))
+    over = max(0, len(arms) - units)
+    for column in (arms, chances, deals):
+        del column[units:]
+    handed = block.size - over if count else handed
+    after = _after(design, standing, arms, now, last + count, handed)
+    full = _full(design) if len(arms) < units else None
+    dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
+    return Placed(arms, chances, deals, after, dealt, full)
+
+
+def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
+    """The parts of so many blocks of the same kind, each in an order of its own."""
+    slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
+    parts: list[tuple[int, ...]] = []
+    for _ in range(count * block.repeat):
+        # From whichever order it starts, a shuffle leaves all orders equally likely.
+        shuffle(slots)
+        parts.append(tuple(slots))
+    return parts
+
+
+class Coming:
+    """The block that comes next in each of a few tests, kept for as long as no more is seen.
+
+    Statistics are told apart by what they are, not by what they say: to hash those of many arms
+    takes longer than all the rest.
+    """
+
+    def __init__(self, most: int = 16) -> None:
+        self._most = most
+        self._last: tuple[tuple[Design, Statistics, tuple[int, ...], Block], ...] = ()
+
+    def __call__(self, design: Design, seen: Statistics, paused: tuple[int, ...]) -> Block:
+        """The block that comes after what was seen, without the arms that are paused."""
+        for its, what, without, block in self._last:
+            if what is seen and its is design and without == paused:
+                return block
+        allowed = replace(seen, removed=seen.removed.union(paused)) if paused else seen
+        block = next_block(design, allowed)
+        # What was seen before is not seen again.
+        others = [one for one in self._last if one[0] is not design]
+        self._last = ((design, seen, paused, block), *others[: self._most - 1])
+        return block
+
+
+_coming = Coming()
+
+
+def _after(
+    design: Design, standing: Standing, arms: list[int], now: float, deal: int, handed: int
+) -> Standing:
+    """Where the test stands with so many units more."""
+    if not arms:
+        return standing
+    assigned = list(standing.assigned)
+    for arm in arms:
+        assigned[arm] += 1
+    is_open = standing.verdict is None
+    if isinstance(design.outcome, Recurrent):
+        standing = joined(design, standing, arms, now) if is_open else standing
+        return standing._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
+    first_pending = standing.folded == standing.units and is_open
+    due = design.measure.matures(now) if first_pending and design.measure else standing.due
+    return standing._replace(
+        assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
+    )
+
+
+def _full(design: Design) -> FullError:
+    return FullError(
+        "max_units",
+        f"max_units is reached ({design.max_units}): the test takes no more units and ends when "
+        "those in it have given their outcomes",
+    )

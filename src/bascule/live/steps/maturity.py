@@ -1,0 +1,135 @@
+"""Which events count, and what a unit's outcome is once it is mature. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from bascule.core import checks
+from bascule.core.approximate import about
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.measure import Measure
+
+Reason = Literal[
+    "invalid",
+    "not a number",
+    "out of range",
+    "unknown unit",
+    "beyond population",
+    "other experiment",
+    "duplicate",
+    "id used before",
+    "second outcome",
+    "early",
+    "late",
+    "future",
+    "over",
+    "clipped",
+    "not exposed",
+]
+"""Why an outcome was set aside; `clipped` ones count, as the nearest limit.
+
+Those of units that were `not exposed` to their arm count too: to leave them out would compare
+whom an arm reached, not the arms.
+"""
+
+
+class Event(NamedTuple):
+    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
+
+    `exposed` is false where the unit did not see its arm.
+    """
+
+    unit: str
+    value: float
+    at: float | None = None
+    id: str | None = None
+    exposed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Whether an outcome counts, and if not, why; what was set aside can be listed.
+
+    A retry of an outcome that was accepted is a `duplicate`: it was counted the first time.
+    """
+
+    accepted: bool
+    reason: Reason | None = None
+    detail: str = ""
+
+
+ACCEPTED = Receipt(True)
+
+
+def judge_value(design: Design, value: object) -> Receipt:
+    """Whether a number can be an event of this design.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    >>> judge_value(design, 0.5).reason, judge_value(design, math.nan).reason
+    ('out of range', 'not a number')
+    """
+    # The first question is quick, and its answer nearly always yes. True and False are 1 and 0.
+    is_number = type(value) is float or isinstance(value, (Real, np.bool_))
+    try:
+        number = float(value) if is_number else math.nan  # type: ignore[arg-type]
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        return Receipt(False, "not a number", f"value must be a finite number (got {value!r:.60})")
+    if abs(number) > checks.LARGEST:
+        return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
+    if design.measure is None or design.measure.aggregate in ("mean", "last"):
+        try:
+            design.outcome.check_value(number)
+        except InputError as problem:
+            return Receipt(False, "out of range", str(problem))
+    return ACCEPTED
+
+
+def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -> Receipt:
+    """Whether an event happened, and came, while those of its unit count.
+
+    >>> judge_time(Measure("1h"), at=4000.0, arrived=0.0, now=4000.0).reason
+    'late'
+    """
+    if at > now:
+        return Receipt(False, "future", f"its time lies {_long(at - now)} ahead of the clock")
+    if at < arrived:
+        return Receipt(False, "early", f"it happened {_long(arrived - at)} before its unit came")
+    if measure is None or now < (closed := measure.closes(arrived)):
+        return ACCEPTED
+    if at >= closed:
+        late = _long(at - closed)
+        return Receipt(False, "late", f"it happened {late} after its unit's window had closed")
+    if now >= measure.matures(arrived):
+        late = _long(now - measure.matures(arrived))
+        return Receipt(False, "late", f"it came {late} after its unit had counted")
+    return ACCEPTED
+
+
+def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
+    """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
+
+    >>> import bascule as bs
+    >>> spent = bs.Measure("7d", "sum")
+    >>> design = bs.Design(["a", "b"], bs.Bounded(0, 500), bs.Tilt(3), measure=spent)
+    >>> unit_outcome(design, [400.0, 212.0])
+    (500.0, 'outcome 612 lies outside the limits and counts as 500')
+    """
+    value = values[0] if design.measure is None else design.measure.outcome_of(values)
+    kept = min(max(value, design.outcome.low), design.outcome.high)
+    if kept == value:
+        return value, ""
+    return kept, f"outcome {value:g} lies outside the limits and counts as {kept:g}"
+
+
+def _long(seconds: float) -> str:
+    return about(seconds / 86400.0)

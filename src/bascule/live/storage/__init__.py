@@ -1,0 +1,1 @@
+"""The database: connections, tables, queries, stored state and migrations."""

@@ -1,0 +1,239 @@
+"""What is read from the tables of one experiment, and in which form.
+
+Statements are plain text that goes straight to the driver: to put them together from the schema
+takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
+a list of values; each database has a form of its own that uses the index for every one of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.live.steps.assignment import Assignment
+from bascule.live.storage.state import (
+    Deal,
+    Standing,
+    State,
+    run_from_json,
+    run_to_json,
+    standing_from_json,
+    statistics_from_json,
+)
+
+_VERSION = "SELECT version FROM experiments WHERE id = ?"
+_LOADED = (
+    "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
+    "WHERE id = ?"
+)
+_ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal FROM"
+_UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
+_ARMS = "SELECT unit, arm FROM LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
+_ASSIGNED = (
+    f"{_ASSIGNMENT} assignments WHERE experiment = ? AND number >= ? ORDER BY number LIMIT ?"
+)
+# Blocks that were dealt together are one row, with the number of the first.
+_RUN = (
+    "SELECT number, slots FROM blocks WHERE experiment = ? AND number <= ? "
+    "ORDER BY number DESC LIMIT 1"
+)
+_RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number > ? AND number <= ?"
+_DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
+_EVENTS = (
+    "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
+    "ORDER BY number, at, id"
+)
+_EVENTS_BETWEEN = (
+    "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
+    "ON a.experiment = o.experiment AND a.number = o.number "
+    "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
+)
+_TAKEN = (
+    "SELECT event, number, outcomes.value FROM LISTED outcomes "
+    "WHERE experiment = ? AND event IS_LISTED"
+)
+_ANSWERED = "SELECT DISTINCT number FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
+_ELSEWHERE = (
+    "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
+    "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
+)
+_SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
+
+
+class Loaded(NamedTuple):
+    """An experiment as it was stored at some version."""
+
+    id: int
+    name: str
+    created: float
+    design: Design
+    state: State
+    standing: Standing
+    version: int
+
+
+def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
+    """The rows that a statement finds."""
+    if connection.dialect.name != "sqlite":
+        return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
+    found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
+    return found
+
+
+def ask_listed(
+    connection: Connection, statement: str, experiment: int, listed: Sequence[Any]
+) -> Sequence[Any]:
+    """The rows of an experiment that a statement finds by a list of values; none by an empty one.
+
+    SQLite gets the list as one text, so that the statement stays the same, whatever its length.
+    """
+    if not listed:
+        return []
+    if connection.dialect.name != "sqlite":
+        return ask(connection, in_postgresql(statement), experiment, list(listed))
+    return ask(connection, in_sqlite(statement), json.dumps(listed), experiment)
+
+
+@cache
+def in_postgresql(statement: str) -> str:
+    """A statement with a list as PostgreSQL takes it: the list comes last."""
+    return statement.replace("LISTED ", "", 1).replace("IS_LISTED", "= ANY(?)")
+
+
+@cache
+def in_sqlite(statement: str) -> str:
+    """A statement with a list as SQLite takes it: the list comes first.
+
+    Left to itself, SQLite may rather go through all units of a test; a cross join keeps its order.
+    """
+    first = statement.replace("LISTED ", "json_each(?) AS listed CROSS JOIN ", 1)
+    return first.replace("IS_LISTED", "= listed.value")
+
+
+def tell(connection: Connection, statement: str, values: Sequence[Any]) -> None:
+    """Change what is stored: with one row of values, or with a list of many."""
+    many = isinstance(values, list)
+    if connection.dialect.name != "sqlite":
+        connection.exec_driver_sql(statement.replace("?", "%s"), values)
+    elif many:
+        driver(connection).executemany(statement, values)
+    else:
+        driver(connection).execute(statement, values)
+
+
+def driver(connection: Connection) -> Any:
+    """The connection of the driver, which answers short questions in a tenth of the time."""
+    return connection.connection.driver_connection
+
+
+def load(
+    connection: Connection, experiment: int, name: str, known: Loaded | None, *, lock: bool
+) -> Loaded:
+    """The experiment as it is now; `known` saves reading what has not changed."""
+    # SQLite has one writer at a time, who holds the lock already.
+    locked = lock and connection.dialect.name != "sqlite"
+    version = ask(connection, _VERSION + " FOR UPDATE" * locked, experiment)
+    if not version:
+        raise gone(name)
+    if known is not None and known.version == version[0][0]:
+        return known
+    return loaded_row(ask(connection, _LOADED, experiment)[0])
+
+
+def loaded_row(row: Sequence[Any]) -> Loaded:
+    """An experiment from its row."""
+    number, name, created, design, state, standing, statistics, version = row
+    seen = standing_from_json(standing, statistics_from_json(statistics))
+    return Loaded(number, name, created, Design.from_dict(json.loads(design)), state, seen, version)
+
+
+def gone(name: str) -> InputError:
+    """There is no such experiment."""
+    return InputError("experiment", f"there is no experiment {name!r}: list what there is")
+
+
+def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:
+    """The arms of those of the units that have one."""
+    return dict(tuple(row) for row in ask_listed(connection, _ARMS, experiment, units))
+
+
+def find_units(
+    connection: Connection, experiment: int, units: Sequence[str]
+) -> dict[str, Assignment]:
+    """The assignments of those of the units that have one."""
+    rows = ask_listed(connection, _UNITS, experiment, units)
+    return {row[0]: Assignment(*row) for row in rows}
+
+
+def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
+    """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
+    rows = [
+        *ask(connection, _RUN, experiment, first),
+        *ask(connection, _RUNS_AFTER, experiment, first, last),
+    ]
+    return {deal.number: deal for row in rows for deal in run_from_json(*row)}
+
+
+def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
+    """Replace a block by what is left of it."""
+    ((first, slots),) = ask(connection, _RUN, experiment, deal.number)
+    run = run_from_json(first, slots)
+    run[deal.number - first] = deal
+    written = run_to_json((one.parts, one.struck) for one in run)
+    tell(connection, _DEAL_AGAIN, (written, experiment, first))
+
+
+def assigned_from(
+    connection: Connection, experiment: int, number: int, most: int
+) -> list[Assignment]:
+    """Units from that number on, in the order of their assignment."""
+    rows = ask(connection, _ASSIGNED, experiment, number, most)
+    return [Assignment(*row) for row in rows]
+
+
+def events_of(
+    connection: Connection, experiment: int, first: int, last: int
+) -> Iterator[tuple[int, list[float]]]:
+    """Numbers of units that have events, each with their values in the order of their times."""
+    rows = ask(connection, _EVENTS, experiment, first, last)
+    for number, its in groupby(rows, key=itemgetter(0)):
+        yield number, [row[1] for row in its]
+
+
+def events_between(
+    connection: Connection, experiment: int, first: float, last: float
+) -> Sequence[tuple[int, int, float, float, float]]:
+    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much."""
+    return ask(connection, _EVENTS_BETWEEN, experiment, first, last)
+
+
+def taken_ids(
+    connection: Connection, experiment: int, ids: list[str]
+) -> dict[str, tuple[int, float]]:
+    """Which event ids were used, each with the unit's number and the value."""
+    rows = ask_listed(connection, _TAKEN, experiment, ids)
+    return {event: (number, value) for event, number, value in rows}
+
+
+def answered(connection: Connection, experiment: int, numbers: list[int]) -> set[int]:
+    """Which of the units have an event."""
+    return {row[0] for row in ask_listed(connection, _ANSWERED, experiment, numbers)}
+
+
+def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:
+    """Which events were set aside before, and why."""
+    rows = ask_listed(connection, _SET_ASIDE, experiment, ids)
+    return {(event, reason) for event, reason in rows}
+
+
+def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
+    """Which of the units are in another experiment, and in which."""
+    return dict(map(tuple, ask_listed(connection, _ELSEWHERE, experiment, units)))

@@ -1,0 +1,306 @@
+"""Where a live test stands: all that its next step and its status need, in a size of its own.
+
+It is stored as JSON, so a field that comes or goes needs a migration.
+Nothing here grows with the number of units. The raw log, from which all of it can be computed
+again, is in the tables of assignments and outcomes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from itertools import chain, starmap
+from typing import Literal, NamedTuple
+
+from bascule.core.design import Design
+from bascule.core.outcomes import Recurrent
+from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.procedures.intervals import AnyStatistics, Decision
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+
+State = Literal["ready", "running", "paused", "decided", "over", "stopped"]
+"""`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
+
+OPEN: tuple[State, ...] = ("ready", "running", "paused")
+"""States in which outcomes still count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A decision as it was announced: after how many units, and when. It never changes."""
+
+    arm: int | None
+    name: str
+    error: float
+    guarantee: str
+    units: int
+    time: float
+
+    @classmethod
+    def of(cls, decision: Decision, units: int, time: float) -> Verdict:
+        """The decision that the data allow, with the moment at which it is announced."""
+        return cls(decision.arm, decision.name, decision.error, decision.guarantee, units, time)
+
+
+Parts = tuple[tuple[int, ...], ...]
+"""For each part of a block the arms of its slots, in order."""
+
+Struck = tuple[tuple[int, int], ...]
+"""Arms taken out by hand, each with the slot of a block from which on it gets nothing."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
+
+    `struck` has the arms taken out by hand while it was handed out, each with the slot from which
+    on it gets nothing.
+
+    >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
+    (0, 1, 0, 0, 0)
+    """
+
+    number: int
+    parts: Parts
+    struck: Struck = ()
+
+    @property
+    def kept(self) -> Parts:
+        """The parts without what was struck."""
+        return _without(self.parts, self.struck) if self.struck else self.parts
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The arms of all slots that are handed out, in order."""
+        return self._laid_out[0]
+
+    @property
+    def chances(self) -> tuple[float, ...]:
+        """The probability that each of these slots had of its arm, given the slots before it.
+
+        >>> Deal(1, ((0, 1, 0),)).chances
+        (0.6666666666666666, 0.5, 1.0)
+        """
+        return self._laid_out[1]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """How many units each part has."""
+        return tuple(len(part) for part in self.kept)
+
+    @cached_property
+    def _laid_out(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
+        kept = self.kept
+        chances = chain.from_iterable(map(chances_in, kept))
+        return tuple(chain.from_iterable(kept)), tuple(chances)
+
+
+@lru_cache(maxsize=16)
+def _without(parts: Parts, struck: Struck) -> Parts:
+    kept, slot = [], 0
+    for part in parts:
+        left = []
+        for arm in part:
+            if not any(arm == out and slot >= since for out, since in struck):
+                left.append(arm)
+            slot += 1
+        kept.append(tuple(left))
+    return tuple(kept)
+
+
+# Short parts come in few orders.
+@lru_cache(maxsize=1024)
+def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
+    """The probability of the arm in each slot of a shuffled part, given the slots before it.
+
+    >>> chances_in((0, 1, 0))
+    (0.6666666666666666, 0.5, 1.0)
+    """
+    found = []
+    left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
+    for arm in part:
+        found.append(left[arm] / slots)
+        left[arm] -= 1
+        slots -= 1
+    return tuple(found)
+
+
+class Crowd(NamedTuple):
+    """Units of an arm that came in one stage, and the sum of their outcomes that have counted.
+
+    `late` is 0 for those who came the moment at which it began, and 1 for all others: these give
+    their first outcome a stage later.
+    """
+
+    arm: int
+    stage: int
+    late: int
+    units: int
+    total: float
+
+
+class Standing(NamedTuple):
+    """Counters and sums of a live test.
+
+    `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
+    block that is folded next, `open` has the sums so far. `due` is when the next unit matures,
+    where a measure says so, and `backlog` whether more units could be folded at once.
+
+    Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
+    """
+
+    statistics: AnyStatistics
+    assigned: tuple[int, ...]
+    open: tuple[ArmStatistics, ...]
+    latest: float = 0.0
+    folded: int = 0
+    due: float | None = None
+    deal: int = 0
+    handed: int = 0
+    folding: int = 1
+    part: int = 0
+    paused: tuple[int, ...] = ()
+    shown: int = 0
+    backlog: bool = False
+    released: bool = False
+    verdict: Verdict | None = None
+    origin: float | None = None
+    crowd: tuple[Crowd, ...] = ()
+
+    @classmethod
+    def empty(cls, design: Design) -> Standing:
+        """Before the first unit."""
+        arms, recurrent = len(design.arms), isinstance(design.outcome, Recurrent)
+        seen = CohortStatistics.empty(arms) if recurrent else Statistics.empty(arms)
+        return cls(seen, (0,) * arms, (ArmStatistics(),) * arms)
+
+    @property
+    def once(self) -> Statistics:
+        """The statistics, in tests of one outcome a unit."""
+        assert isinstance(self.statistics, Statistics)
+        return self.statistics
+
+    @property
+    def progress(self) -> int:
+        """How far the test has come: units that are folded, or stages that are closed."""
+        seen = self.statistics
+        return seen.stage if isinstance(seen, CohortStatistics) else self.folded
+
+    @property
+    def units(self) -> int:
+        """Units assigned so far."""
+        return sum(self.assigned)
+
+
+# To make an encoder takes as long as to write a short text.
+_written = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def statistics_to_json(statistics: AnyStatistics) -> str:
+    """Statistics as text.
+
+    >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
+    True
+    """
+    if isinstance(statistics, CohortStatistics):
+        return _cohorts_to_json(statistics)
+    data = {
+        "arms": [[arm.units, arm.total, arm.squares] for arm in statistics.arms],
+        "dropped": sorted(statistics.dropped),
+        "removed": sorted(statistics.removed),
+        "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
+    }
+    return _written(data)
+
+
+def _cohorts_to_json(statistics: CohortStatistics) -> str:
+    data = {
+        "cohorts": [
+            [[cohort.outcomes, cohort.units, cohort.total] for cohort in arm.cohorts]
+            for arm in statistics.arms
+        ],
+        "stage": statistics.stage,
+        "dropped": sorted(statistics.dropped),
+        "removed": sorted(statistics.removed),
+    }
+    return _written(data)
+
+
+def statistics_from_json(text: str) -> AnyStatistics:
+    """What `statistics_to_json` wrote."""
+    data = json.loads(text)
+    if "cohorts" in data:
+        return CohortStatistics(
+            tuple(ArmCohorts(tuple(Cohort(*one) for one in arm)) for arm in data["cohorts"]),
+            data["stage"],
+            frozenset(data["dropped"]),
+            frozenset(data["removed"]),
+        )
+    return Statistics(
+        tuple(ArmStatistics(*arm) for arm in data["arms"]),
+        frozenset(data["dropped"]),
+        frozenset(data["removed"]),
+        tuple(_pair(*pair) for pair in data["pairs"]),
+    )
+
+
+def _pair(
+    total: float, clock: float, blocks: float, differences: float, squares: float, wins: list[float]
+) -> PairStatistics:
+    return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
+
+
+def standing_to_json(standing: Standing) -> str:
+    """All but the statistics, as text."""
+    data = standing._asdict()
+    del data["statistics"]
+    data["open"] = [[arm.units, arm.total, arm.squares] for arm in standing.open]
+    data["verdict"] = None if standing.verdict is None else asdict(standing.verdict)
+    return _written(data)
+
+
+def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
+    """What `standing_to_json` wrote, with its statistics.
+
+    >>> import bascule as bs
+    >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    >>> standing_from_json(standing_to_json(start), start.statistics) == start
+    True
+    """
+    data = json.loads(text)
+    for name in ("assigned", "paused"):
+        data[name] = tuple(data[name])
+    data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
+    data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
+    if data["verdict"] is not None:
+        data["verdict"] = Verdict(**data["verdict"])
+    return Standing(statistics=statistics, **data)
+
+
+def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:
+    """The parts of blocks that were dealt one after the other, and what was struck, as text."""
+    return f"[{','.join(starmap(_block_to_json, dealt))}]"
+
+
+def run_from_json(first: int, text: str) -> list[Deal]:
+    """What `run_to_json` wrote, from the number of the first block.
+
+    >>> run_from_json(7, run_to_json([(((0, 1),), ())]))
+    [Deal(number=7, parts=((0, 1),), struck=())]
+    """
+    return [
+        Deal(
+            number,
+            tuple(tuple(part) for part in parts),
+            tuple((arm, since) for arm, since in struck),
+        )
+        for number, (parts, struck) in enumerate(json.loads(text), first)
+    ]
+
+
+# Blocks that are dealt in a row come in few orders.
+@lru_cache(maxsize=1024)
+def _block_to_json(parts: Parts, struck: Struck) -> str:
+    return _written([parts, struck])

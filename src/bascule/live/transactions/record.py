@@ -1,0 +1,174 @@
+"""What becomes of the events that a transaction brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bascule.core.rules import Static
+from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.hashing import placed_by_hash
+from bascule.live.steps.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
+from bascule.live.steps.stages import counting_stage, due, period_of
+from bascule.live.storage import queries as ledger
+from bascule.live.storage.state import OPEN
+from bascule.live.transactions.settle import settle
+
+if TYPE_CHECKING:
+    from bascule.live.transactions.unit_of_work import Work
+
+NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
+
+
+def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
+    """What becomes of each event; those that count are stored, the others set aside."""
+    work.write("outcomes")
+    work.write("set_aside")
+    work.look_up(event.unit for event in events)
+    ids = [event.id for event in events if event.id is not None]
+    taken = ledger.taken_ids(work.connection, work.before.id, ids)
+    answered: set[int] = set()
+    if work.design.measure is None:
+        units = (work.known[event.unit] for event in events)
+        numbers = [assigned.number for assigned in units if assigned is not None]
+        answered = ledger.answered(work.connection, work.before.id, numbers)
+    receipts = []
+    refused: list[tuple[Event, Receipt]] = []
+    places = []
+    known, news, now = work.known, work.news, work.now
+    for event in events:
+        unit, value, _, name, exposed = event
+        assigned = known[unit] or _found(work, unit)
+        receipt, number, at = _judged(work, event, assigned, taken, answered)
+        receipts.append(receipt)
+        if receipt.accepted:
+            if known[unit] is None and assigned is not None:
+                _take_in(work, assigned)
+            if name is not None:
+                taken[name] = (number, value)
+            answered.add(number)
+            news.add(number)
+            work.add("outcomes", number, float(value), at, now, name)
+            if not exposed:
+                receipts[-1] = NOT_EXPOSED
+                work.put_aside(event, NOT_EXPOSED)
+        elif receipt.reason != "duplicate":
+            refused.append((event, receipt))
+            places.append(len(receipts) - 1)
+    if work.state in OPEN and any(one.reason == "beyond population" for _, one in refused):
+        _end_miscounted(work)
+    refused = _with_others_named(work, refused)
+    for i, (_, receipt) in zip(places, refused, strict=True):
+        receipts[i] = receipt
+    # A retry of what was set aside is not listed again.
+    ids = [event.id for event, _ in refused if event.id is not None]
+    listed = ledger.listed(work.connection, work.before.id, ids)
+    for event, receipt in refused:
+        if (event.id, receipt.reason) not in listed:
+            work.put_aside(event, receipt)
+    settle(work)
+    return receipts
+
+
+def _with_others_named(
+    work: Work, refused: list[tuple[Event, Receipt]]
+) -> list[tuple[Event, Receipt]]:
+    """The same, and of units that are in another experiment it is said."""
+    unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
+    others = ledger.elsewhere(work.connection, work.before.id, sorted(unknown))
+    found = []
+    for event, receipt in refused:
+        if receipt.reason == "unknown unit" and event.unit in others:
+            detail = f"unit {event.unit!r:.60} is in experiment {others[event.unit]!r}, not here"
+            found.append((event, Receipt(False, "other experiment", detail)))
+        else:
+            found.append((event, receipt))
+    return found
+
+
+def _found(work: Work, unit: str) -> Assignment | None:
+    """A unit of a static population, of whom nothing is stored before its first event."""
+    begun = work.standing.origin
+    if begun is None or not isinstance(work.design.rule, Static):
+        return None
+    arms = len(work.design.arms)
+    return placed_by_hash(work.before.name, arms, unit, work.standing.units, begun)
+
+
+def _is_surplus(work: Work, assigned: Assignment) -> bool:
+    """Whether a unit that nobody has heard of yet finds its arm's population complete."""
+    rule, arms = work.design.rule, len(work.design.arms)
+    if not isinstance(rule, Static) or work.known[assigned.unit] is not None:
+        return False
+    return work.standing.assigned[assigned.arm] >= rule.sizes(arms)[assigned.arm]
+
+
+def _end_miscounted(work: Work) -> None:
+    """End a test whose sizes are wrong: its means are too, and with them any decision."""
+    work.state = "over"
+    work.log("end", after=work.standing.progress, reason="an arm has more units than its size")
+
+
+def _take_in(work: Work, assigned: Assignment) -> None:
+    work.known[assigned.unit] = assigned
+    work.add("assignments", *assigned)
+    counted = list(work.standing.assigned)
+    counted[assigned.arm] += 1
+    work.standing = work.standing._replace(assigned=tuple(counted))
+
+
+def _judged(
+    work: Work,
+    event: Event,
+    assigned: Assignment | None,
+    taken: dict[str, tuple[int, float]],
+    answered: set[int],
+) -> tuple[Receipt, int, float]:
+    unit, value, given, name, _ = event
+    now = work.now
+    at = now if given is None else given
+    if assigned is None:
+        return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
+    if _is_surplus(work, assigned):
+        arm = work.design.arms[assigned.arm]
+        detail = f"{arm} has more units than its size in the design: count them with buckets()"
+        return Receipt(False, "beyond population", detail), -1, at
+    number, arrived = assigned.number, assigned.time
+    if name is not None and name in taken:
+        if taken[name] == (number, value):
+            return Receipt(False, "duplicate", "it was counted before"), number, at
+        detail = f"id {name!r:.60} belongs to another outcome"
+        return Receipt(False, "id used before", detail), number, at
+    fit = judge_value(work.design, value)
+    if not fit.accepted:
+        return fit, number, at
+    if work.state in ("over", "stopped"):
+        detail = f"the experiment is {work.state}: outcomes count no more"
+        return Receipt(False, "over", detail), number, at
+    if now < arrived:
+        # Clocks of two machines may differ by a little.
+        now = arrived
+        at = now if given is None else given
+    timely = _timely(work, assigned, at, now)
+    if not timely.accepted:
+        return timely, number, at
+    if work.design.measure is None and number in answered:
+        return Receipt(False, "second outcome", "its unit has an outcome already"), number, at
+    return ACCEPTED, number, at
+
+
+def _timely(work: Work, assigned: Assignment, at: float, now: float) -> Receipt:
+    measure, standing = work.design.measure, work.standing
+    if measure is None or measure.period is None:
+        if measure is not None and assigned.number < standing.folded:
+            # A program whose clock is ahead has counted the unit already.
+            return Receipt(False, "late", "it came after its unit had counted")
+        return judge_time(measure, at, assigned.time, now)
+    timely = judge_time(None, at, assigned.time, now)
+    assert standing.origin is not None
+    stage = counting_stage(standing.origin, period_of(measure), assigned.time, at)
+    if timely.accepted and (
+        stage <= standing.progress or now >= due(measure, standing.origin, stage)
+    ):
+        return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
+    return timely

@@ -1,7 +1,0 @@
-"""From wishes to a design: what to run, how long it takes, and what it costs."""
-
-from __future__ import annotations
-
-from bascule.plan.ask import plan
-
-__all__ = ["plan"]

@@ -1,0 +1,81 @@
+"""The test that everybody knows: as many units as a power calculation asks for, and one look.
+
+With z quantiles of the normal distribution, each arm gets
+`n = (z(1 - error / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units, where s_1 and s_2 are the
+spreads of the best arm and of its nearest rival; then the better average wins if it is ahead by
+z(1 - error / (K - 1)) standard errors. It declares a worse arm with a probability of at most
+`error`, as the designs of a plan do, but by the normal approximation and at that one look only.
+Where outcomes recur, n counts what all of a unit's outcomes tell, and units follow from that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from bascule.core.outcomes import Bernoulli, Recurrent
+from bascule.planning.request import Wishes
+from bascule.theory.unit_path import units_at
+
+POWER = 0.9
+
+ROUNDS = 50
+"""More than it takes to find units that agree with the length of their own test."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedHorizon:
+    """Units in each arm, days until its one look, and what it costs by then."""
+
+    units_per_arm: int
+    days: float
+    cost: float
+    power: float = POWER
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "expected_days": self.days,
+            "expected_cost": self.cost,
+            "units_per_arm": self.units_per_arm,
+            "power": self.power,
+        }
+
+
+def fixed_horizon(wishes: Wishes) -> FixedHorizon:
+    """The fixed-horizon test with the same error, and 90 % power at the lift that is wished for.
+
+    >>> test = fixed_horizon(Wishes())
+    >>> test.units_per_arm, round(test.days, 2), round(test.cost)
+    (8898, 3.56, 89)
+    """
+    arms, quantile = len(wishes.names), NormalDist().inv_cdf
+    level = quantile(1 - wishes.error / (arms - 1)) + quantile(POWER)
+    best = max(wishes.means)
+    spread = _variance(wishes, best) + _variance(wishes, best - wishes.gap)
+    wanted = max(0.0, level) ** 2 * spread / wishes.gap**2
+    units = max(1, math.ceil(_units_for(wishes, wanted)))
+    return FixedHorizon(units, arms * units / wishes.units_per_day, units * sum(wishes.gaps))
+
+
+def _variance(wishes: Wishes, mean: float) -> float:
+    if isinstance(wishes.outcome, Bernoulli):
+        return mean * (1.0 - mean)
+    return float(wishes.spread or wishes.played_outcome.sigma) ** 2
+
+
+def _units_for(wishes: Wishes, wanted: float) -> float:
+    """Units in each arm that tell as much as so many that each give one outcome.
+
+    Where outcomes recur, those who came first have given more of them: how much a unit tells
+    depends on how long the test takes, and that on how much units tell.
+    """
+    outcome = wishes.played_outcome
+    if not isinstance(outcome, Recurrent):
+        return wanted
+    arms, units = len(wishes.names), wanted
+    for _ in range(ROUNDS):
+        units = units_at(wanted, arms * units, outcome)
+    return units

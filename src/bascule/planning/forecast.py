@@ -1,0 +1,220 @@
+"""What to expect of one design: days, cost, and whether it decides in time; predicted or played."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import gaps_of
+from bascule.core.procedures.interval_state import NOBODY
+from bascule.core.rules import AnyRule
+from bascule.planning.amounts import tidy
+from bascule.planning.request import Wishes
+from bascule.simulation import Estimate, Simulation, simulate
+from bascule.simulation.engines.threads import Progress
+from bascule.simulation.shares import share_estimate, wilson
+from bascule.theory import Prediction, predict
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What to expect by the deadline, where a test ends whether or not it has decided.
+
+    Played, with `runs` of them and standard errors; or predicted, without either. The 50th and 90th
+    percentile of the days are infinite where they lie beyond the deadline.
+    """
+
+    days: Estimate
+    p50_days: float
+    p90_days: float
+    cost: Estimate
+    decided: Estimate
+    wrong: Estimate
+    runs: int = 0
+
+    @property
+    def simulated(self) -> bool:
+        """Whether this was played, not predicted."""
+        return self.runs > 0
+
+    @property
+    def decided_interval(self) -> tuple[float, float]:
+        """Where the probability of a decision in time lies, with a confidence of 95 %."""
+        if not self.simulated:
+            return self.decided.mean, self.decided.mean
+        return wilson(round(self.decided.mean * self.runs), self.runs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what is not known, or lies beyond the deadline, is null."""
+        low, high = self.decided_interval
+        return {
+            "expected_days": plain_estimate(self.days),
+            "p50_days": _plain(self.p50_days),
+            "p90_days": _plain(self.p90_days),
+            "expected_cost": plain_estimate(self.cost),
+            "decided_by_deadline": {
+                **plain_estimate(self.decided),
+                "low": _plain(low),
+                "high": _plain(high),
+            },
+            "wrong": plain_estimate(self.wrong),
+            "runs": self.runs,
+        }
+
+
+def design_of(wishes: Wishes, rule: AnyRule) -> Design:
+    """The design with this rule that keeps to the wishes; it ends undecided at the deadline.
+
+    >>> import bascule as bs
+    >>> design_of(Wishes(), bs.Tilt(3)).max_units
+    140000
+    """
+    return Design(
+        arms=wishes.names,
+        outcome=wishes.outcome,
+        rule=rule,
+        error=wishes.error,
+        max_units=wishes.max_units,
+    )
+
+
+def played_design(wishes: Wishes, design: Design) -> Design:
+    """The design that stands for this one in a simulation: another where outcomes recur."""
+    return replace(design, outcome=wishes.played_outcome)
+
+
+@lru_cache(maxsize=256)
+def prediction(wishes: Wishes, rule: AnyRule) -> Prediction | None:
+    """What theory says of a rule for two arms, the deadline apart; None where it says nothing.
+
+    >>> import bascule as bs
+    >>> prediction(Wishes(arms=3), bs.Tilt(3)) is None
+    True
+    """
+    if len(wishes.names) > 2:
+        return None
+    design = played_design(wishes, design_of(wishes, rule))
+    try:
+        return predict(design, wishes.gaps, best=max(wishes.means), noise=wishes.spread)
+    except InputError:
+        return None
+
+
+def predicted(wishes: Wishes, rule: AnyRule) -> Outlook | None:
+    """The outlook by theory, or None where it does not say when a test is decided.
+
+    >>> import bascule as bs
+    >>> round(predicted(Wishes(), bs.Tilt(3)).decided.mean, 2)
+    1.0
+    """
+    found = prediction(wishes, rule)
+    if found is None or not found.course:
+        return None
+    cap = wishes.max_units
+    decided = found.decided_by(cap)
+    kept = _kept(found, cap)
+
+    def days_until(share: float) -> float:
+        return found.time_until(share) / wishes.units_per_day if share <= decided else math.inf
+
+    return Outlook(
+        days=_exact(kept * found.decision_time / wishes.units_per_day),
+        p50_days=days_until(0.5),
+        p90_days=days_until(0.9),
+        cost=_exact(kept * found.regret),
+        decided=_exact(decided),
+        wrong=_exact(math.nan),
+    )
+
+
+def played(
+    wishes: Wishes,
+    design: Design,
+    runs: int,
+    seed: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Outlook, Simulation]:
+    """The outlook by simulation in the world of the wishes, and the runs behind it.
+
+    >>> import bascule as bs
+    >>> wishes = Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+    >>> outlook, _ = played(wishes, design_of(wishes, bs.Tilt(3)), runs=100, seed=1)
+    >>> outlook.runs, outlook.decided.mean > 0.8
+    (100, True)
+    """
+    result = simulate(
+        played_design(wishes, design), None, runs, seed, threads, progress, wishes.world
+    )
+    return outlook_of(result, wishes.units_per_day), result
+
+
+def outlook_of(result: Simulation, units_per_day: float) -> Outlook:
+    """The outlook that the runs of a capped design show."""
+    decided = result.winner != NOBODY
+    days = result.decision_time / units_per_day
+    late = np.where(decided, days, math.inf)
+    return Outlook(
+        days=Estimate.of(days),
+        p50_days=_quantile(late, 0.5),
+        p90_days=_quantile(late, 0.9),
+        cost=Estimate.of(result.regret),
+        decided=share_estimate(int(decided.sum()), result.runs),
+        wrong=share_estimate(int(result.wrong.sum()), result.runs),
+        runs=result.runs,
+    )
+
+
+def hopeless(wishes: Wishes, means: tuple[float, ...]) -> Outlook:
+    """The outlook of a test that will still be open at the deadline, with its units shared evenly.
+
+    >>> hopeless(Wishes(), (0.05, 0.06)).cost.mean
+    700.0
+    """
+    return Outlook(
+        days=_exact(wishes.deadline_days),
+        p50_days=math.inf,
+        p90_days=math.inf,
+        cost=_exact(tidy(wishes.max_units * sum(gaps_of(means)) / len(means))),
+        decided=_exact(0.0),
+        wrong=_exact(0.0),
+    )
+
+
+def plain_estimate(estimate: Estimate) -> dict[str, float | None]:
+    """Mean and standard error as JSON has them.
+
+    >>> plain_estimate(Estimate(1.5, math.nan))
+    {'mean': 1.5, 'se': None}
+    """
+    return {"mean": _plain(estimate.mean), "se": _plain(estimate.se)}
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _exact(value: float) -> Estimate:
+    return Estimate(value, math.nan)
+
+
+def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> float:
+    """The smallest value that this share of all reaches at most; infinity is one of them."""
+    return float(np.sort(values)[math.ceil(share * len(values)) - 1])
+
+
+def _kept(found: Prediction, cap: float) -> float:
+    """Which part of the expected time lies before the cap: the area above the course up to it."""
+    times, decided = (np.array(column) for column in zip(*found.course, strict=True))
+    times = np.concatenate([[0.0], times])
+    still_open = 1.0 - np.concatenate([[0.0], decided])
+    middle = (still_open[1:] + still_open[:-1]) / 2
+    whole = float(np.diff(times) @ middle)
+    before = float(np.diff(np.minimum(times, cap)) @ middle)
+    return before / whole if whole > 0 else 1.0

@@ -1,0 +1,376 @@
+"""What somebody who plans a test wishes for, in their own terms, checked before any computing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bascule.core import checks
+from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from bascule.core.rules.radius import FIRST_UNITS
+from bascule.planning.amounts import amount, lift_of, tidy
+from bascule.planning.sample import Sample, read_sample
+from bascule.simulation import Beta, World
+
+BASELINE, LIFT = 0.05, "20%"
+"""The question that is answered when none is asked: 5 % against 6 %."""
+
+ZERO_OR_ONE = Bernoulli()
+UNITS_PER_DAY, DEADLINE_DAYS = 5000.0, 28.0
+
+Lift = float | str | Sequence[float | str]
+"""A lift, or one for each arm after the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """A question that `plan` answers.
+
+    `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
+    or text such as "10%" for a part of the baseline. One lift for several arms is that of the
+    second, and the others are at the baseline; if it is negative all but the first share it. A
+    list has one for each arm after the first. `spread` is that of outcomes within limits as they
+    really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
+    what a day is worth, in outcome units.
+
+    >>> Wishes().means
+    (0.05, 0.06)
+    >>> Wishes(lift="-10%").words
+    '5 % against 4.5 %: a lift of -0.5 points, -10 % of the baseline'
+    """
+
+    outcome: Outcome = ZERO_OR_ONE
+    baseline: float = BASELINE
+    lift: Lift = LIFT
+    arms: int | Sequence[str] | None = None
+    error: float = DEFAULT_ERROR
+    units_per_day: float = UNITS_PER_DAY
+    deadline_days: float = DEADLINE_DAYS
+    waiting_cost: float | None = None
+    spread: float | None = None
+    outcomes_per_day: float | None = None
+    sample: Sample | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.outcome, Outcome):
+            raise InputError(
+                "outcome",
+                "outcome must be one of Bernoulli(), Gaussian(sigma), Bounded(low, high) or "
+                f"Recurrent(sigma_unit, sigma_noise) (got {self.outcome!r})",
+            )
+        put = object.__setattr__
+        put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
+        put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
+        put(self, "arms", _names(self.arms, self.lift))
+        put(self, "lift", _lifts(self.lift, self.baseline, len(self.names)))
+        self._check_means()
+        traffic = "it is how many units the test gets each day, all arms together"
+        put(self, "units_per_day", checks.positive("units_per_day", self.units_per_day, traffic))
+        days = checks.positive("deadline_days", self.deadline_days, "28 is four weeks")
+        put(self, "deadline_days", days)
+        self._check_deadline()
+        if self.waiting_cost is not None:
+            worth = "it is what a day is worth, in outcome units; leave it out if nothing"
+            put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
+        put(self, "spread", self._checked_spread())
+        put(self, "outcomes_per_day", self._checked_rate())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        assert isinstance(self.arms, tuple)
+        return self.arms
+
+    @property
+    def lifts(self) -> tuple[float, ...]:
+        """What each arm after the first adds to the baseline, in outcome units."""
+        assert isinstance(self.lift, tuple)
+        return self.lift
+
+    @property
+    def main_lift(self) -> float:
+        """The lift that a plan speaks of: the first that is not 0."""
+        return next(lift for lift in self.lifts if lift)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each arm, if the wish is right."""
+        return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """How far each arm but the best lies below it."""
+        return rival_gaps(self.means)
+
+    @property
+    def gap(self) -> float:
+        """The difference that has to be found: between the best arm and the next."""
+        return min(self.gaps)
+
+    @property
+    def max_units(self) -> int:
+        """Units that there are until the deadline."""
+        return min(MOST_UNITS, math.floor(self.units_per_day * self.deadline_days))
+
+    @property
+    def played_outcome(self) -> Outcome:
+        """The outcome model that stands for this one in a simulation.
+
+        There each unit gives one outcome whenever another unit arrives. What it gives meanwhile in
+        truth, more than one or less, has the same average with this much less noise, or more.
+        """
+        if not isinstance(self.outcome, Recurrent):
+            return self.outcome
+        assert self.outcomes_per_day is not None
+        meanwhile = self.outcomes_per_day / self.units_per_day
+        return Recurrent(self.outcome.sigma_unit, self.outcome.sigma_noise / math.sqrt(meanwhile))
+
+    @property
+    def world(self) -> World:
+        """The world in which the wish is right."""
+        return self.world_at(self.means)
+
+    def world_at(self, means: tuple[float, ...]) -> World:
+        """The same with other means."""
+        if not isinstance(self.outcome, Bounded):
+            return World(means)
+        assert self.spread is not None
+        low, high = self.outcome.low, self.outcome.high
+        room = (self.baseline - low) * (high - self.baseline)
+        return World(means, noise=Beta(room / self.spread**2 - 1.0, low, high))
+
+    def scaled(self, factor: float) -> Wishes:
+        """The same with every lift this many times as large; InputError where there is no room.
+
+        >>> Wishes().scaled(0.5).means
+        (0.05, 0.055)
+        """
+        return replace(self, lift=tuple(tidy(factor * lift) for lift in self.lifts))
+
+    @property
+    def words(self) -> str:
+        """The question in words: both means, and the lift in both ways of counting."""
+        first, *others = (self.outcome_words(mean) for mean in self.means)
+        told = f"{first} against {', '.join(others)}"
+        size = self.lift_words(self.main_lift)
+        if self.baseline == 0:
+            return f"{told}: a lift of {size}"
+        part = 100 * self.main_lift / abs(self.baseline)
+        return f"{told}: a lift of {size}, {part:+.3g} % of the baseline"
+
+    def lift_words(self, lift: float) -> str:
+        """A lift as people say it: that of 0/1 outcomes in points.
+
+        >>> Wishes().lift_words(0.005)
+        '0.5 points'
+        """
+        if not isinstance(self.outcome, Bernoulli):
+            return f"{lift:.4g}"
+        points = f"{tidy(100 * lift):.3g}"
+        return f"{points} point" if points in ("1", "-1") else f"{points} points"
+
+    def outcome_words(self, mean: float) -> str:
+        """A mean as people say it: 0/1 outcomes in percent."""
+        if isinstance(self.outcome, Bernoulli):
+            return f"{tidy(100 * mean):.4g} %"
+        return f"{mean:.6g}"
+
+    @property
+    def cost_unit(self) -> str:
+        """What cost is counted in."""
+        return "conversions" if isinstance(self.outcome, Bernoulli) else "outcome units"
+
+    def _checked_rate(self) -> float | None:
+        if isinstance(self.outcome, Recurrent):
+            rate = 1.0 if self.outcomes_per_day is None else self.outcomes_per_day
+            return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
+        if self.outcomes_per_day is not None:
+            raise InputError(
+                "outcomes_per_day",
+                f"outcomes_per_day belongs to Recurrent outcomes, not to {self.outcome!r}",
+            )
+        return None
+
+    def _check_means(self) -> None:
+        low, high = self.outcome.low, self.outcome.high
+        if not low <= self.baseline <= high:
+            raise InputError(
+                "baseline",
+                f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
+                f"(got {self.baseline:g}): 5 % is 0.05 or 5%",
+            )
+        for lift, mean in zip(self.lifts, self.means[1:], strict=True):
+            if not low <= mean <= high:
+                limit, side = (low, "below") if mean < low else (high, "above")
+                raise InputError(
+                    "lift",
+                    f"lift {lift:g} takes an arm from {self.baseline:g} to {mean:g}, {side} the "
+                    f"{limit:g} that outcomes can have: at most {abs(limit - self.baseline):.6g} "
+                    "is possible on that side",
+                )
+        if self.gap == 0:
+            raise InputError(
+                "lift",
+                "lift must leave one arm better than all others: give the difference worth "
+                "finding, as in 0.01 or 10%",
+            )
+
+    def _check_deadline(self) -> None:
+        if self.units_per_day * self.deadline_days > MOST_UNITS:
+            raise InputError(
+                "units_per_day",
+                f"units_per_day times deadline_days must be at most {MOST_UNITS:.0e}: "
+                "fewer units a day will do",
+            )
+        least = FIRST_UNITS * len(self.names)
+        if self.max_units < least:
+            raise InputError(
+                "deadline_days",
+                f"deadline_days ({self.deadline_days:g}) is too short: {self.units_per_day:g} "
+                f"units a day make {self.max_units} units by then, and the first blocks take "
+                f"{least}; give it {least / self.units_per_day:.2g} days or more",
+            )
+
+    def _checked_spread(self) -> float | None:
+        if not isinstance(self.outcome, Bounded):
+            if self.spread is not None:
+                raise InputError(
+                    "spread", f"spread belongs to Bounded outcomes, not to {self.outcome!r}"
+                )
+            return None
+        low, high = self.outcome.low, self.outcome.high
+        most = math.sqrt((self.baseline - low) * (high - self.baseline))
+        if most == 0:
+            raise InputError(
+                "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
+            )
+        if self.spread is None:
+            return Beta(low=low, high=high).spread(self.baseline)
+        spread = checks.positive("spread", self.spread, "it is how much outcomes differ")
+        if spread >= most:
+            raise InputError(
+                "spread",
+                f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
+                f"{high:g} with mean {self.baseline:g} can have (got {spread:g})",
+            )
+        return spread
+
+
+def wished(
+    outcome: Outcome | None = None,
+    baseline: float | str | None = None,
+    lift: Lift | None = None,
+    *,
+    arms: int | Sequence[str] | None = None,
+    error: float = DEFAULT_ERROR,
+    units_per_day: float = UNITS_PER_DAY,
+    deadline_days: float = DEADLINE_DAYS,
+    waiting_cost: float | None = None,
+    spread: float | None = None,
+    outcomes_per_day: float | None = None,
+    sample: Sample | str | Path | None = None,
+) -> Wishes:
+    """The wishes that are meant where something is left out, or left to a sample.
+
+    >>> wished(Gaussian(5.0), baseline=20, lift="10%").lifts
+    (2.0,)
+    """
+    seen = sample if isinstance(sample, Sample) or sample is None else read_sample(sample)
+    if outcome is None:
+        outcome = Bernoulli() if seen is None else outcome_of(seen)
+    if seen is not None:
+        _check_seen(seen, outcome)
+    if baseline is None:
+        baseline = _usual_baseline(outcome, seen)
+    if lift is None and not isinstance(outcome, Bernoulli):
+        raise InputError("lift", "lift is missing: give the difference worth finding")
+    if isinstance(outcome, Bounded) and spread is None and seen is not None:
+        spread = seen.sigma
+    return Wishes(
+        outcome,
+        amount("baseline", baseline, "it is the mean of the first arm"),
+        LIFT if lift is None else lift,
+        arms,
+        error,
+        units_per_day,
+        deadline_days,
+        waiting_cost,
+        spread,
+        outcomes_per_day,
+        seen,
+    )
+
+
+def outcome_of(sample: Sample) -> Outcome:
+    """The outcome model that a sample suggests.
+
+    >>> outcome_of(Sample.of([0, 1] * 10))
+    Bernoulli()
+    """
+    if sample.zero_or_one and not sample.recurring:
+        return Bernoulli()
+    if sample.recurring:
+        return Recurrent(sample.sigma_unit, sample.sigma_noise)
+    return Gaussian(_told_apart(sample))
+
+
+def _told_apart(sample: Sample) -> float:
+    if sample.low == sample.high:
+        raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
+    return sample.sigma
+
+
+def _check_seen(sample: Sample, outcome: Outcome) -> None:
+    _told_apart(sample)
+    if isinstance(outcome, Bernoulli) and not sample.zero_or_one:
+        raise InputError(
+            "sample", "sample has outcomes other than 0 and 1: use Gaussian(sigma), or a range"
+        )
+    if not outcome.low <= sample.low <= sample.high <= outcome.high:
+        raise InputError(
+            "sample",
+            f"sample has outcomes from {sample.low:g} to {sample.high:g}, beyond the limits "
+            f"{outcome.low:g} and {outcome.high:g}: widen the limits",
+        )
+
+
+def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
+    if sample is not None:
+        return tidy(sample.mean)
+    if isinstance(outcome, Bernoulli):
+        return BASELINE
+    if isinstance(outcome, Gaussian | Recurrent):
+        return 0.0
+    raise InputError("baseline", "baseline is missing: give the mean of the first arm")
+
+
+def _names(arms: object, lift: object) -> tuple[str, ...]:
+    wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
+    if arms is None:
+        arms = 2 if wanted is None else wanted
+    if isinstance(arms, int):
+        count = checks.whole("arms", arms, 2, "2 is an A/B test", MOST_ARMS)
+        others = ["variant"] if count == 2 else [f"variant-{i}" for i in range(1, count)]
+        arms = ("control", *others)
+    if isinstance(arms, str) or not isinstance(arms, list | tuple):
+        raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
+    if wanted is not None and len(arms) != wanted:
+        raise InputError(
+            "lift",
+            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts",
+        )
+    return tuple(arms)
+
+
+def _lifts(lift: Lift, baseline: float, arms: int) -> tuple[float, ...]:
+    if isinstance(lift, list | tuple):
+        return tuple(lift_of(part, baseline) for part in lift)
+    one = lift_of(lift, baseline)
+    # If the others stayed at the baseline there would be no single best arm to find.
+    rest = one if one < 0 else 0.0
+    return (one, *(rest for _ in range(arms - 2)))

@@ -1,0 +1,239 @@
+"""The answer to the wishes: a design, what to expect of it, and what else there was to choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.files import write_whole
+from bascule.core.presenter import presenter
+from bascule.core.rules import AnyRule
+from bascule.planning.candidates import even_split
+from bascule.planning.choose import IN_TIME, Point, best_tilt
+from bascule.planning.fixed_horizon import FixedHorizon
+from bascule.planning.forecast import Outlook
+from bascule.planning.reach import Reach
+from bascule.planning.request import Wishes
+from bascule.simulation import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The recommended design when the true lift is another one: `name` is half, double or zero.
+
+    `means` is None where the outcomes have no room for such a lift, and `outlook` where nothing is
+    known yet.
+    """
+
+    name: str
+    lift: float
+    means: tuple[float, ...] | None = None
+    outlook: Outlook | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan:
+    """A recommended design and what to expect of it.
+
+    Cost is what is lost until the end of the test against giving every unit the best arm, in
+    outcome units. A test ends at the deadline at the latest, and days and cost are counted up to
+    there. `complete` is False where some figures are predictions that were to be simulated yet.
+    """
+
+    wishes: Wishes
+    rule: AnyRule
+    points: tuple[Point, ...]
+    what_if: tuple[WhatIf, ...]
+    reach: Reach
+    fixed_horizon: FixedHorizon
+    seed: int
+    complete: bool = False
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+
+    @property
+    def chosen(self) -> Point:
+        """The recommended point of the frontier."""
+        return self.point_of(self.rule)
+
+    @property
+    def design(self) -> Design:
+        """The recommended design; its cap on units is the deadline."""
+        return self.chosen.design
+
+    @property
+    def possible(self) -> bool:
+        """Whether the recommended design decides by the deadline with probability 0.9."""
+        return self.chosen.in_time
+
+    @property
+    def expected_days(self) -> Estimate:
+        """Days until the test ends, on average."""
+        return self.chosen.outlook.days
+
+    @property
+    def p50_days(self) -> float:
+        """Days by which half of such tests are decided; infinite if that is after the deadline."""
+        return self.chosen.outlook.p50_days
+
+    @property
+    def p90_days(self) -> float:
+        """Days by which nine of ten are decided; infinite if that is after the deadline."""
+        return self.chosen.outlook.p90_days
+
+    @property
+    def expected_cost(self) -> Estimate:
+        """What the test costs on average."""
+        return self.chosen.outlook.cost
+
+    @property
+    def decided_by_deadline(self) -> Estimate:
+        """The probability of a decision by the deadline."""
+        return self.chosen.outlook.decided
+
+    @property
+    def even_split(self) -> Outlook:
+        """What to expect of an even split at the same proven error."""
+        return self.point_of(even_split(self.wishes)).outlook
+
+    @property
+    def frontier(self) -> tuple[Point, ...]:
+        """Every design that was looked at, tilts first."""
+        return self.points
+
+    def point_of(self, rule: AnyRule) -> Point:
+        """The point of the frontier with this rule."""
+        return next(point for point in self.points if point.rule == rule)
+
+    def with_point(self, point: Point) -> Plan:
+        """The same with a point in place of the one that has its rule."""
+        points = tuple(point if old.rule == point.rule else old for old in self.points)
+        return replace(self, points=points)
+
+    def with_case(self, case: WhatIf) -> Plan:
+        """The same with what is known of another lift."""
+        cases = tuple(case if old.name == case.name else old for old in self.what_if)
+        return replace(self, what_if=cases)
+
+    def prediction_error(self) -> tuple[float, float] | None:
+        """By how much theory missed the simulated days and cost at most; None where unknown."""
+        pairs = [
+            (point.expected, point.simulated)
+            for point in self.points
+            if point.simulated is not None and not point.expected.simulated
+        ]
+        if not pairs:
+            return None
+        days = max(abs(theory.days.mean / seen.days.mean - 1) for theory, seen in pairs)
+        cost = max(abs(theory.cost.mean / seen.cost.mean - 1) for theory, seen in pairs)
+        return days, cost
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data; `bascule plan --json` prints it."""
+        missed = self.prediction_error()
+        return {
+            "question": presenter("plan.text").question(self.wishes),
+            "possible": self.possible,
+            "design": self.design.to_dict(),
+            **self.chosen.outlook.to_dict(),
+            "cost_unit": self.wishes.cost_unit,
+            "even_split": self.even_split.to_dict(),
+            "fixed_horizon": self.fixed_horizon.to_dict(),
+            "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
+            "what_if": {
+                **{case.name: _case(case) for case in self.what_if},
+                "smallest_lift": self.reach.lift,
+                "smallest_error": self.reach.error,
+            },
+            "nearest": None if self.possible else self.reach.to_dict(),
+            "in_time": IN_TIME,
+            "balanced_tilt": best_tilt(self.wishes),
+            "prediction_error": None
+            if missed is None
+            else {"expected_days": missed[0], "expected_cost": missed[1]},
+            "guarantee": presenter("plan.text").guarantee(self.design),
+            "wishes": _wished(self.wishes),
+            "seed": self.seed,
+            "complete": self.complete,
+            "seconds": self.seconds,
+        }
+
+    def to_frame(self) -> Any:
+        """The frontier as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame([_row(point, point.rule == self.rule) for point in self.points])
+
+    def plot(self) -> Figure:
+        """The frontier: cost against days, with the chosen design."""
+        figure: Figure = presenter("plan.figure").plot_plan(self)
+        return figure
+
+    def html(self) -> str:
+        """One page to hand around, which needs nothing from elsewhere."""
+        return str(presenter("plan.page").page(self))
+
+    def save_html(self, path: str | Path) -> Path:
+        """Write the page to a file."""
+        return write_whole(Path(path), self.html().encode())
+
+    def __repr__(self) -> str:
+        return "\n".join(presenter("plan.text").answer(self))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        words = presenter("plan.text")
+        heading, *rows = words.comparison(self)
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        notes = "".join(f"<p>{escape(line)}</p>" for line in words.notes(self))
+        caption = escape(words.question(self.wishes))
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
+
+
+def _case(case: WhatIf) -> dict[str, Any] | None:
+    return None if case.outlook is None else {"lift": case.lift, **case.outlook.to_dict()}
+
+
+def _row(point: Point, chosen: bool) -> dict[str, Any]:
+    name, value = point.knob
+    seen = point.outlook
+    return {
+        "rule": point.rule.label,
+        "knob": name,
+        "value": value,
+        "days": seen.days.mean,
+        "days_se": seen.days.se,
+        "cost": seen.cost.mean,
+        "cost_se": seen.cost.se,
+        "decided": seen.decided.mean,
+        "decided_se": seen.decided.se,
+        "predicted_days": point.expected.days.mean,
+        "predicted_cost": point.expected.cost.mean,
+        "predicted_decided": point.expected.decided.mean,
+        "runs": seen.runs,
+        "in_time": point.in_time,
+        "chosen": chosen,
+    }
+
+
+def _wished(wishes: Wishes) -> dict[str, Any]:
+    return {
+        "means": list(wishes.means),
+        "lift": list(wishes.lifts),
+        "error": wishes.error,
+        "units_per_day": wishes.units_per_day,
+        "deadline_days": wishes.deadline_days,
+        "waiting_cost": wishes.waiting_cost,
+        "spread": wishes.spread,
+        "outcomes_per_day": wishes.outcomes_per_day,
+        "max_units": wishes.max_units,
+    }

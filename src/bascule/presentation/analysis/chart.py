@@ -1,0 +1,296 @@
+"""An analysis as places on a page: what a template needs to draw it at any width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from bascule.analysis.evidence.series import (
+    Against,
+    Step,
+    against,
+    costs,
+    dated,
+    decision_place,
+    span,
+)
+from bascule.presentation.analysis import numbers as amounts
+from bascule.presentation.analysis.numbers import Scale
+from bascule.presentation.frame import Frame, Tick
+from bascule.presentation.ticks import round_steps
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis
+
+LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 30.0, 28.0
+"""Margins, in pixels."""
+
+FEWEST_DAYS = 2
+"""One day makes no course."""
+
+PIXELS_A_SPOT = 8.0
+"""Days nearer to each other than this cannot be pointed at one by one."""
+
+Place = Callable[[float], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A day that can be pointed at: where it is, how much room it has, and what it says."""
+
+    x: float
+    y: float
+    left: float
+    width: float
+    title: str
+    lines: tuple[str, ...]
+    marked: bool = False
+
+    @property
+    def speech(self) -> str:
+        """What a reader that cannot see the chart is told."""
+        return f"{self.title}: {'; '.join(self.lines)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart(Frame):
+    """A course over the days at one width, in pixels.
+
+    `band` is the interval or the area below the line, `later` that part of it which lies after the
+    decision. `mark` is where the decision is.
+    """
+
+    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
+
+    key: str
+    name: str
+    title: str
+    line: str
+    band: str
+    later: str
+    spots: tuple[Spot, ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    zero: float
+    mark: float | None
+    mark_text: str
+
+    @property
+    def mark_before(self) -> bool:
+        """Whether the words at the decision stand to the left of it."""
+        return self.mark is not None and self.mark > 0.6 * self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One interval of a forest: an arm against a rival, as it stands; places are in percent."""
+
+    name: str
+    text: str
+    low: float
+    high: float
+    at: float
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Intervals below each other on one axis; places are in percent of its width."""
+
+    unit: str
+    lines: tuple[Line, ...]
+    ticks: tuple[Tick, ...]
+    zero: float
+
+
+def effect_chart(
+    analysis: Analysis, one: Against, key: str, name: str, width: float, height: float
+) -> Chart | None:
+    """The leader less a rival, day by day; None where there are too few days for a course."""
+    shown = [(at, step) for at, step in enumerate(one.steps) if step.known]
+    if len(shown) < FEWEST_DAYS:
+        return None
+    scale, marked = Scale.of(analysis), decision_place(analysis)
+    low, high = span(one.steps, marked)
+    x, y = _places(len(one.steps), low, high, width, height)
+    outline = [(x(at), y(step.high)) for at, step in shown]
+    outline += [(x(at), y(step.low)) for at, step in reversed(shown)]
+    days = _pointed(len(one.steps), shown[0][0], marked, width)
+    spots = [
+        _spot(at, x, y(one.steps[at].difference), one.steps[at].date, _said(scale, one.steps[at]))
+        for at in days
+    ]
+    return Chart(
+        width,
+        height,
+        key,
+        name,
+        f"{one.leader} less {one.rival}, in {scale.difference_unit}",
+        _path([(x(at), y(step.difference)) for at, step in shown]),
+        _path(outline) + " Z",
+        "",
+        _spread(spots, marked, analysis.decided, width),
+        _date_ticks([step.date for step in one.steps], x, width),
+        _value_ticks(scale.factor * low, scale.factor * high, lambda v: y(v / scale.factor)),
+        y(0.0),
+        *_marked(analysis, marked, x),
+    )
+
+
+def cost_chart(
+    analysis: Analysis, key: str, name: str, width: float, height: float
+) -> Chart | None:
+    """What the units so far have lost, day by day; None where it did not change."""
+    seen = costs(analysis)
+    if len(seen) < FEWEST_DAYS or seen[0] == seen[-1]:
+        return None
+    scale, marked = Scale.of(analysis), decision_place(analysis)
+    most = 1.08 * max(seen)
+    x, y = _places(len(seen), 0.0, most, width, height)
+    line = [(x(at), y(cost)) for at, cost in enumerate(seen)]
+    floor = [(x(len(seen) - 1), y(0.0)), (x(0), y(0.0))]
+    later: list[tuple[float, float]] = []
+    if marked is not None and marked + 1 < len(seen):
+        flat = y(seen[marked])
+        later = [*line[marked:], (x(len(seen) - 1), flat), (x(marked), flat)]
+    dates = [day.date for day in analysis.days]
+    spots = [
+        _spot(at, x, y(seen[at]), dates[at], (f"{amounts.number(seen[at])} {scale.cost_unit}",))
+        for at in _pointed(len(seen), 0, marked, width)
+    ]
+    return Chart(
+        width,
+        height,
+        key,
+        name,
+        f"lost so far, in {scale.cost_unit}",
+        _path(line),
+        _path([*line, *floor]) + " Z",
+        _path(later) + " Z" if later else "",
+        _spread(spots, marked, analysis.decided, width),
+        _date_ticks(dates, x, width),
+        _value_ticks(0.0, most, y, 4),
+        y(0.0),
+        *_marked(analysis, marked, x),
+    )
+
+
+def forest(analysis: Analysis) -> Forest | None:
+    """How the leader stands against every rival now; with segments, the nearest rival of each."""
+    rows: list[tuple[str, Step, bool]] = []
+    if analysis.segments:
+        for part in analysis.segments:
+            for one in against(part)[:1]:
+                label = f"{part.segment}: {one.leader} less {one.rival}"
+                rows.append((label, one.now, part.decision is not None))
+    else:
+        rows = [
+            (f"{one.leader} less {one.rival}", one.now, one.now.low >= 0.0 or one.now.high <= 0.0)
+            for one in against(analysis)
+        ]
+    rows = [row for row in rows if row[1].known]
+    if not rows:
+        return None
+    scale = Scale.of(analysis)
+    low, high = min([0.0, *(s.low for _, s, _ in rows)]), max([0.0, *(s.high for _, s, _ in rows)])
+    room = 0.03 * (high - low)
+
+    def x(value: float) -> float:
+        return round(100.0 * (value - low + room) / (high - low + 2 * room), 2)
+
+    lines = tuple(
+        Line(label, _interval(scale, s), x(s.low), x(s.high), x(s.difference), sure)
+        for label, s, sure in rows
+    )
+    steps = round_steps(scale.factor * low, scale.factor * high, 4)
+    ticks = tuple(Tick(x(v / scale.factor), _short(v)) for v in steps)
+    return Forest(scale.difference_unit, lines, ticks, x(0.0))
+
+
+def _places(
+    count: int, low: float, high: float, width: float, height: float
+) -> tuple[Place, Place]:
+    def x(at: float) -> float:
+        return round(LEFT + at / max(count - 1, 1) * (width - LEFT - RIGHT), 1)
+
+    def y(value: float) -> float:
+        part = (value - low) / (high - low)
+        return round(height - BOTTOM - part * (height - TOP - BOTTOM), 1)
+
+    return x, y
+
+
+def _pointed(count: int, first: int, marked: int | None, width: float) -> list[int]:
+    """Days that can be pointed at: the last, the marked one, and others that are not too near."""
+    every = max(1, -(-count // int((width - LEFT - RIGHT) / PIXELS_A_SPOT)))
+    days = set(range(count - 1, first - 1, -every))
+    return sorted(days | ({marked} if marked is not None and marked >= first else set()))
+
+
+def _spot(at: int, x: Place, y: float, when: str, lines: tuple[str, ...]) -> Spot:
+    return Spot(x(at), y, 0.0, 0.0, amounts.day(when), lines)
+
+
+def _spread(
+    spots: Sequence[Spot], marked: int | None, decided: str | None, width: float
+) -> tuple[Spot, ...]:
+    """The same, each with the room halfway to its neighbours."""
+    found = []
+    for place, spot in enumerate(spots):
+        before = spots[place - 1].x if place else 2 * LEFT - spot.x
+        after = spots[place + 1].x if place + 1 < len(spots) else 2 * (width - RIGHT) - spot.x
+        left, right = max(LEFT, (before + spot.x) / 2), min(width - RIGHT, (spot.x + after) / 2)
+        here = marked is not None and decided is not None and spot.title == amounts.day(decided)
+        lines = (*spot.lines, "first day that allowed the decision") if here else spot.lines
+        found.append(
+            Spot(
+                spot.x,
+                spot.y,
+                round(left, 1),
+                round(max(right - left, 1.0), 1),
+                spot.title,
+                lines,
+                here,
+            )
+        )
+    return tuple(found)
+
+
+def _said(scale: Scale, step: Step) -> tuple[str, ...]:
+    if not step.known:
+        return ("too little to tell",)
+    width = step.high - step.low
+    return (
+        scale.difference(step.difference, width),
+        f"between {scale.signed(step.low, width)} and {scale.signed(step.high, width)}",
+    )
+
+
+def _interval(scale: Scale, step: Step) -> str:
+    width = step.high - step.low
+    ends = f"{scale.signed(step.low, width)} to {scale.signed(step.high, width)}"
+    return f"{scale.signed(step.difference, width)} ({ends})"
+
+
+def _date_ticks(dates: Sequence[str], x: Place, width: float) -> tuple[Tick, ...]:
+    places = dated(dates, int(width / 90))
+    return tuple(Tick(x(at), amounts.day(dates[at], year=False)) for at in places)
+
+
+def _value_ticks(low: float, high: float, y: Place, most: int = 5) -> tuple[Tick, ...]:
+    return tuple(Tick(y(value), _short(value)) for value in round_steps(low, high, most))
+
+
+def _short(value: float) -> str:
+    return f"{value:,g}".replace("-", "−")
+
+
+def _marked(analysis: Analysis, place: int | None, x: Place) -> tuple[float | None, str]:
+    if place is None or analysis.decided is None:
+        return None, ""
+    return x(place), f"decision allowed, {amounts.day(analysis.decided, year=False)}"
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + " L".join(f"{a:g} {b:g}" for a, b in points)

@@ -1,0 +1,152 @@
+"""The figure of an analysis: the difference day by day, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING
+
+from bascule.analysis.evidence.series import (
+    Against,
+    against,
+    costs,
+    dated,
+    decision_place,
+    span,
+)
+from bascule.presentation.analysis.numbers import Scale, day
+from bascule.presentation.figures import SERIES, Series, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bascule.analysis.result import Analysis
+
+MOST_RIVALS = 4
+"""More rivals than this would hide each other."""
+
+
+def plot_analysis(analysis: Analysis) -> Figure:
+    """The arm that is ahead against its rivals, and the cost; with segments, how each stands now.
+
+    >>> import bascule as bs
+    >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100,
+    ...        "time": [f"2026-03-{1 + i // 40:02}" for i in range(400)]}
+    >>> [panel.get_title(loc="left") for panel in plot_analysis(bs.analyze(log)).axes]
+    ['b less a (points)', 'cost (conversions)']
+    """
+    if analysis.segments:
+        return _of_segments(analysis)
+    figure, (left, right) = new_figure(columns=2, width=10.0, height=4.0, parts=(1.7, 1.0))
+    scale = Scale.of(analysis)
+    rivals = against(analysis)[:MOST_RIVALS]
+    dates = [one.date for one in analysis.days]
+    days = [_ordinal(text) for text in dates]
+    place = decision_place(analysis)
+    for one, series in zip(rivals, (SERIES[1], SERIES[3], SERIES[2], SERIES[0]), strict=False):
+        _draw_steps(left, one, series, scale, len(rivals) > 1)
+    left.axhline(0.0, color="#111111", linewidth=1.2)
+    spans = [span(one.steps, place) for one in rivals]
+    if spans:
+        low, high = min(low for low, _ in spans), max(high for _, high in spans)
+        left.set_ylim(low * scale.factor, high * scale.factor)
+    first = rivals[0] if rivals else None
+    names = "" if first is None else f"{first.leader} less {_rivals(rivals)}"
+    left.set_title(f"{names} ({scale.difference_unit})", loc="left")
+    seen = costs(analysis)
+    right.set_title(f"cost ({scale.cost_unit})", loc="left")
+    if seen:
+        colour = SERIES[5].colour
+        right.plot(days, seen, color=colour, linewidth=1.8)
+        right.fill_between(days, 0.0, seen, color=colour, alpha=0.14, linewidth=0)
+        if place is not None:
+            later = slice(place, None)
+            right.fill_between(
+                days[later], seen[place], seen[later], color=colour, alpha=0.35, linewidth=0
+            )
+        right.set_ylim(bottom=0)
+    for panel, most in ((left, 6), (right, 3)):
+        if dates:
+            _dates(panel, dates, most)
+        if place is not None:
+            panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
+    if place is not None:
+        left.annotate(
+            "decision allowed",
+            (days[place], 0.98),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="top",
+            fontsize=9.5,
+            color="#444444",
+        )
+    if len(rivals) > 1:
+        left.legend(frameon=False, fontsize=9)
+    figure.suptitle(analysis.headline, x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _rivals(rivals: tuple[Against, ...]) -> str:
+    return rivals[0].rival if len(rivals) == 1 else "each of the others"
+
+
+def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: bool) -> None:
+    known = [step for step in one.steps if step.known]
+    days = [_ordinal(step.date) for step in known]
+    lows = [scale.factor * step.low for step in known]
+    highs = [scale.factor * step.high for step in known]
+    middle = [scale.factor * step.difference for step in known]
+    if len(known) == 1:
+        reach = [[middle[0] - lows[0]], [highs[0] - middle[0]]]
+        panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
+    else:
+        panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
+    label = f"less {one.rival}" if named else None
+    dash, marker = series.dash if named else "solid", "o" if len(known) < 2 else None
+    panel.plot(
+        days,
+        middle,
+        color=series.colour,
+        linewidth=1.8,
+        linestyle=dash,
+        marker=marker,
+        label=label,
+    )
+
+
+def _dates(panel: Axes, dates: Sequence[str], most: int) -> None:
+    places = dated(dates, most)
+    panel.set_xticks(
+        [_ordinal(dates[at]) for at in places], [day(dates[at], year=False) for at in places]
+    )
+
+
+def _ordinal(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
+
+
+def _of_segments(analysis: Analysis) -> Figure:
+    """The leader of each segment against its nearest rival, a line each."""
+    parts = analysis.segments
+    figure, (axis,) = new_figure(width=7.4, height=1.4 + 0.42 * len(parts))
+    scale, names = Scale.of(analysis), []
+    for place, part in enumerate(reversed(parts)):
+        rivals = against(part)
+        name = str(part.segment)
+        if rivals:
+            now = rivals[0].now
+            name += f": {rivals[0].leader} less {rivals[0].rival}"
+            if now.known:
+                series = SERIES[5] if part.decision is not None else SERIES[1]
+                ends = [scale.factor * now.low, scale.factor * now.high]
+                axis.plot(ends, [place, place], color=series.colour, linewidth=2.4)
+                axis.plot([scale.factor * now.difference], [place], "o", color=series.colour)
+        names.append(name)
+    axis.axvline(0.0, color="#111111", linewidth=1.2)
+    axis.set_yticks(range(len(names)), names)
+    axis.set_ylim(-0.6, len(names) - 0.4)
+    axis.set_xlabel(f"difference ({scale.difference_unit})")
+    axis.set_title(analysis.headline, loc="left")
+    return figure

@@ -1,0 +1,135 @@
+"""Numbers of an analysis as people say them: 0/1 outcomes in percent, days by their names."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING
+
+from bascule.core.outcomes import Bernoulli
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis
+
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+
+DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
+"""Before the second of these, a date is a number of days that began at the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How the outcomes of a log are written."""
+
+    percent: bool
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> Scale:
+        """In percent if outcomes are 0 or 1."""
+        return cls(isinstance(analysis.design.outcome, Bernoulli))
+
+    @property
+    def factor(self) -> float:
+        """What an outcome is multiplied with."""
+        return 100.0 if self.percent else 1.0
+
+    @property
+    def difference_unit(self) -> str:
+        """What differences are counted in."""
+        return "points" if self.percent else "outcome units"
+
+    @property
+    def cost_unit(self) -> str:
+        """What cost is counted in."""
+        return "conversions" if self.percent else "outcome units"
+
+    def mean(self, value: float | None) -> str:
+        """A mean or a spread, with four digits.
+
+        >>> Scale(True).mean(0.05234), Scale(False).mean(None)
+        ('5.234 %', '–')
+        """
+        if value is None:
+            return "–"
+        return f"{number(self.factor * value)} %" if self.percent else number(value)
+
+    def signed(self, value: float, width: float = math.nan) -> str:
+        """A difference with its sign, to a hundredth of the width of its interval or so.
+
+        >>> Scale(True).signed(0.0123456, 0.03), Scale(False).signed(-12.3456, 80.0)
+        ('+1.23', '−12.3')
+        """
+        if not math.isfinite(value):
+            return "∞" if value > 0 else "−∞"
+        text = f"{self.factor * value:+,.{_decimals(self.factor * width)}f}"
+        return text.replace("-", "−")
+
+    def difference(self, value: float, width: float = math.nan) -> str:
+        """The same with its unit."""
+        return f"{self.signed(value, width)}{' points' if self.percent else ''}"
+
+
+def number(value: float) -> str:
+    """A number with four digits, and a real minus.
+
+    >>> number(1234567.0), number(0.000123456), number(-3.0)
+    ('1,234,567', '0.0001235', '−3')
+    """
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return text.replace("-", "−") if "e" not in text else text
+
+
+def percent(value: float) -> str:
+    """A probability in percent.
+
+    >>> percent(0.05), percent(0.0125)
+    ('5 %', '1.25 %')
+    """
+    return f"{100 * value:.3g} %"
+
+
+def day(text: str, year: bool = True) -> str:
+    """A day in words; a log that counts its days has numbers.
+
+    >>> day("2026-03-09"), day("2026-03-09", year=False), day("1970-01-09")
+    ('9 March 2026', '9 Mar', 'day 8')
+    """
+    when = date.fromisoformat(text)
+    if when < FIRST_DATE:
+        return f"day {(when - DAY_0).days}"
+    month = MONTHS[when.month - 1]
+    return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
+
+
+def stamp(text: str) -> str:
+    """A day as a table has it.
+
+    >>> stamp("2026-03-09"), stamp("1970-01-09")
+    ('2026-03-09', 'day 8')
+    """
+    return day(text) if date.fromisoformat(text) < FIRST_DATE else text
+
+
+def has_days(analysis: Analysis) -> bool:
+    """Whether the log says when anything happened."""
+    return analysis.last_day is not None and date.fromisoformat(analysis.last_day) > DAY_0
+
+
+def _decimals(width: float) -> int:
+    if not math.isfinite(width) or width <= 0.0:
+        return 3
+    return min(6, max(0, 2 - math.floor(math.log10(width))))

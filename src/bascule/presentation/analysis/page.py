@@ -1,0 +1,122 @@
+"""An analysis as one page to hand around, for a reader who does not know this package."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bascule.analysis.evidence.series import Against, against
+from bascule.presentation.analysis import numbers as amounts
+from bascule.presentation.analysis import sentences as words
+from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
+from bascule.presentation.analysis.numbers import Scale
+from bascule.presentation.pages import NARROW, WIDE, template
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis
+
+SIZES = (("wide", WIDE), ("narrow", NARROW))
+
+MOST_CHARTS = 3
+"""Of more rivals than this, the nearest ones are drawn day by day; all are in the table of now."""
+
+MOST_ROWS = 400
+"""A longer table is thinned out."""
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One analysis with its drawings and its table of days."""
+
+    analysis: Analysis
+    scale: Scale
+    rivals: tuple[Against, ...]
+    forest: Forest | None
+    effects: tuple[tuple[Chart, ...], ...]
+    costs: tuple[Chart, ...]
+    heading: Cells
+    days: tuple[tuple[bool, Cells], ...]
+
+
+def page(analysis: Analysis) -> str:
+    """The page as HTML.
+
+    >>> import bascule as bs
+    >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100}
+    >>> text = page(bs.analyze(log))
+    >>> text.startswith("<!doctype html>"), "http" in text
+    (True, False)
+    """
+    from bascule import __version__
+
+    parts = [view(part, f"s{at}") for at, part in enumerate(analysis.segments)]
+    return template("report.html").render(
+        analysis=analysis,
+        whole=view(analysis, "all"),
+        parts=parts,
+        words=words,
+        amounts=amounts,
+        version=__version__,
+    )
+
+
+def view(analysis: Analysis, key: str) -> View:
+    """What the template shows of an analysis; `key` tells its drawings from those of others."""
+    rivals = against(analysis)
+    effects = []
+    for at, one in enumerate(rivals[:MOST_CHARTS]):
+        charts = [
+            effect_chart(
+                analysis, one, f"{key}-{at}-{name}", name, width, 300.0 if at == 0 else 220.0
+            )
+            for name, width in SIZES
+        ]
+        effects.append(tuple(chart for chart in charts if chart is not None))
+    costs = [
+        cost_chart(analysis, f"{key}-cost-{name}", name, width, 190.0) for name, width in SIZES
+    ]
+    heading, days = day_rows(analysis, rivals[:MOST_CHARTS])
+    return View(
+        analysis,
+        Scale.of(analysis),
+        rivals,
+        forest(analysis),
+        tuple(charts for charts in effects if charts),
+        tuple(chart for chart in costs if chart is not None),
+        heading,
+        days,
+    )
+
+
+def day_rows(
+    analysis: Analysis, rivals: tuple[Against, ...]
+) -> tuple[Cells, tuple[tuple[bool, Cells], ...]]:
+    """The table of days: its heading, and each row with whether the decision came on that day."""
+    scale = Scale.of(analysis)
+    heading = (
+        "day",
+        *(f"units, {name}" for name in analysis.design.arms),
+        *(f"mean, {name}" for name in analysis.design.arms),
+        *(f"{one.leader} less {one.rival}" for one in rivals),
+    )
+    steps = [{step.date: step for step in one.steps} for one in rivals]
+    every = -(-len(analysis.days) // MOST_ROWS) or 1
+    rows = []
+    for place, day in enumerate(analysis.days):
+        first = day.date == analysis.decided
+        if (len(analysis.days) - 1 - place) % every and not first:
+            continue
+        cells = [
+            amounts.stamp(day.date),
+            *(f"{n:,}" for n in day.units),
+            *(scale.mean(m) for m in day.means),
+        ]
+        for some in steps:
+            step = some[day.date]
+            width = step.high - step.low
+            ends = f"{scale.signed(step.low, width)} to {scale.signed(step.high, width)}"
+            cells.append(f"{scale.signed(step.difference, width)} ({ends})" if step.known else "–")
+        rows.append((first, tuple(cells)))
+    return heading, tuple(rows)

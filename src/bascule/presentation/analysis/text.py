@@ -1,0 +1,140 @@
+"""An analysis in words and tables of plain text."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bascule.core.approximate import about
+from bascule.presentation.analysis.numbers import has_days, percent, stamp
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis, ArmAnswer
+    from bascule.core.procedures.effects import Effect
+
+MOST_PAIRS = 10
+"""So many differences are printed; the others are in the data."""
+
+
+def told(analysis: Analysis) -> list[str]:
+    """All lines of the answer."""
+    lines = [analysis.headline, ""]
+    if analysis.segments:
+        for part in analysis.segments:
+            lines += [f"Segment {part.segment}: {part.headline}", *_numbers(part), ""]
+    else:
+        lines += [*_numbers(analysis), ""]
+    lines += _money(analysis)
+    lines += _counts(analysis)
+    lines += [str(check) for check in analysis.checks]
+    lines += [f"  note: {note}" for note in analysis.notes]
+    return lines
+
+
+def _numbers(analysis: Analysis) -> list[str]:
+    return [*arm_table(analysis.arms), "", *effect_table(analysis.effects)]
+
+
+def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
+    """The arms, a line each below a heading."""
+    lines = [f"{'arm':<20}{'units':>12}{'counted':>12}{'mean':>12}{'deviation':>12}"]
+    lines += [
+        f"{arm.name:<20}{arm.units:>12,}{arm.counted:>12,}"
+        f"{shown(arm.mean):>12}{shown(arm.deviation):>12}"
+        for arm in arms
+    ]
+    return lines
+
+
+def effect_table(effects: tuple[Effect, ...]) -> list[str]:
+    """The differences, a line each below a heading."""
+    if not effects:
+        return []
+    lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
+    for effect in effects[:MOST_PAIRS]:
+        name = f"{effect.first} less {effect.second}"
+        ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
+        lines.append(f"{name:<32}{shown(effect.difference):>12}{ends}")
+    if len(effects) > MOST_PAIRS:
+        lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
+    level = effects[0].error
+    lines.append(
+        f"each end is ever wrong with probability at most {100 * level:.3g} % "
+        f"({effects[0].guarantee})"
+    )
+    return lines
+
+
+def day_table(analysis: Analysis) -> list[str]:
+    """The differences of all pairs at the end of each day, a line each below a heading."""
+    title = "" if analysis.segment is None else f"segment {analysis.segment}\n"
+    lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
+    for day in analysis.days:
+        for effect in day.effects[:MOST_PAIRS]:
+            name = f"{effect.first} less {effect.second}"
+            ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
+            mark = f"  {day.decision}" if day.decision else ""
+            lines.append(
+                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(effect.difference):>12}"
+                f"{ends}{mark}"
+            )
+    return lines
+
+
+def _money(analysis: Analysis) -> list[str]:
+    lines = []
+    if analysis.cost is not None:
+        lines.append(f"cost so far {shown(analysis.cost)}, in the unit of the outcome")
+    if analysis.saved is not None and (analysis.segments or has_days(analysis)):
+        when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
+        lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
+    return lines
+
+
+def _counts(analysis: Analysis) -> list[str]:
+    span = ""
+    if analysis.first_day is not None and analysis.last_day is not None and has_days(analysis):
+        span = f", {stamp(analysis.first_day)} to {stamp(analysis.last_day)}"
+    lines = [
+        f"{analysis.rows:,} rows, {analysis.units:,} units{span}; evidence: {analysis.evidence}"
+    ]
+    lines += [f"set aside: {n:,} ({reason})" for reason, n in analysis.set_aside.items()]
+    return lines
+
+
+def shown(value: float | None) -> str:
+    """A number as a table has it.
+
+    >>> shown(0.012345), shown(None), shown(-math.inf), shown(1234567.0)
+    ('0.01235', '', '-inf', '1,234,567')
+    """
+    if value is None:
+        return ""
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
+
+
+def headline(analysis: Analysis) -> str:
+    """One line that says what to do."""
+    risk = percent(analysis.error)
+    if analysis.segments:
+        decided = sum(part.decision is not None for part in analysis.segments)
+        return f"{len(analysis.segments)} segments, {decided} of them decided"
+    decision = analysis.decision
+    if decision is not None and decision.arm is not None:
+        return (
+            f"{decision.name} is the best arm: wrong with probability at most {risk} "
+            f"({analysis.guarantee}){_since(analysis)}"
+        )
+    if decision is not None:
+        return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
+    if analysis.days_left is not None:
+        return f"No decision yet: about {about(analysis.days_left)} more at this pace"
+    return "No decision yet"
+
+
+def _since(analysis: Analysis) -> str:
+    if analysis.decided is None or not has_days(analysis):
+        return ""
+    return f", since {stamp(analysis.decided)}"

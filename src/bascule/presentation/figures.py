@@ -1,0 +1,179 @@
+"""Figures: one style for all of them, saved whole or not at all. Loads Matplotlib when used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bascule.core.errors import InputError
+from bascule.core.files import write_whole
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.rules import Static
+from bascule.simulation.result import Estimate, Simulation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 10.5,
+    "axes.titlesize": 11.5,
+    "axes.titlepad": 10.0,
+    "axes.labelsize": 10.5,
+    "axes.edgecolor": "#444444",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.8,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "xtick.labelcolor": "#222222",
+    "ytick.labelcolor": "#222222",
+}
+
+DPI = 150
+KINDS = ("png", "svg")
+BARS = (10, 60)
+"""Fewest and most bars of a histogram."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How one curve looks: a colour, a dash and a marker, each of which tells it from the rest."""
+
+    colour: str
+    dash: str | tuple[int, tuple[float, ...]]
+    marker: str
+
+
+SERIES: tuple[Series, ...] = (
+    Series("#3b0f70", "solid", "o"),
+    Series("#2373a0", (0, (6.0, 2.0)), "s"),
+    Series("#159070", (0, (2.5, 1.5)), "^"),
+    Series("#c07c00", (0, (7.0, 1.5, 1.5, 1.5)), "D"),
+    Series("#000000", (0, (1.2, 1.2)), "v"),
+    Series("#a3172a", "solid", "X"),
+)
+"""Curves that stay apart for the colour-blind and in grey: lightness, dash and marker all vary."""
+
+
+def new_figure(
+    columns: int = 1,
+    width: float = 6.0,
+    height: float = 4.0,
+    share_y: bool = False,
+    parts: Sequence[float] | None = None,
+) -> tuple[Figure, Sequence[Axes]]:
+    """An empty figure with panels side by side, in inches; nothing global is touched.
+
+    `parts` are the widths of the panels beside each other, equal unless given.
+
+    >>> figure, axes = new_figure(columns=2)
+    >>> len(axes)
+    2
+    """
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        panels = figure.subplots(1, columns, sharey=share_y, squeeze=False, width_ratios=parts)
+    return figure, list(panels[0])
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """The figure as "png" or "svg"; the same figure gives the same bytes on every call."""
+    import matplotlib as mpl
+
+    varying = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    settings = {**STYLE, "svg.fonttype": "none", "svg.hashsalt": "bascule"}
+    buffer = BytesIO()
+    with mpl.rc_context(settings):
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata=varying)
+    return buffer.getvalue()
+
+
+def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
+    """Write `path` with the suffixes .png and .svg; the text in the latter stays text."""
+    layout, written = figure.get_layout_engine(), []
+    try:
+        for kind in KINDS:
+            written.append(
+                write_whole(path.with_name(f"{path.name}.{kind}"), rendered(figure, kind))
+            )
+            # Once for both: finding room for everything takes as long as drawing it.
+            figure.set_layout_engine(None)
+    finally:
+        figure.set_layout_engine(layout)
+    return tuple(written)
+
+
+def figure_kind(path: Path) -> str:
+    """What a figure is to be written as, by the name of its file.
+
+    >>> figure_kind(Path("plan.svg"))
+    'svg'
+    """
+    kind = path.suffix.removeprefix(".")
+    if kind not in KINDS:
+        raise InputError("figure", f"figure must end in .png or .svg (got {path})")
+    return kind
+
+
+def plot_simulation(simulation: Simulation) -> Figure:
+    """Histograms of regret and decision time, with their means.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> figure = plot_simulation(bs.simulate(design, means=[0.0, 1.0], runs=100))
+    >>> [panel.get_xlabel() for panel in figure.axes]
+    ['regret at the decision', 'decision time (units)']
+    """
+    figure, (left, right) = new_figure(columns=2, width=9.0, height=3.6)
+    _histogram(left, simulation.regret, "regret at the decision", SERIES[1])
+    counted = "stages" if isinstance(simulation.design.rule, Static) else "units"
+    times = simulation.decision_time.astype(np.float64)
+    _histogram(right, times, f"decision time ({counted})", SERIES[3])
+    left.set_ylabel("runs")
+    title = f"{simulation.design.rule.label}, {simulation.runs:,} runs"
+    if simulation.undecided:
+        title += f", {simulation.undecided:,} of them undecided at the cap on {counted}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _histogram(axes: Axes, values: FloatArray, name: str, series: Series) -> None:
+    axes.hist(values, bins=bar_edges(values).tolist(), color=series.colour, alpha=0.55)
+    mean = Estimate.of(values)
+    axes.axvline(mean.mean, color="#111111", linewidth=1.6)
+    axes.set_title(f"mean {mean}", loc="left", fontsize=10.5)
+    axes.set_xlabel(name)
+    axes.grid(False, axis="x")
+
+
+def bar_edges(values: FloatArray) -> FloatArray:
+    """Edges that give each bar equally many of the values that can occur.
+
+    >>> bar_edges(np.array([1.0, 2.0, 4.0])).tolist()
+    [0.5, 1.5, 2.5, 3.5, 4.5]
+    """
+    distinct = np.unique(values)
+    if len(distinct) == 1:
+        return np.array([distinct[0] - 0.5, distinct[0] + 0.5])
+    bars = int(np.clip(np.sqrt(len(values)), *BARS))
+    step = float(np.diff(distinct).min())
+    width = step * np.ceil((distinct[-1] - distinct[0]) / bars / step)
+    count = int(np.ceil((distinct[-1] - distinct[0] + step) / width))
+    edges: FloatArray = distinct[0] - step / 2 + width * np.arange(count + 1)
+    return edges

@@ -1,0 +1,1 @@
+"""Frontiers as text and figures."""

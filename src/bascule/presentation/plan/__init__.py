@@ -1,0 +1,1 @@
+"""Plans as text, figures and HTML pages."""

@@ -1,0 +1,183 @@
+"""The figure of a plan: cost against days for every design that was looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bascule.core.rules import UCB, Tilt
+from bascule.planning.candidates import is_even
+from bascule.planning.choose import Point
+from bascule.presentation.figures import SERIES, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from bascule.planning.result import Plan
+
+TALLEST = 2.5
+"""Designs that cost more than this many times the recommended one are left out of the picture."""
+
+
+def plot_plan(plan: Plan) -> Figure:
+    """Tilted blocks as a curve with their tilts, what was simulated with its standard errors.
+
+    >>> import bascule as bs
+    >>> figure = plot_plan(bs.plan(bs.Gaussian(1), lift=0.5, units_per_day=20, runs=20))
+    >>> figure.axes[0].get_xlabel()
+    'days until the end of the test (log scale)'
+    """
+    figure, (axis,) = new_figure(width=7.4, height=4.8)
+    curve, fixed, family, chosen = SERIES[1], SERIES[3], SERIES[0], SERIES[5]
+    tilted = main_curve(plan)
+    axis.plot(
+        [point.expected.days.mean for point in tilted],
+        [point.expected.cost.mean for point in tilted],
+        color=curve.colour,
+        linewidth=1.6,
+        marker="o",
+        markersize=4,
+        markerfacecolor="white",
+        label="tilted blocks, expected" if isinstance(tilted[0].rule, Tilt) else "expected",
+    )
+    for point in tilted:
+        if point.rule != plan.rule and point.design.rule in _labelled(tilted):
+            _write(axis, knob_words(point), point, curve.colour)
+    rest = [point for point in plan.points if point not in tilted and isinstance(point.rule, UCB)]
+    others = affordable(plan, rest)
+    if others:
+        axis.plot(
+            [point.expected.days.mean for point in others],
+            [point.expected.cost.mean for point in others],
+            color=family.colour,
+            linestyle=family.dash,
+            linewidth=1.4,
+            marker=family.marker,
+            markersize=4,
+            label="UCB$_α$, expected",
+        )
+        for point in others:
+            _write(axis, knob_words(point), point, family.colour)
+    _draw_seen(axis, [point for point in plan.points if point.simulated], curve.colour)
+    seen = plan.chosen.outlook
+    axis.plot(
+        [seen.days.mean],
+        [seen.cost.mean],
+        linestyle="none",
+        marker="*",
+        markersize=17,
+        color=chosen.colour,
+        zorder=5,
+        label=f"recommended: {plan.rule.label}",
+    )
+    test = plan.fixed_horizon
+    axis.plot(
+        [test.days],
+        [test.cost],
+        linestyle="none",
+        marker=fixed.marker,
+        markersize=8,
+        color=fixed.colour,
+        label="fixed horizon, 90 % power",
+    )
+    axis.set_xscale("log")
+    axis.axvline(plan.wishes.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
+    axis.annotate(
+        "deadline",
+        (plan.wishes.deadline_days, 0.02),
+        xycoords=("data", "axes fraction"),
+        xytext=(-4, 0),
+        textcoords="offset points",
+        rotation=90,
+        ha="right",
+        va="bottom",
+        color="#555555",
+        fontsize=9.5,
+    )
+    axis.set_ylim(bottom=0)
+    _plain_ticks(axis)
+    axis.set_xlabel("days until the end of the test (log scale)")
+    axis.set_ylabel(f"expected cost ({plan.wishes.cost_unit})")
+    axis.set_title(plan.wishes.words, loc="left")
+    figure.legend(frameon=False, fontsize=9, loc="outside lower left", ncols=3)
+    return figure
+
+
+def main_curve(plan: Plan) -> list[Point]:
+    """The designs among which a knob moves: tilted blocks, or where there are none, all others."""
+    first = plan.points[0].rule
+    if not isinstance(first, Tilt):
+        return list(plan.points)
+    return [
+        point
+        for point in plan.points
+        if isinstance(point.rule, Tilt) and point.rule.effect == first.effect
+    ]
+
+
+def knob_words(point: Point) -> str:
+    """Where the knob of a point stands, in a word.
+
+    >>> import bascule as bs
+    >>> wishes = bs.Wishes()
+    >>> from bascule.planning.forecast import design_of, hopeless
+    >>> knob_words(Point(design_of(wishes, bs.Tilt(3)), hopeless(wishes, wishes.means)))
+    '3'
+    """
+    name, value = point.knob
+    if is_even(point.rule):
+        return "1" if name == "tilt" else "even"
+    return f"{value:g}" if name == "tilt" else f"α {value:g}"
+
+
+def affordable(plan: Plan, points: list[Point]) -> list[Point]:
+    """Those points that do not cost so much that they would squeeze all others."""
+    known = [point.expected.cost.mean for point in main_curve(plan)]
+    most = max(plan.fixed_horizon.cost, TALLEST * min(known))
+    return [point for point in points if point.expected.cost.mean <= most]
+
+
+def _labelled(points: list[Point]) -> list[object]:
+    """Rules whose tilts are written beside them: neighbours that are too near are skipped."""
+    kept: list[object] = []
+    last = 0.0
+    for point in points:
+        if point.expected.days.mean > 1.12 * last:
+            kept.append(point.rule)
+            last = point.expected.days.mean
+    return kept
+
+
+def _draw_seen(axis: Axes, points: list[Point], colour: str) -> None:
+    outlooks = [point.outlook for point in points]
+    axis.errorbar(
+        [outlook.days.mean for outlook in outlooks],
+        [outlook.cost.mean for outlook in outlooks],
+        xerr=[outlook.days.se for outlook in outlooks],
+        yerr=[outlook.cost.se for outlook in outlooks],
+        fmt="o",
+        markersize=4,
+        color=colour,
+        elinewidth=1.1,
+        label="simulated, ± one standard error",
+    )
+
+
+def _write(axis: Axes, text: str, point: Point, colour: str) -> None:
+    axis.annotate(
+        text,
+        (point.expected.days.mean, point.expected.cost.mean),
+        xytext=(0, -14),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9,
+        color=colour,
+    )
+
+
+def _plain_ticks(axis: Axes) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    axis.xaxis.set_minor_formatter(NullFormatter())

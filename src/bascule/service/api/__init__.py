@@ -1,0 +1,1 @@
+"""The HTTP API: experiments, assignment, outcomes, OFREP, plans and health checks."""

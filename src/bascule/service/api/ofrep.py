@@ -1,0 +1,161 @@
+"""OFREP, the OpenFeature Remote Evaluation Protocol: a flag is a test, its value the unit's arm.
+
+Evaluating one flag enrols the unit. Evaluating all never does: a page load must not put a user into
+every test.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import select
+from starlette.concurrency import run_in_threadpool
+
+from bascule.core.errors import InputError
+from bascule.live.api.store import NAME, Store
+from bascule.live.names import checked_unit
+from bascule.live.storage.schema import assignments
+from bascule.service.api import schemas as models
+from bascule.service.api.openapi import REFS, body
+from bascule.service.auth.access import allow, client
+from bascule.service.server.experiment_cache import Entry
+from bascule.service.server.json_response import Answer, encode
+from bascule.service.server.problems import Problem
+from bascule.service.server.request_body import read_json
+
+PATH = "/ofrep/v1/evaluate/flags"
+CODES = {400: "PARSE_ERROR", 404: "FLAG_NOT_FOUND"}
+
+router = APIRouter(prefix="/ofrep/v1", tags=["OFREP"])
+
+
+def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The ways in which an evaluation may fail, in the shape of the protocol."""
+    schema = {"$ref": f"{REFS}EvaluationFailure"}
+    said = {"description": "Why not.", "content": {"application/json": {"schema": schema}}}
+    found: dict[int | str, dict[str, Any]] = dict.fromkeys(
+        (400, 401, 403, 408, 413, 415, *statuses), said
+    )
+    wait = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
+    found[429] = {**said, "headers": wait}
+    failed = {"$ref": f"{REFS}ServerFailure"}
+    for status in (500, 503):
+        found[status] = {**said, "content": {"application/json": {"schema": failed}}}
+    return found
+
+
+KEY = {
+    "name": "key",
+    "in": "path",
+    "required": True,
+    "description": "The flag: an experiment.",
+    "schema": models.NAME_SCHEMA,
+}
+KNOWN = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The ETag of the last answer.",
+    "schema": {"type": "string"},
+}
+
+
+@router.post(
+    "/evaluate/flags/{key}",
+    response_model=models.Evaluation,
+    responses=failures(404),
+    openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
+)
+async def evaluate(request: Request, key: str) -> Response:
+    """Evaluate one flag, and enrol the unit if it is new."""
+    allow(await client(request), key)
+    unit = unit_of(await read_json(request))
+    try:
+        entry: Entry = await request.app.state.directory.find(key)
+    except InputError:
+        raise Problem(404, f"there is no experiment {key!r:.100}") from None
+    try:
+        arm = await entry.test.assign_async(unit)
+    except InputError as problem:
+        # The client then shows its default, as it should while a test takes nobody.
+        raise Problem(400, str(problem), code="GENERAL") from None
+    return Answer(flag(entry, arm))
+
+
+@router.post(
+    "/evaluate/flags",
+    response_model=models.Evaluations,
+    responses={304: {"description": "As it was."}, **failures()},
+    openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
+)
+async def evaluate_all(request: Request) -> Response:
+    """Evaluate the flags of all tests in which the unit is already; it is enrolled in none."""
+    caller = await client(request)
+    unit = unit_of(await read_json(request))
+    entries: list[Entry] = await request.app.state.directory.all()
+    seen = [entry for entry in entries if caller.sees(entry.name)]
+    arms = await run_in_threadpool(_arms, request.app.state.store, seen, unit)
+    flags = [flag(entry, arms[entry.test.id]) for entry in seen if entry.test.id in arms]
+    content = encode({"flags": flags, "metadata": {}})
+    # Of the answer itself: what the answer is made from may change without changing it.
+    tag = f'"{sha256(content).hexdigest()[:32]}"'
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"ETag": tag})
+    return Response(content, headers={"ETag": tag}, media_type="application/json")
+
+
+def flag(entry: Entry, arm: str) -> dict[str, Any]:
+    """A flag as the protocol has it."""
+    shown = entry.winner or arm
+    return {
+        "key": entry.name,
+        "value": shown,
+        "reason": "SPLIT" if entry.winner is None else "STATIC",
+        "variant": shown,
+        "metadata": {"experiment": entry.name},
+    }
+
+
+def unit_of(data: object) -> str:
+    """The unit of an evaluation's context.
+
+    >>> unit_of({"context": {"targetingKey": "user-42", "country": "FR"}})
+    'user-42'
+    """
+    if not isinstance(data, dict):
+        raise Problem(400, "the body must be a JSON object", code="PARSE_ERROR")
+    context = data.get("context")
+    if not isinstance(context, dict):
+        raise Problem(400, "context must be an object", code="INVALID_CONTEXT")
+    given = context.get("targetingKey")
+    if given is None or given == "":
+        raise Problem(400, "the context has no targetingKey", code="TARGETING_KEY_MISSING")
+    if not isinstance(given, str):
+        raise Problem(400, "targetingKey must be text", code="INVALID_CONTEXT")
+    try:
+        return checked_unit(given, "targetingKey")
+    except InputError as problem:
+        raise Problem(400, str(problem), code="INVALID_CONTEXT") from None
+
+
+def failure(path: str, problem: Problem) -> Response:
+    """A refusal in the shape of the protocol."""
+    if problem.status >= 500:
+        return Answer({"errorDetails": problem.detail}, problem.status, problem.headers)
+    code = problem.code or CODES.get(problem.status, "GENERAL")
+    data = {"errorCode": code, "errorDetails": problem.detail}
+    key = path.removeprefix(PATH).strip("/")
+    if NAME.fullmatch(key):
+        data = {"key": key, **data}
+    return Answer(data, problem.status, problem.headers)
+
+
+def _arms(store: Store, entries: list[Entry], unit: str) -> dict[int, str]:
+    arms = {entry.test.id: entry.arms for entry in entries}
+    asked = select(assignments.c.experiment, assignments.c.arm).where(
+        assignments.c.experiment.in_(arms), assignments.c.unit == unit
+    )
+    with store.reading() as connection:
+        return {row.experiment: arms[row.experiment][row.arm] for row in connection.execute(asked)}

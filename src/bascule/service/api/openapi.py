@@ -1,0 +1,135 @@
+"""The API's own description: what the routes say, and the parts that they cannot say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from bascule.service.api import schemas as models
+from bascule.service.server.problems import MEDIA_TYPE
+
+REFS = "#/components/schemas/"
+SENT: tuple[type[BaseModel], ...] = (
+    models.NewExperiment,
+    models.Knob,
+    models.ArmChange,
+    models.Unit,
+    models.NewOutcome,
+    models.NewOutcomes,
+    models.Wish,
+    models.EvaluationRequest,
+    models.ProblemDetails,
+    models.EvaluationFailure,
+    models.ServerFailure,
+)
+
+WORDS = {
+    400: "The body is not what was asked for.",
+    401: "A key is needed, or the one given opens nothing.",
+    403: "The key is of another role, or for other experiments.",
+    404: "There is no such experiment.",
+    408: "The body took too long.",
+    409: "The test is in a state, or has a name, in which this cannot be.",
+    413: "The body, or the batch, is too large.",
+    415: "The body is not JSON.",
+    422: "The values do not make sense together.",
+    429: "Too many requests: wait as long as Retry-After says.",
+    500: "A mistake of ours.",
+    503: "The store did not answer; nothing was kept.",
+}
+
+RETRY = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
+
+NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The experiment.",
+    "schema": models.NAME_SCHEMA,
+}
+EXPERIMENT: dict[str, Any] = {"parameters": [NAME]}
+"""What every path of one experiment has."""
+
+OPEN_PATHS = ("/healthz", "/readyz")
+
+
+def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
+    """The ways in which a request may be refused: the usual ones, and more."""
+    return {status: _refusal(status) for status in sorted({401, 403, 429, 500, 503, *more})}
+
+
+def body(model: type[BaseModel]) -> dict[str, Any]:
+    """A body of JSON that the endpoint reads for itself."""
+    schema = {"$ref": REFS + model.__name__}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI description of an application; made once."""
+    if app.openapi_schema:
+        return app.openapi_schema
+    data = get_openapi(
+        title="bascule",
+        version=app.version,
+        summary="Adaptive A/B tests that balance their cost against the time to a proven decision.",
+        routes=app.routes,
+    )
+    _, sent = models_json_schema(
+        [(model, "validation") for model in SENT], ref_template=REFS + "{model}"
+    )
+    parts = data.setdefault("components", {}).setdefault("schemas", {})
+    parts.update(sent["$defs"])
+    for unused in ("HTTPValidationError", "ValidationError"):
+        parts.pop(unused, None)
+    _say_more(parts)
+    data["components"]["securitySchemes"] = {
+        "bearer": {"type": "http", "scheme": "bearer"},
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    }
+    for path, operations in data["paths"].items():
+        for operation in operations.values():
+            operation["responses"].pop("422", None) if not _meant(operation) else None
+            if "requestBody" in operation:
+                for status in (400, 408, 413, 415):
+                    operation["responses"].setdefault(str(status), _refusal(status))
+            if path not in OPEN_PATHS:
+                operation["security"] = [{"bearer": []}, {"key": []}]
+    app.openapi_schema = data
+    return data
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    schema = {"$ref": f"{REFS}ProblemDetails"}
+    found: dict[str, Any] = {
+        "description": WORDS[status],
+        "content": {MEDIA_TYPE: {"schema": schema}},
+    }
+    return {**found, "headers": RETRY} if status == 429 else found
+
+
+def _meant(operation: dict[str, Any]) -> bool:
+    """Whether a 422 is ours, and not one that the framework thinks it may give."""
+    content = operation["responses"].get("422", {}).get("content", {})
+    return MEDIA_TYPE in content
+
+
+def _say_more(parts: dict[str, Any]) -> None:
+    """What is checked, but cannot be seen in the types."""
+    for part in parts.values():
+        # Docstrings end with an example in Python, which nobody needs here.
+        if "description" in part:
+            part["description"] = part["description"].partition("\n\n>>>")[0]
+        kind = part.get("properties", {}).get("kind")
+        if kind is not None and "const" in kind:
+            part["required"] = sorted({*part.get("required", ()), "kind"})
+    arms = parts["Design"]["properties"]["arms"]
+    arms.update(minItems=2, maxItems=1000, uniqueItems=True)
+    arms["items"].update(pattern=r"\S")
+    parts["UCB"]["properties"]["alpha"] = {
+        "anyOf": [{"type": "number", "exclusiveMinimum": 1}, {"const": "Infinity"}],
+        "default": 2.0,
+    }

@@ -1,0 +1,343 @@
+"""What the API takes and gives, as its OpenAPI description has it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bascule.core.design import Design
+from bascule.core.outcomes import Outcome
+from bascule.live.storage.state import State
+
+NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
+"""Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
+
+NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": 100}
+
+UnitName = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\u0000]*$")]
+
+
+class Model(BaseModel):
+    """A body whose fields are known; others are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# What is sent
+
+
+class NewExperiment(Model):
+    """A test to create: its name, its design, and whether it starts at once."""
+
+    name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
+    design: Design = Field(
+        examples=[
+            {
+                "arms": ["control", "green"],
+                "outcome": {"kind": "bernoulli"},
+                "rule": {"kind": "tilt", "tilt": 3},
+                "error": 0.05,
+            }
+        ]
+    )
+    start: bool = True
+
+
+class Knob(Model):
+    """Where the knob is to stand: `alpha` for UCB, or `tilt` for tilted blocks."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"tilt": 5.0}]})
+
+    alpha: float | None = None
+    tilt: float | None = None
+
+
+class ArmChange(Model):
+    """What is to happen to an arm."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green", "action": "pause"}]})
+
+    arm: str
+    action: Literal["drop", "pause", "resume"]
+
+
+class Unit(Model):
+    """Who is to be assigned."""
+
+    unit: UnitName | int = Field(examples=["user-42"])
+
+
+class NewOutcome(Model):
+    """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
+
+    `exposed` is false where the unit did not see its arm, as after a timeout. The outcome counts
+    all the same, for the arm that the unit was given, and is listed.
+    """
+
+    unit: UnitName | int = Field(examples=["user-42"])
+    value: float = Field(examples=[1.0])
+    at: str | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
+    id: UnitName | None = Field(None, examples=["order-1001"])
+    exposed: bool = True
+
+
+class NewOutcomes(Model):
+    """Outcomes, each of which is answered for itself."""
+
+    outcomes: list[Any] = Field(
+        json_schema_extra={"items": {"anyOf": [{"$ref": "#/components/schemas/NewOutcome"}, {}]}}
+    )
+
+
+class Wish(Model):
+    """What a test is wished to find, in the terms of `bascule.plan`."""
+
+    outcome: Outcome | None = Field(None, discriminator="kind")
+    baseline: float | str | None = Field(None, examples=["5%"])
+    lift: float | str | list[float | str] | None = Field(None, examples=["20%"])
+    arms: int | list[str] | None = None
+    error: float = 0.05
+    units_per_day: float = 5000.0
+    deadline_days: float = 28.0
+    waiting_cost: float | None = None
+    spread: float | None = None
+    outcomes_per_day: float | None = None
+    seed: int = Field(0, ge=0, lt=2**63)
+
+
+# What is answered
+
+
+class ProblemDetails(BaseModel):
+    """Why a request was refused; `field` names what to change, where it is one thing."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    field: str | None = None
+
+
+class Assigned(BaseModel):
+    """A unit and its arm, which it keeps."""
+
+    experiment: str
+    unit: str
+    arm: str
+
+
+class ReceiptOut(BaseModel):
+    """What became of an outcome; `reason` says why it does not count."""
+
+    accepted: bool
+    reason: str | None
+    detail: str
+
+
+class Receipts(BaseModel):
+    """What became of each outcome, in the order in which they were sent."""
+
+    outcomes: list[ReceiptOut]
+
+
+class ArmOut(BaseModel):
+    """One arm: units given to it, those that are mature, what they showed, and its interval."""
+
+    name: str
+    units: int
+    matured: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    part: str
+
+
+class EffectOut(BaseModel):
+    """The difference of two arms and the interval that it lies in; None is infinite."""
+
+    first: str
+    second: str
+    difference: float
+    low: float | None
+    high: float | None
+    error: float
+    guarantee: str
+
+
+class VerdictOut(BaseModel):
+    """A decision: it never changes."""
+
+    arm: int | None
+    name: str
+    error: float
+    guarantee: str
+    units: int
+    time: float
+
+
+class StatusOut(BaseModel):
+    """Where a test stands."""
+
+    name: str
+    state: State
+    headline: str
+    rule: str
+    units: int
+    matured: int
+    stage: int | None
+    arms: list[ArmOut]
+    effects: list[EffectOut]
+    evidence: float
+    leader: str | None
+    decision: VerdictOut | None
+    promise: str
+    cost: float | None
+    even_cost: float | None
+    left: float | None
+    days_left: float | None
+    deadline: str | None
+
+
+class Statuses(BaseModel):
+    """Where all tests stand, the oldest first."""
+
+    experiments: list[StatusOut]
+
+
+class ExperimentOut(BaseModel):
+    """A test: its design with the knob as it stands, and where it stands."""
+
+    name: str
+    created: str
+    design: dict[str, Any]
+    status: StatusOut
+
+
+class PointOut(BaseModel):
+    """Where a test stood after so many mature units."""
+
+    time: str
+    matured: int
+    means: list[float | None]
+    units: list[int]
+    effects: list[EffectOut]
+
+
+class History(BaseModel):
+    """Where a test stood, time after time."""
+
+    arms: list[str]
+    points: list[PointOut]
+
+
+class AuditEntry(BaseModel):
+    """A change, or a decision: when, by whom, what."""
+
+    experiment: str
+    time: str
+    actor: str
+    action: str
+    detail: dict[str, Any]
+
+
+class AuditLog(BaseModel):
+    """Every change and every decision, the oldest first."""
+
+    audit: list[AuditEntry]
+
+
+class DiagnosticOut(BaseModel):
+    """Something that was checked; `flagged` is an alarm."""
+
+    name: str
+    statistic: float | None
+    p_value: float | None
+    level: float
+    validity: str
+    message: str
+    flagged: bool
+
+
+class Diagnostics(BaseModel):
+    """What a test cannot see in its own decision."""
+
+    diagnostics: list[DiagnosticOut]
+
+
+class SetAsideEntry(BaseModel):
+    """An outcome that does not count as it came, and why."""
+
+    unit: str
+    value: str
+    at: str | None
+    received: str
+    event: str | None
+    reason: str
+    detail: str
+
+
+class SetAside(BaseModel):
+    """Outcomes that do not count as they came, in that order."""
+
+    set_aside: list[SetAsideEntry]
+
+
+class Health(BaseModel):
+    """Whether the service is there."""
+
+    status: str
+
+
+# OFREP
+
+
+class EvaluationContext(BaseModel):
+    """Who a flag is evaluated for."""
+
+    model_config = ConfigDict(extra="allow")
+    targetingKey: UnitName = Field(examples=["user-42"])  # noqa: N815
+
+
+class EvaluationRequest(BaseModel):
+    """A request for one flag, or for all."""
+
+    model_config = ConfigDict(extra="allow")
+    context: EvaluationContext
+
+
+class Evaluation(BaseModel):
+    """A flag's value for a unit: the name of its arm."""
+
+    key: str
+    value: str
+    reason: Literal["SPLIT", "STATIC"]
+    variant: str
+    metadata: dict[str, str | bool | float]
+
+
+class Evaluations(BaseModel):
+    """The flags of all tests in which a unit is."""
+
+    flags: list[Evaluation]
+    metadata: dict[str, str | bool | float]
+
+
+class EvaluationFailure(BaseModel):
+    """Why a flag was not evaluated."""
+
+    key: str | None = None
+    errorCode: Literal[  # noqa: N815
+        "PARSE_ERROR",
+        "TARGETING_KEY_MISSING",
+        "INVALID_CONTEXT",
+        "FLAG_NOT_FOUND",
+        "GENERAL",
+    ]
+    errorDetails: str  # noqa: N815
+
+
+class ServerFailure(BaseModel):
+    """What went wrong in the service."""
+
+    errorDetails: str  # noqa: N815

@@ -1,0 +1,150 @@
+"""`/v1/experiments/NAME/assign` and `outcomes`: what programs call for every unit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from bascule.core.errors import InputError
+from bascule.live.api.experiment import Experiment
+from bascule.live.names import checked_unit
+from bascule.live.steps.maturity import Event, Receipt
+from bascule.service.api import schemas as models
+from bascule.service.api.openapi import EXPERIMENT, body, refusals
+from bascule.service.auth.access import allow, client
+from bascule.service.server.json_response import Answer
+from bascule.service.server.problems import Problem
+from bascule.service.server.request_body import read_json, whole
+from bascule.service.server.settings import Settings
+
+router = APIRouter(prefix="/v1", tags=["units"])
+
+OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed"}
+
+
+@router.post(
+    "/experiments/{name}/assign",
+    response_model=models.Assigned,
+    responses=refusals(404, 409),
+    openapi_extra={**EXPERIMENT, **body(models.Unit)},
+)
+async def assign(request: Request, name: str) -> Response:
+    """The arm of a unit, which it keeps for ever; it is on disk before this is answered."""
+    allow(await client(request), name)
+    data = await read_json(request)
+    if not isinstance(data, dict) or data.keys() != {"unit"}:
+        raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
+    unit = named(data["unit"])
+    entry = await request.app.state.directory.find(name)
+    arm = await entry.test.assign_async(unit)
+    return Answer({"experiment": name, "unit": unit, "arm": arm})
+
+
+@router.post(
+    "/experiments/{name}/outcomes",
+    response_model=models.Receipts,
+    responses=refusals(404),
+    openapi_extra={**EXPERIMENT, **body(models.NewOutcomes)},
+)
+async def record(request: Request, name: str) -> Response:
+    """Take down outcomes; each is answered for itself, and its `id` makes a retry harmless."""
+    allow(await client(request), name)
+    data = await read_json(request)
+    given = data.get("outcomes") if isinstance(data, dict) and len(data) == 1 else None
+    if not isinstance(given, list):
+        raise Problem(400, 'the body must be {"outcomes": [...]}', field="outcomes")
+    settings: Settings = request.app.state.settings
+    if len(given) > settings.largest_batch:
+        raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
+    entry = await request.app.state.directory.find(name)
+    receipts = await receipts_of(entry.test, [event_of(one) for one in given])
+    results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
+    for result, count in results.items():
+        request.app.state.metrics.outcomes.labels(result).inc(count)
+    return Answer({"outcomes": [_told(receipt) for receipt in receipts]})
+
+
+async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
+    """What becomes of events; those that could not be read keep what was said of them."""
+    fit = [event for event in events if isinstance(event, Event)]
+    answers = await test.record_async(fit) if fit else []
+    taken = iter(answers)
+    return [event if isinstance(event, Receipt) else next(taken) for event in events]
+
+
+def event_of(given: object) -> Event | Receipt:
+    """An event from plain data, or why it is none.
+
+    >>> event_of({"unit": "user-42", "value": 1})
+    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True)
+    >>> event_of({"unit": "user-42"}).detail
+    'value is missing'
+    """
+    try:
+        return _event(given)
+    except InputError as problem:
+        return Receipt(False, "invalid", str(problem))
+
+
+def named(unit: object) -> str:
+    """A unit's name, as a request has it."""
+    try:
+        return checked_unit(whole(unit))
+    except InputError as problem:
+        raise Problem(400, str(problem), field="unit") from None
+
+
+def _event(given: object) -> Event:
+    if not isinstance(given, dict):
+        raise InputError("outcome", "an outcome is an object with unit and value")
+    for field in ("unit", "value"):
+        if field not in given:
+            raise InputError(field, f"{field} is missing")
+    for field in given:
+        if field not in OUTCOME_FIELDS:
+            raise InputError("outcome", f"{field!r:.60} is not a field of an outcome: remove it")
+    unit, name = checked_unit(whole(given["unit"])), given.get("id")
+    exposed = given.get("exposed", True)
+    if not isinstance(exposed, bool):
+        raise InputError("exposed", "exposed must be true or false")
+    return Event(
+        unit,
+        _number(given["value"]),
+        _time(given.get("at")),
+        None if name is None else checked_unit(whole(name), "id"),
+        exposed,
+    )
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError("value", f"value must be a number (got {value!r:.60})")
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError("value", "value is too large") from None
+
+
+def _time(at: object) -> float | None:
+    if at is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(at)  # type: ignore[arg-type]
+        if moment.tzinfo is not None:
+            return moment.timestamp()
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(
+        "at", f"at must be a time with its zone, as 2026-01-31T12:00:00+00:00 (got {at!r:.60})"
+    )
+
+
+def _told(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "accepted": receipt.accepted,
+        "reason": receipt.reason,
+        "detail": receipt.detail,
+    }

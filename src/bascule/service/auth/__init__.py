@@ -1,0 +1,1 @@
+"""API keys, sessions, access rules and rate limits."""

@@ -1,0 +1,1 @@
+"""The ASGI application, its worker processes and its error responses."""

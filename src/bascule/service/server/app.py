@@ -1,0 +1,169 @@
+"""The service put together: `make_app(store, settings)` is an ASGI application.
+
+`app.state` has the `store`, the `settings`, the `keys` (a `Keyring`), the `directory` of
+experiments, the `planner`, the `metrics` and what limits callers.
+
+The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
+at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
+is served at `/static`. Calls of the store wait for the disk: in endpoints they go through
+`starlette.concurrency.run_in_threadpool`, and changes through `experiments.change`, so that the
+audit log says who it was. `await app.state.planner.plan(models.Wish(...))` plans.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.routing import Route
+
+from bascule import __version__
+from bascule.core.errors import InputError, StoreError
+from bascule.live.api.store import Store
+from bascule.service.api import experiments, ofrep, units
+from bascule.service.api import health as operation
+from bascule.service.api.openapi import describe
+from bascule.service.auth.keys import Keyring
+from bascule.service.auth.rate_limits import Buckets
+from bascule.service.server import background
+from bascule.service.server import planner as planning
+from bascule.service.server.error_responses import refusal
+from bascule.service.server.experiment_cache import Directory
+from bascule.service.server.fast_path import Shortcut
+from bascule.service.server.logs import log
+from bascule.service.server.metrics import Metrics
+from bascule.service.server.middleware import Envelope
+from bascule.service.server.planner import Planner
+from bascule.service.server.problems import Problem, problem_of
+from bascule.service.server.settings import Settings
+
+PAGE = "bascule.service.page"
+FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
+
+
+def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
+    """The service on a store.
+
+    >>> import bascule as bs
+    >>> app = make_app(bs.open(":memory:"))
+    >>> app.title
+    'bascule'
+    """
+    settings = settings or Settings()
+    app = FastAPI(
+        title="bascule",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        # A redirect for a slash too many would break clients that follow none.
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.store = store
+    app.state.settings = settings
+    app.state.keys = Keyring(store)
+    app.state.directory = Directory(store)
+    app.state.planner = Planner()
+    app.state.metrics = Metrics()
+    app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
+    app.state.rates = Buckets(settings.rate, settings.rate)
+    app.state.is_leaving = False
+    app.state.routers = [part.router for part in (operation, units, ofrep, experiments, planning)]
+    for router in app.state.routers:
+        app.include_router(router)
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    _answer_problems(app)
+    _add_page(app)
+    app.add_middleware(Shortcut)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=FROM_BROWSERS,
+            expose_headers=["ETag", "Retry-After"],
+        )
+    app.add_middleware(Envelope, metrics=app.state.metrics, largest=settings.largest_body)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    tasks = background.start(app)
+    try:
+        yield
+    finally:
+        app.state.is_leaving = True
+        await background.stop(tasks)
+        await app.state.planner.close()
+
+
+def _add_page(app: FastAPI) -> None:
+    app.state.problem_page = None
+    if importlib.util.find_spec(PAGE) is None:
+        return
+    page = importlib.import_module(PAGE)
+    router = page.page_router()
+    app.state.routers.append(router)
+    app.include_router(router, include_in_schema=False)
+    static = Path(str(page.__file__)).parent / "static"
+    if static.is_dir():
+        app.mount("/static", StaticFiles(directory=static), name="static")
+    app.state.problem_page = getattr(page, "problem_page", None)
+
+
+def _answer_problems(app: FastAPI) -> None:
+    def answer(request: Request, problem: Problem) -> Response:
+        return refusal(request.scope, problem, request, app.state.problem_page)
+
+    @app.exception_handler(Problem)
+    async def refused(request: Request, problem: Problem) -> Response:
+        return answer(request, problem)
+
+    @app.exception_handler(InputError)
+    async def unusable(request: Request, error: InputError) -> Response:
+        return answer(request, problem_of(error))
+
+    @app.exception_handler(StoreError)
+    async def failed(request: Request, error: StoreError) -> Response:
+        log("store failed", level="error", detail=str(error))
+        return answer(request, problem_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def misshapen(request: Request, error: RequestValidationError) -> Response:
+        first: dict[str, Any] = dict(error.errors()[0])
+        field = str(first["loc"][-1])
+        return answer(
+            request,
+            Problem(400, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}", field=field),
+        )
+
+    @app.exception_handler(HTTPException)
+    async def plain(request: Request, error: HTTPException) -> Response:
+        headers = dict(error.headers or {})
+        detail = str(error.detail)
+        if error.status_code == 404:
+            detail = "there is nothing here"
+        if error.status_code == 405:
+            headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
+            detail = f"here it is {headers['Allow']}"
+        return answer(request, Problem(error.status_code, detail, headers=headers))
+
+
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """All methods that a path has: the framework names those of one route only."""
+    found: set[str] = set()
+    for router in app.state.routers:
+        for route in router.routes:
+            if isinstance(route, Route) and route.path_regex.match(path):
+                found |= route.methods or set()
+    return sorted(found)

@@ -1,0 +1,134 @@
+"""Around every request: its size, the headers of its answer, a count and a line in the log."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bascule.service.server.error_responses import refusal
+from bascule.service.server.logs import LOGGER, log
+from bascule.service.server.metrics import Metrics
+from bascule.service.server.problems import Problem
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Nothing runs in a page, or is loaded by it, but what the service itself serves."""
+
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    # Without a referrer a form of the page would not say where it comes from either.
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"content-security-policy", CSP.encode()),
+]
+NOT_KEPT = (b"cache-control", b"no-store")
+
+QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
+REFUSED = (401, 403, 413, 429)
+
+
+class Envelope:
+    """ASGI middleware; plain, since it is around the requests that have to be quick."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, largest: int) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and its answer back."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        since = time.perf_counter()
+        status: int | None = None
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = message["headers"]
+                headers.extend(HEADERS)
+                if not scope["path"].startswith("/static/"):
+                    headers.append(NOT_KEPT)
+            await send(message)
+
+        try:
+            length = _length(scope)
+            if length > self._largest:
+                await refusal(scope, _too_large(self._largest))(scope, receive, answer)
+            elif length < 0:
+                await self._app(scope, self._counted(receive), answer)
+            else:
+                await self._app(scope, receive, answer)
+        except ClientDisconnect:
+            # Whoever asked has gone, and hears no answer.
+            status = status or 408
+        except Exception:
+            LOGGER.exception("failed", extra={"told": {"path": scope["path"]}})
+            if status is not None:
+                raise
+            # The caller learns nothing of what is inside.
+            told = Problem(500, "something went wrong here: it was logged")
+            await refusal(scope, told)(scope, receive, answer)
+        finally:
+            self._tell(scope, status or 500, time.perf_counter() - since)
+
+    def _counted(self, receive: Receive) -> Receive:
+        """The same for a body that does not say how long it is."""
+        size = 0
+
+        async def counted() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._largest:
+                raise _too_large(self._largest)
+            return message
+
+        return counted
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route: Any = scope.get("route")
+        path = getattr(route, "path", "other")
+        method = scope["method"]
+        self._metrics.count(method, path, status, seconds)
+        changes = method not in ("GET", "HEAD", "OPTIONS") and not path.endswith(
+            ("/assign", "/outcomes")
+        )
+        if status >= 500 or status in REFUSED or (changes and not path.startswith(QUIET)):
+            client = scope.get("client")
+            log(
+                "request",
+                level="error" if status >= 500 else "info",
+                method=method,
+                path=scope["path"],
+                status=status,
+                seconds=round(seconds, 6),
+                address=client[0] if client else None,
+            )
+
+
+def _length(scope: Scope) -> int:
+    """What the request says of its body; -1 if it sends one and does not say."""
+    found = 0
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            # The server has checked that these are digits.
+            return int(value)
+        if name == b"transfer-encoding":
+            found = -1
+    return found
+
+
+def _too_large(largest: int) -> Problem:
+    return Problem(
+        413, f"the body is larger than {largest:,} bytes", headers={"Connection": "close"}
+    )

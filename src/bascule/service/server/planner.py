@@ -1,0 +1,111 @@
+"""Plans made beside the service: they take seconds of a processor, and none of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import pickle
+import sys
+from asyncio.subprocess import PIPE
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+
+from bascule.core.errors import InputError
+from bascule.service.api import schemas as models
+from bascule.service.api.openapi import body, refusals
+from bascule.service.auth.access import viewer
+from bascule.service.server.json_response import Answer
+from bascule.service.server.problems import Problem
+from bascule.service.server.request_body import read_model
+
+if TYPE_CHECKING:
+    from bascule.planning.result import Plan
+
+SECONDS, FIRST_SECONDS = 30.0, 180.0
+"""How long a plan may take, and the first one, for which much may have to be compiled."""
+
+LONGEST_LINE = 2**24
+
+router = APIRouter(prefix="/v1", tags=["planning"])
+
+
+class Planner:
+    """One process that plans, one plan at a time; one that takes too long is ended."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def plan(self, wish: models.Wish) -> Plan:
+        """The plan for a wish, as `bascule.plan` makes it."""
+        async with self._lock:
+            seconds = FIRST_SECONDS if self._process is None else SECONDS
+            try:
+                async with asyncio.timeout(seconds):
+                    line = await self._ask(wish.model_dump_json().encode() + b"\n")
+            except TimeoutError:
+                await self.close()
+                raise Problem(
+                    422, f"planning took longer than {seconds:g} s: ask for a larger lift"
+                ) from None
+            except BaseException:
+                # The next one to ask must not get this answer.
+                await self.close()
+                raise
+            if not line:
+                await self.close()
+                raise Problem(422, "planning failed: ask for less extreme numbers")
+        made: Plan | InputError = pickle.loads(base64.b64decode(line))
+        if isinstance(made, InputError):
+            raise made
+        return made
+
+    async def close(self) -> None:
+        """End the process, whatever it does."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            # The pipes, which would else be left to the collector of garbage.
+            self._process._transport.close()  # type: ignore[attr-defined]
+            self._process = None
+
+    async def _ask(self, line: bytes) -> bytes:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "bascule.service.server.planner_process",
+                stdin=PIPE,
+                stdout=PIPE,
+                limit=LONGEST_LINE,
+                start_new_session=True,
+            )
+        given, told = self._process.stdin, self._process.stdout
+        assert given is not None
+        assert told is not None
+        with suppress(ConnectionError):
+            given.write(line)
+            await given.drain()
+        return await told.readline()
+
+
+@router.post(
+    "/plan",
+    responses={
+        200: {
+            "description": "The plan, as `bascule plan --json` prints it.",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        },
+        **refusals(422),
+    },
+    openapi_extra=body(models.Wish),
+)
+async def plan(request: Request) -> Response:
+    """From what is wished for to a design, how long it will take and what it will cost."""
+    await viewer(request)
+    wish = await read_model(request, models.Wish)
+    made = await request.app.state.planner.plan(wish)
+    return Answer(made.to_dict())

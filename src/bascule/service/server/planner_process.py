@@ -1,0 +1,43 @@
+"""`python -m bascule.service.server.planner_process`: reads plan requests and writes the plans.
+
+The service keeps one such process beside it: a plan takes seconds of a processor.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import sys
+from typing import IO
+
+from bascule.core.errors import InputError
+from bascule.planning import plan
+from bascule.service.api.schemas import Wish
+
+RUNS = 400
+"""Simulated tests behind a plan."""
+
+
+def answer(line: bytes) -> bytes:
+    """The plan for a wish, or what is wrong with the wish, as a line."""
+    wish = Wish.model_validate_json(line)
+    made: object
+    try:
+        given = wish.model_dump(exclude={"outcome"})
+        made = plan(wish.outcome, runs=RUNS, threads=1, **given)
+    except InputError as problem:
+        made = problem
+    except (ArithmeticError, MemoryError):
+        made = InputError("wish", "nothing can be computed for this: ask for less extreme numbers")
+    return base64.b64encode(pickle.dumps(made)) + b"\n"
+
+
+def main(given: IO[bytes], told: IO[bytes]) -> None:
+    """Answer line after line, until there are no more."""
+    for line in given:
+        told.write(answer(line))
+        told.flush()
+
+
+if __name__ == "__main__":
+    main(sys.stdin.buffer, sys.stdout.buffer)

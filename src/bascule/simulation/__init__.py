@@ -1,0 +1,30 @@
+"""Random streams, compiled loops and the results they give."""
+
+from __future__ import annotations
+
+from bascule.simulation.api import simulate
+from bascule.simulation.result import Estimate, Simulation
+from bascule.simulation.step import Step
+from bascule.simulation.trace import trace
+from bascule.simulation.unit_trace import Stage, trace_stages
+from bascule.simulation.worlds.noise import Beta, Coin, Discrete, Normal, StudentT
+from bascule.simulation.worlds.world import Change, Delay, Trend, World
+
+__all__ = [
+    "Beta",
+    "Change",
+    "Coin",
+    "Delay",
+    "Discrete",
+    "Estimate",
+    "Normal",
+    "Simulation",
+    "Stage",
+    "Step",
+    "StudentT",
+    "Trend",
+    "World",
+    "simulate",
+    "trace",
+    "trace_stages",
+]

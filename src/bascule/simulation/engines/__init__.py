@@ -1,0 +1,1 @@
+"""Engines that play the runs of a simulation on all threads."""

@@ -1,0 +1,135 @@
+"""Whether a simulation can end at all, asked before anybody waits for it."""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
+from bascule.core.rules import UCB, Static, Tilt
+from bascule.core.rules.base import known_spread
+from bascule.simulation.recurrent.exponential_sum import LONGEST
+from bascule.simulation.worlds.world import World
+from bascule.theory.prediction import (
+    information,
+    rounds_at_best,
+    rounds_to_win,
+    units_to_convince,
+)
+from bascule.theory.solve import units_until
+from bascule.theory.unit_solve import arm_units_until
+
+UNITS_LIMIT = 10**9
+"""A run that has no cap of its own is stopped here, undecided."""
+
+STAGES_LIMIT = 100_000
+"""A run of a static population that has no horizon is stopped here, undecided."""
+
+MOST_STAGES = 10_000_000
+"""Stages whose thresholds fit into memory on any machine."""
+
+HOPELESS = 10
+"""A cap that is this many times too short is met by all but a stray run."""
+
+
+def units_limit(design: Design) -> int:
+    """Where a run ends that has no cap of its own: units are followed for so many stages only."""
+    return LONGEST if isinstance(design.outcome, Recurrent) else UNITS_LIMIT
+
+
+def units_cap(design: Design) -> int:
+    """Where a run ends at the latest."""
+    return design.max_units or units_limit(design)
+
+
+def last_stage(design: Design) -> int:
+    """Where a run of a static population ends at the latest.
+
+    >>> import bascule as bs
+    >>> last_stage(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100, horizon=30)))
+    30
+    """
+    horizon = design.rule.horizon if isinstance(design.rule, Static) else None
+    return STAGES_LIMIT if horizon is None else horizon
+
+
+def check_feasible(design: Design, world: World) -> None:
+    """Refuse means among which no run would decide, and say what to change.
+
+    Equal best means are accepted with a cap: they show what happens when there is no difference.
+    Of the means before and after a change, the better ones count.
+    """
+    if isinstance(design.rule, Static):
+        _check_static(design.rule, min(rival_gaps(world.start)))
+        return
+    if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
+        raise InputError(
+            "max_units",
+            f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
+            f"(got {design.max_units})",
+        )
+    last = world.at(units_cap(design))
+    matters = design.min_effect or 0.0
+    if design.max_units is None and min(rival_gaps(last)) == 0 and not matters:
+        raise InputError(
+            "means",
+            f"means must have one best arm ({max(last):g} is there twice), or the test never "
+            "ends: change means, set max_units to study a test without a difference, "
+            "or min_effect to find that none matters",
+        )
+    means = max(world.start, last, key=lambda means: min(rival_gaps(means)))
+    gap = min(rival_gaps(means))
+    # A test also ends when it has found that a gap is smaller than what matters.
+    gap = max(gap, matters - gap)
+    if gap == 0:
+        return
+    needed = _even_split(design, max(means), gap)
+    if design.max_units is None and needed > units_limit(design):
+        raise InputError(
+            "means",
+            f"the gap between the best means ({gap:g}) is too small: even an even split would need "
+            f"about {needed:.1g} units a run; widen the gap or set max_units",
+        )
+    if design.max_units is not None and needed > HOPELESS * design.max_units:
+        raise InputError(
+            "max_units",
+            f"max_units ({design.max_units}) would end every run undecided: the gap {gap:g} needs "
+            f"about {needed:.1g} units; raise max_units to that, widen the gap, or make the best "
+            "means equal to study a test without a difference",
+        )
+
+
+def _check_static(rule: Static, gap: float) -> None:
+    if gap == 0 and rule.horizon is None:
+        raise InputError(
+            "means",
+            "means must have one best arm, or the test never ends: change means, or set the "
+            "horizon of Static to study a test without a difference",
+        )
+    if rule.stop != "horizon" and (rule.horizon or 0) > MOST_STAGES:
+        raise InputError(
+            "horizon",
+            f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
+            f"(got {rule.horizon})",
+        )
+
+
+def _even_split(design: Design, best: float, gap: float) -> float:
+    """Units with which two arms can be told apart at best: half of them for each."""
+    rule = design.rule
+    if isinstance(design.outcome, Recurrent):
+        return 2 * arm_units_until(design, gap / 2)
+    if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
+        return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
+    if isinstance(rule, Tilt) and isinstance(design.outcome, Bounded):
+        return 2 * rounds_at_best(gap / design.outcome.scale, -math.log(design.calibration.delta))
+    if isinstance(rule, Tilt):
+        return 4 * information(design, rule, gap)
+    if isinstance(rule, UCB) and rule.stop == "mixture":
+        return 2 * units_to_convince(design, gap)
+    shape = design.paper_rule.shape(design.outcome, len(design.arms))
+    # A spread that is still to be seen could be anything, even nothing.
+    spread = design.outcome.sigma if shape.spread_of is known_spread else 0.0
+    return 2 * units_until(gap / 2, spread, shape, design.calibration.delta)

@@ -1,0 +1,92 @@
+"""Plays the runs of a simulation on all threads, and can be interrupted at any moment."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Protocol
+
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, new_control
+
+CHUNKS_PER_THREAD = 8
+SMALLEST_CHUNK = 64
+PROGRESS_SECONDS = 0.1
+
+Progress = Callable[[int], None]
+"""Told from time to time how many runs are finished."""
+
+Stages = Callable[[str, int, int], None]
+"""Told what is being done, how much of it all is done, and how much there is."""
+
+
+class Runs(Protocol):
+    """The runs of one simulation, which threads play a few at a time into shared columns."""
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only get ready to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What playing took."""
+
+    steps: int
+    compile_seconds: float
+
+
+def available_threads() -> int:
+    """How many threads this process may use at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
+    """Play every run on `threads` threads."""
+    started = time.perf_counter()
+    played.play(0, 0, new_control())
+    compile_seconds = time.perf_counter() - started
+    threads = min(threads, runs)
+    chunks = _chunks(runs, threads)
+    lock = threading.Lock()
+
+    def take_chunks(control: IntArray) -> None:
+        while not control[STOP]:
+            with lock:
+                chunk = next(chunks, None)
+            if chunk is None:
+                return
+            played.play(*chunk, control)
+
+    controls = [new_control() for _ in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        futures = {pool.submit(take_chunks, control) for control in controls}
+        try:
+            _watch(futures, controls, progress)
+        except BaseException:
+            # Tell the loops to stop, or leaving the pool would wait for them to the end.
+            for control in controls:
+                control[STOP] = 1
+            raise
+    return Effort(sum(int(control[STEPS]) for control in controls), compile_seconds)
+
+
+def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progress | None) -> None:
+    while futures:
+        done, futures = wait(futures, timeout=PROGRESS_SECONDS, return_when=FIRST_COMPLETED)
+        if progress is not None:
+            progress(sum(int(control[FINISHED]) for control in controls))
+        for future in done:
+            future.result()
+
+
+def _chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
+    # Few runs may be long ones: every thread gets its part of them.
+    smallest = min(SMALLEST_CHUNK, -(-runs // threads))
+    size = max(smallest, -(-runs // (threads * CHUNKS_PER_THREAD)))
+    for first in range(0, runs, size):
+        yield first, min(size, runs - first)

@@ -1,0 +1,158 @@
+"""The loop for rules that run in blocks: one run after the other, a block at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
+from bascule.core.evidence.normal import log_informed, log_mixture
+from bascule.core.procedures.block_state import (
+    PARTS,
+    Evidence,
+    begin_block,
+    last_in,
+    units_of_leader,
+)
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.rules.tilt import BlockSteps
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.random.draws import Draws
+from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream, uniform
+
+HALVINGS = 24
+"""Steps in search of a floor: any result is valid, and a sharper one would save nothing."""
+
+
+def deal_slots(
+    state: FloatArray, arms: int, slots: IntArray, front: int, streams: WordArray
+) -> None:
+    """Write who the units of the block join, in random order, every order equally likely.
+
+    The leader's units are alike, so it is enough to put the others among them one by one.
+    """
+    size = math.floor(state[2 * arms + front])
+    for i in range(size):
+        slots[i] = front
+    for arm in range(arms):
+        if arm != front:
+            for _ in range(math.floor(state[2 * arms + arm])):
+                place = math.floor(uniform(streams, 0) * (size + 1))
+                slots[size] = slots[place]
+                slots[place] = arm
+                size += 1
+
+
+def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
+    """The loop that finds, for each part, a total below which its clocks have too little evidence.
+
+    For a given total the evidence falls as the clock grows, so what is too little at the beginning
+    of a part is too little everywhere in it.
+    """
+
+    def find_floors(floors: FloatArray, threshold: float, effect: float) -> None:
+        made_of = fingerprint  # noqa: F841
+        for part in range(floors.size):
+            octave = part // PARTS
+            clock = math.ldexp(0.5 + 0.5 * (part - octave * PARTS) / PARTS, octave)
+            low, high = 0.0, 4.0 * (1.0 + math.sqrt(clock)) * (2.0 + threshold)
+            if part == 0:
+                # Everything below the first octave lies here too.
+                high = 0.0
+            for _ in range(HALVINGS):
+                middle = 0.5 * (low + high)
+                if evidence(middle, clock, effect) < threshold:
+                    low = middle
+                else:
+                    high = middle
+            floors[part] = low
+
+    return find_floors
+
+
+def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) -> Kernel:
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms."""
+    clear, leader, observe, fold, drop, within, split = steps[1:]
+    fill, outcome = draws
+
+    def play(
+        state: FloatArray,
+        streams: WordArray,
+        slots: IntArray,
+        noise: FloatArray,
+        any_arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        means: FloatArray,
+        sigma: float,
+        precision: float,
+        tilt: float,
+        batch: int,
+        effect: float,
+        threshold: float,
+        margin: float,
+        floors: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        arms = fixed_arms if fixed_arms > 0 else any_arms
+        rounds = batch if split else 1
+        each = 1 if split else batch
+        for row in range(runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            clear(state, 0, arms)
+            units = 0
+            winner = NOBODY
+            while winner == NOBODY and control[STOP] == 0:
+                front, ahead = leader(state, 0, arms)
+                share = units_of_leader(ahead, tilt)
+                size = begin_block(state, 0, arms, front, share * each, each)
+                if units + rounds * size > max_units:
+                    break
+                for _ in range(rounds):
+                    deal_slots(state, arms, slots, front, streams)
+                    fill(streams, 0, noise, 0, size, ziggurat)
+                    for i in range(size):
+                        arm = slots[i]
+                        observe(
+                            state, 0, arms, arm, outcome(means[np.uint64(arm)], sigma, noise[i])
+                        )
+                    units += size
+                    fold(state, 0, arms, precision)
+                drop(state, 0, arms, effect, threshold, floors)
+                winner = last_in(state, 0, arms)
+                if (
+                    margin > 0.0
+                    and winner == NOBODY
+                    and within(state, 0, arms, effect, threshold, margin)
+                ):
+                    winner = NO_DIFFERENCE
+            if control[STOP] != 0:
+                break
+            times[row] = units
+            winners[row] = winner
+            for arm in range(arms):
+                counts[row * arms + arm] = np.int64(state[arm])
+            control[FINISHED] += 1
+            control[STEPS] += units
+
+    return play
+
+
+CALLED = (
+    seed_stream,
+    outside_layer,
+    log_mixture,
+    log_informed,
+    bet,
+    log_wealth,
+    log_shifted_wealth,
+)
+"""Functions that the loop calls rarely enough to leave them outside."""

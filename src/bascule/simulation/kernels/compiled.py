@@ -1,0 +1,117 @@
+"""Compilation of the pure functions of `core` and of the simulator's loops. Loads Numba when used.
+
+`core` stays free of Numba: its functions are registered here as compilable and so can be called
+from compiled code, while Python goes on calling them as they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from bascule.core.procedures.interval_state import FEW_ARMS
+from bascule.simulation.kernels.control import Kernel
+
+Function = Any
+"""A plain function, or what the compiler makes of one."""
+
+
+MANY_RUNS = 20_000
+"""So many runs repay the seconds that it takes to compile a loop for one number of arms alone."""
+
+
+def arms_to_fix(arms: int, runs: int) -> int:
+    """The number of arms to compile a loop for, or 0 for one that takes any.
+
+    Two arms are what most tests have. A loop for a few others is up to twice as fast, and the same
+    for every run.
+
+    >>> arms_to_fix(2, 10), arms_to_fix(5, 1000), arms_to_fix(5, 100_000), arms_to_fix(50, 100_000)
+    (2, 0, 5, 0)
+    """
+    many = arms <= FEW_ARMS and runs >= MANY_RUNS
+    return arms if arms == 2 or many else 0
+
+
+def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()) -> Kernel:
+    """Compile what `build` returns, or take it from the disk cache if it was compiled before.
+
+    `build` is given a digest of all source that a loop can contain and has to let the loop refer
+    to it: the compiler's cache keeps it with the machine code, and so notices a change in a file
+    that it does not watch itself. The plain functions that the loop uses are found by looking;
+    they become part of it, but for those in `called`, which are rare enough to stay outside.
+    """
+    loop = build(source_fingerprint())
+    outside = frozenset(called)
+    for function in used_functions(loop):
+        _register(function, function not in outside)
+    return _compile(loop)
+
+
+def used_functions(function: Function) -> set[Function]:
+    """The functions of this package that a function calls, and those that they call.
+
+    >>> from bascule.core.rules.radius import lg, radius
+    >>> used_functions(radius) == {lg}
+    True
+    """
+    found: set[Function] = set()
+    waiting = [function]
+    while waiting:
+        code = waiting.pop()
+        captured = [cell.cell_contents for cell in code.__closure__ or ()]
+        named = [code.__globals__.get(name) for name in code.__code__.co_names]
+        for value in (*captured, *named):
+            ours = isinstance(value, FunctionType) and value.__module__.startswith("bascule.")
+            if ours and value not in found:
+                found.add(value)
+                waiting.append(value)
+    return found
+
+
+@lru_cache(maxsize=1)
+def source_fingerprint() -> str:
+    """A digest of every source file that compiled code can contain.
+
+    All of `core` and `simulation` counts, whatever its files are called: a rename can never serve
+    stale machine code.
+    """
+    package = Path(__file__).parents[2]
+    digest = hashlib.sha256()
+    for folder in ("core", "simulation"):
+        for path in sorted((package / folder).rglob("*.py")):
+            digest.update(path.relative_to(package).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _compile(function: Kernel) -> Kernel:
+    import numba
+
+    # No reference counting: the loop owns no memory, and counting its arguments at every call of
+    # a step made it three times slower.
+    options: dict[str, Any] = {
+        "nogil": True,
+        "cache": True,
+        "error_model": "numpy",
+        "_nrt": False,
+    }
+    compiled: Kernel
+    try:
+        compiled = numba.njit(**options)(function)
+    except RuntimeError:
+        # There is no folder to keep the machine code in; then it lasts as long as the process.
+        compiled = numba.njit(**{**options, "cache": False})(function)
+    return compiled
+
+
+@lru_cache(maxsize=256)
+def _register(function: Function, inline: bool) -> None:
+    from numba.extending import register_jitable
+
+    # Nobody calls them from outside of a loop; a door for that took a tenth of the compilation.
+    register_jitable(forceinline=inline, no_cfunc_wrapper=True)(function)

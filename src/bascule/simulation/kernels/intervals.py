@@ -1,0 +1,332 @@
+"""The loop for rules that compare intervals: many runs interleaved, to hide each other's latency.
+
+`build` returns a plain function around a rule's steps; `simulate.compiled` compiles it. Everything
+in it works on scalars and flat arrays that the caller owns, and allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.evidence.normal import (
+    mixture_boundary,
+    mixture_boundary_from,
+    tail_series,
+    tilted,
+)
+from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
+from bascule.core.procedures.interval_state import (
+    NOBODY,
+    FloatArray,
+    Steps,
+    clear,
+    highest,
+    place,
+    span,
+    width,
+)
+from bascule.core.rules.radius import Radius, radius
+from bascule.simulation.kernels.control import (
+    ALIVE,
+    FINISHED,
+    STEPS,
+    STOP,
+    WAITING,
+    IntArray,
+    Kernel,
+)
+from bascule.simulation.random.draws import NORMAL, Draws
+from bascule.simulation.random.streams import (
+    WORDS,
+    WordArray,
+    outside_layer,
+    seed_stream,
+    uniform,
+)
+
+BURST = 32
+"""Outcomes drawn for a run at a time."""
+
+IDLE = -1
+"""The run of a lane that has nothing left to do."""
+
+
+def start_run(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    unseen_score: float,
+    streams: WordArray,
+    at: int,
+    seed: np.uint64,
+    run: np.uint64,
+) -> None:
+    """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
+    seed_stream(streams, at, seed, run)
+    clear(state, first, arms, unseen_score)
+
+
+def finish_run(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    row: int,
+    units: int,
+    winner: int,
+    times: IntArray,
+    winners: IntArray,
+    counts: IntArray,
+    control: IntArray,
+) -> None:
+    """Write down how a run ended."""
+    times[row] = units
+    winners[row] = winner
+    for arm in range(arms):
+        counts[row * arms + arm] = np.int64(state[first + arm])
+    control[FINISHED] += 1
+    control[STEPS] += units
+
+
+def move_lane(
+    state: FloatArray,
+    size: int,
+    streams: WordArray,
+    rows: IntArray,
+    units: IntArray,
+    source: int,
+    target: int,
+) -> None:
+    """Let one lane take over another's place."""
+    rows[target] = rows[source]
+    units[target] = units[source]
+    for i in range(WORDS):
+        streams[target * WORDS + i] = streams[source * WORDS + i]
+    for i in range(size):
+        state[target * size + i] = state[source * size + i]
+
+
+def build(
+    steps: Steps,
+    fixed_arms: int,
+    endless: bool,
+    fingerprint: str,
+    draws: Draws = NORMAL,
+    radius_of: Radius = radius,
+) -> Kernel:
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+
+    With `endless` the loop computes each radius, without it looks them up in a table; each kind
+    returns when an arm outgrows the table, or none does any more, for the other to go on.
+    `fingerprint` stands for all the source the loop
+    is made of: the compiler's cache keeps it with the machine code, and so notices a change in a
+    file that it does not watch itself.
+    """
+    score, decide = steps
+    fill, outcome = draws
+
+    def play(
+        state: FloatArray,
+        streams: WordArray,
+        rows: IntArray,
+        units: IntArray,
+        noise: FloatArray,
+        any_arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        means: FloatArray,
+        sigma: float,
+        alpha: float,
+        factor: float,
+        count: float,
+        delta: float,
+        threshold: float,
+        radii: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        arms = fixed_arms if fixed_arms > 0 else any_arms
+        size = width(arms)
+        scores = 2 * arms
+        lowers = scores + span(arms)
+        uppers = lowers + span(arms)
+        unseen = score(0.0, math.inf, 0.0, alpha)
+        alive = control[ALIVE]
+        waiting = control[WAITING]
+        while waiting < min(rows.size, runs):
+            rows[waiting] = waiting
+            units[waiting] = 0
+            start_run(
+                state,
+                waiting * size,
+                arms,
+                unseen,
+                streams,
+                waiting * WORDS,
+                seed,
+                np.uint64(first_run + waiting),
+            )
+            waiting += 1
+            alive += 1
+        while alive > 0 and control[STOP] == 0:
+            # A burst is as long as every lane can go without meeting the cap.
+            burst = min(BURST, max_units)
+            longest = 0.0
+            for lane in range(alive):
+                if units[lane] == max_units:
+                    first = lane * size
+                    winner = decide(
+                        state,
+                        first + scores,
+                        first + lowers,
+                        first + uppers,
+                        arms,
+                        sigma,
+                        threshold,
+                    )
+                    finish_run(
+                        state,
+                        first,
+                        arms,
+                        rows[lane],
+                        max_units,
+                        winner,
+                        times,
+                        winners,
+                        counts,
+                        control,
+                    )
+                    units[lane] = 0
+                    rows[lane] = IDLE
+                    if waiting < runs:
+                        rows[lane] = waiting
+                        start_run(
+                            state,
+                            first,
+                            arms,
+                            unseen,
+                            streams,
+                            lane * WORDS,
+                            seed,
+                            np.uint64(first_run + waiting),
+                        )
+                        waiting += 1
+                burst = min(burst, max_units - units[lane])
+                for arm in range(arms):
+                    longest = max(longest, state[lane * size + arm])
+            if endless == (longest + burst < radii.size):
+                break
+            for lane in range(alive):
+                fill(streams, lane * WORDS, noise, lane * BURST, burst, ziggurat)
+            for step in range(burst):
+                for lane in range(alive):
+                    first = lane * size
+                    # Asked when the lane's turn comes again, not right after the unit: by then
+                    # the arm's new ends have reached the cache, and nothing waits for them.
+                    winner = decide(
+                        state,
+                        first + scores,
+                        first + lowers,
+                        first + uppers,
+                        arms,
+                        sigma,
+                        threshold,
+                    )
+                    if winner != NOBODY and rows[lane] != IDLE:
+                        finish_run(
+                            state,
+                            first,
+                            arms,
+                            rows[lane],
+                            units[lane] + step,
+                            winner,
+                            times,
+                            winners,
+                            counts,
+                            control,
+                        )
+                        rows[lane] = IDLE
+                        if waiting < runs:
+                            rows[lane] = waiting
+                            units[lane] = -step
+                            start_run(
+                                state,
+                                first,
+                                arms,
+                                unseen,
+                                streams,
+                                lane * WORDS,
+                                seed,
+                                np.uint64(first_run + waiting),
+                            )
+                            fill(
+                                streams,
+                                lane * WORDS,
+                                noise,
+                                lane * BURST + step,
+                                burst - step,
+                                ziggurat,
+                            )
+                            waiting += 1
+                    arm = highest(state, first + scores, arms)
+                    seen = state[np.uint64(first + arm)] + 1.0
+                    total = state[np.uint64(first + arms + arm)] + outcome(
+                        means[np.uint64(arm)], sigma, noise[lane * BURST + step]
+                    )
+                    mean = total / seen
+                    if endless:
+                        wide = radius_of(seen, sigma, factor, count, delta)
+                    else:
+                        wide = radii[np.uint64(seen)]
+                    place(
+                        state,
+                        first,
+                        arms,
+                        arm,
+                        seen,
+                        total,
+                        mean,
+                        wide,
+                        score(mean, wide, seen, alpha),
+                    )
+            for lane in range(alive):
+                units[lane] += burst
+            lane = 0
+            while lane < alive:
+                if rows[lane] == IDLE:
+                    alive -= 1
+                    move_lane(state, size, streams, rows, units, alive, lane)
+                else:
+                    lane += 1
+        control[ALIVE] = alive
+        control[WAITING] = waiting
+
+    return play
+
+
+def build_table(fingerprint: str, radius_of: Radius = radius) -> Kernel:
+    """The loop that tabulates radii."""
+
+    def tabulate(
+        radii: FloatArray, sigma: float, factor: float, count: float, delta: float
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        for n in range(radii.size):
+            radii[n] = radius_of(n, sigma, factor, count, delta)
+
+    return tabulate
+
+
+CALLED = (
+    *(radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane),
+    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
+    *(log_two_arms, ceiling, product_and_derivatives),
+)
+"""Functions that the loops call rarely enough to leave them outside."""

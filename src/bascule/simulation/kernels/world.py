@@ -1,0 +1,147 @@
+"""What a world does to one unit: its mean, its outcome, and when the rule gets to see it.
+
+A world is a flat array of numbers here, under the names below; `world_numbers` writes it. The loops
+of `world_interval_kernel` and `world_block_kernel` call these functions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
+from bascule.simulation.random.streams import WordArray, uniform
+from bascule.simulation.worlds.noise import Beta, Coin, Discrete, Normal, StudentT
+from bascule.simulation.worlds.world import World
+
+NOISE, SPREAD, DF, CONCENTRATION, LOW, HIGH = range(6)
+TREND, SIZE, SPAN, CHANGED, BY, AT, BEST, LATER_BEST = range(6, 14)
+BATCH, DELAY, LAG, HIGH_LAG, MIDDLE, WINDOW, MISSING, NUMBERS = range(14, 22)
+"""Places in the array, and how many there are."""
+
+NORMAL, STUDENT_T, COIN, BETA, DISCRETE = range(5)
+STILL, FADING, WAVE = range(3)
+AT_ONCE, FIXED, RANDOM = range(3)
+
+_NOISES = {Normal: NORMAL, StudentT: STUDENT_T, Coin: COIN, Beta: BETA, Discrete: DISCRETE}
+
+
+def world_numbers(world: World) -> FloatArray:
+    """A world whose noise is written out as the array that the loops read.
+
+    >>> float(world_numbers(World([0.0, 0.1], noise=Normal(2.0)))[SPREAD])
+    2.0
+    """
+    noise, trend, change, delay = world.noise, world.trend, world.change, world.delay
+    assert noise is not None
+    numbers = np.zeros(NUMBERS)
+    numbers[NOISE] = _NOISES[type(noise)]
+    numbers[LOW], numbers[HIGH] = -math.inf, math.inf
+    if isinstance(noise, Normal):
+        numbers[SPREAD] = noise.sigma
+    elif isinstance(noise, StudentT):
+        numbers[DF] = noise.df
+        numbers[SPREAD] = noise.sigma * math.sqrt((noise.df - 2.0) / noise.df)
+    elif not isinstance(noise, Discrete):
+        numbers[LOW], numbers[HIGH] = noise.low, noise.high
+    if isinstance(noise, Beta):
+        numbers[CONCENTRATION] = noise.concentration
+    if trend is not None:
+        numbers[TREND] = FADING if trend.kind == "fading" else WAVE
+        numbers[SIZE], numbers[SPAN] = trend.size, trend.span
+    numbers[CHANGED], numbers[AT] = -1, math.inf
+    if change is not None:
+        numbers[CHANGED], numbers[BY], numbers[AT] = change.arm, change.by, change.at
+    numbers[BEST], numbers[LATER_BEST] = max(world.start), max(world.end)
+    numbers[BATCH], numbers[MISSING] = world.batch, world.missing
+    numbers[MIDDLE] = (min(world.start) + max(world.start)) / 2
+    numbers[WINDOW] = math.inf
+    if delay is not None:
+        numbers[DELAY] = RANDOM if delay.kind == "random" else FIXED
+        numbers[LAG], numbers[HIGH_LAG] = delay.mean, delay.mean * delay.high_outcomes
+        if delay.window is not None:
+            numbers[WINDOW] = delay.window
+    return numbers
+
+
+def drift(world: FloatArray, time: float) -> float:
+    """What the trend adds to every mean at a time."""
+    moved = 0.0
+    if world[TREND] == FADING:
+        moved = world[SIZE] * math.exp(-time / world[SPAN])
+    elif world[TREND] == WAVE:
+        moved = world[SIZE] * math.sin(2.0 * math.pi * time / world[SPAN])
+    return moved
+
+
+def mean_and_gap(
+    world: FloatArray, means: FloatArray, arm: int, time: float
+) -> tuple[float, float]:
+    """The mean of an arm at a time, and how far it lies below the best."""
+    mean = means[arm]
+    best = world[BEST]
+    if time >= world[AT]:
+        best = world[LATER_BEST]
+        if arm == world[CHANGED]:
+            mean += world[BY]
+    moved = drift(world, time)
+    mean = min(max(mean + moved, world[LOW]), world[HIGH])
+    best = min(max(best + moved, world[LOW]), world[HIGH])
+    return mean, best - mean
+
+
+def outcome_of(
+    streams: WordArray,
+    world: FloatArray,
+    means: FloatArray,
+    arm: int,
+    mean: float,
+    points: FloatArray,
+    chances: FloatArray,
+    cell: FloatArray,
+    ziggurat: FloatArray,
+) -> float:
+    """The outcome of a unit of an arm whose mean is `mean` now.
+
+    `points` and `chances` are those of discrete noise, the latter summed up, arm after arm.
+    """
+    kind = world[NOISE]
+    if kind == NORMAL:
+        value = mean + world[SPREAD] * normal(streams, cell, ziggurat)
+    elif kind == COIN:
+        value = 1.0 if uniform(streams, 0) < mean else 0.0
+    elif kind == BETA:
+        length = world[HIGH] - world[LOW]
+        share = (mean - world[LOW]) / length
+        value = world[LOW] + length * beta(streams, share, world[CONCENTRATION], cell, ziggurat)
+    elif kind == STUDENT_T:
+        value = mean + world[SPREAD] * student_t(streams, world[DF])
+    else:
+        value = pick(streams, points, chances, arm * points.size) + (mean - means[arm])
+    return float(value)
+
+
+def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
+    """When the outcome of the unit assigned at `time` is known, and whether it has come then.
+
+    If it has not, all that is known is that it never will.
+    """
+    came = True
+    wait = 0.0
+    if world[DELAY] != AT_ONCE:
+        wait = world[HIGH_LAG] if value > world[MIDDLE] else world[LAG]
+        if world[DELAY] == RANDOM:
+            wait *= exponential(streams)
+    if world[MISSING] > 0.0 and uniform(streams, 0) < world[MISSING]:
+        came = False
+        wait = world[WINDOW] if world[WINDOW] < math.inf else 0.0
+    if wait > world[WINDOW]:
+        came = False
+        wait = world[WINDOW]
+    known = time + 1 + math.ceil(wait)
+    batch = math.floor(world[BATCH])
+    if batch > 1:
+        known += (batch - known % batch) % batch
+    return known, came

@@ -1,0 +1,162 @@
+"""The loop for rules that run in blocks, in any world: one run after the other.
+
+A block is folded in when all of its outcomes have come or are known to be missing, and after every
+block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
+next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
+length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
+awaited.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bascule.core.procedures.block_state import begin_block, last_in, units_of_leader
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.rules.tilt import BlockSteps
+from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
+from bascule.simulation.kernels.blocks import deal_slots
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.random.noise_kernel import (
+    beta,
+    exponential,
+    gamma,
+    normal,
+    pick,
+    student_t,
+)
+from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream, uniform
+
+MISSING = -1
+"""The arm of a unit whose outcome never comes."""
+
+
+def build(steps: BlockSteps, fingerprint: str) -> Kernel:
+    """The loop for one rule, for any number of arms."""
+    clear, leader, observe, fold, drop, within, split = steps[1:]
+
+    def play(
+        state: FloatArray,
+        assigned: FloatArray,
+        streams: WordArray,
+        slots: IntArray,
+        owners: IntArray,
+        values: FloatArray,
+        begins: IntArray,
+        ends: IntArray,
+        readies: IntArray,
+        lasts: IntArray,
+        cell: FloatArray,
+        arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        world: FloatArray,
+        means: FloatArray,
+        points: FloatArray,
+        chances: FloatArray,
+        precision: float,
+        tilt: float,
+        batch: int,
+        effect: float,
+        threshold: float,
+        margin: float,
+        floors: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        regrets: FloatArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        turn = owners.size - 1
+        rounds = batch if split else 1
+        each = 1 if split else batch
+        for row in range(runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            clear(state, 0, arms)
+            for arm in range(arms):
+                assigned[arm] = 0.0
+            units, clock = 0, 0
+            opened, folded = 0, 0
+            size, dealt, left = 0, 0, 0
+            front, share, ready = 0, 0, 0
+            below_cap = True
+            regret = 0.0
+            winner = NOBODY
+            while winner == NOBODY and (below_cap or folded < opened) and control[STOP] == 0:
+                if below_cap and dealt == size:
+                    if left == 0:
+                        front, ahead = leader(state, 0, arms)
+                        share = units_of_leader(ahead, tilt)
+                        left = rounds
+                    # An arm that was dropped since the batch began gets no units of its blocks.
+                    size = begin_block(state, 0, arms, front, share * each, each)
+                    below_cap = units + left * size <= max_units
+                    if below_cap:
+                        deal_slots(state, arms, slots, front, streams)
+                        begins[opened & turn] = units
+                        dealt = 0
+                        left -= 1
+                if below_cap:
+                    arm = slots[dealt]
+                    mean, gap = mean_and_gap(world, means, arm, units)
+                    value = outcome_of(
+                        streams, world, means, arm, mean, points, chances, cell, ziggurat
+                    )
+                    known, came = arrival(streams, world, units, value)
+                    values[units & turn] = value
+                    owners[units & turn] = arm if came else MISSING
+                    # Blocks are folded in order, so each is ready after the one before it.
+                    ready = max(ready, known)
+                    regret += gap
+                    assigned[arm] += 1.0
+                    units += 1
+                    dealt += 1
+                    if dealt == size:
+                        ends[opened & turn] = units
+                        readies[opened & turn] = ready
+                        lasts[opened & turn] = left
+                        opened += 1
+                clock += 1
+                while winner == NOBODY and folded < opened and readies[folded & turn] <= clock:
+                    for arm in range(arms):
+                        state[2 * arms + arm] = 0.0
+                        state[3 * arms + arm] = 0.0
+                    for unit in range(begins[folded & turn], ends[folded & turn]):
+                        arm = owners[unit & turn]
+                        if arm != MISSING:
+                            state[2 * arms + arm] += 1.0
+                            observe(state, 0, arms, arm, values[unit & turn])
+                    fold(state, 0, arms, precision)
+                    if lasts[folded & turn] == 0:
+                        drop(state, 0, arms, effect, threshold, floors)
+                        winner = last_in(state, 0, arms)
+                        if (
+                            margin > 0.0
+                            and winner == NOBODY
+                            and within(state, 0, arms, effect, threshold, margin)
+                        ):
+                            winner = NO_DIFFERENCE
+                    folded += 1
+            if control[STOP] != 0:
+                break
+            times[row] = units
+            winners[row] = winner
+            regrets[row] = regret
+            for arm in range(arms):
+                counts[row * arms + arm] = np.int64(assigned[arm])
+            control[FINISHED] += 1
+            control[STEPS] += units
+
+    return play
+
+
+CALLED = (
+    *CALLED_BY_BLOCKS,
+    *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
+)
+"""Functions that the loop leaves outside, to be compiled sooner."""

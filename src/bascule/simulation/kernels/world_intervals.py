@@ -1,0 +1,237 @@
+"""The loop for rules that compare intervals, in any world: one run after the other.
+
+The rule sees an outcome when the world shows it. Until then it waits in a calendar: `heads` has for
+each moment ahead the first of the units that come up then, and `nexts` for each unit the one that
+comes up with it; both are rings, whose length is a power of two, for the sake of quick turns.
+
+An even split (alpha = infinity) goes by the units assigned, and compares round with round: the
+outcomes of a round come up together, when the last of them is known and after those of the rounds
+before, and a round of which one is missing is left out. So all arms still in have shown equally
+much, and the order of the rounds says nothing about their outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.procedures.interval_state import (
+    NO_DIFFERENCE,
+    NOBODY,
+    FloatArray,
+    Steps,
+    Within,
+    clear,
+    highest,
+    place,
+    put,
+    round_complete,
+    span,
+    value_of,
+)
+from bascule.core.rules.base import SpreadOf, known_spread
+from bascule.core.rules.radius import FIRST_UNITS, Radius, radius
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
+from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.random.noise_kernel import (
+    beta,
+    exponential,
+    gamma,
+    normal,
+    pick,
+    student_t,
+)
+from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
+
+EMPTY = -1
+"""Where the calendar has nothing."""
+
+
+def next_in_line(state: FloatArray, scores: int, arms: int, assigned: FloatArray) -> int:
+    """The arm with the highest score; among those without an interval, one that has few units.
+
+    Nothing is known of these while their first outcomes are under way, so they share the units.
+    """
+    best = highest(state, scores, arms)
+    if value_of(state, scores, arms, best) == math.inf:
+        fewest = math.inf
+        for arm in range(arms):
+            if value_of(state, scores, arms, arm) == math.inf:
+                units = max(assigned[arm], FIRST_UNITS - 1.0)
+                best = arm if units < fewest else best
+                fewest = min(fewest, units)
+    return best
+
+
+def schedule(heads: IntArray, nexts: IntArray, dues: IntArray, slot: int, due: int) -> None:
+    """Enter a unit into the calendar."""
+    dues[slot] = due
+    at = due & (heads.size - 1)
+    nexts[slot] = heads[at]
+    heads[at] = slot
+
+
+def wipe(heads: IntArray, dues: IntArray, units: int) -> None:
+    """Empty the calendar of what the last units of a run have left in it."""
+    turn = heads.size - 1
+    for unit in range(max(0, units - heads.size), units):
+        heads[dues[unit & turn] & turn] = EMPTY
+
+
+def build(
+    steps: Steps,
+    within: Within,
+    fingerprint: str,
+    radius_of: Radius = radius,
+    spread_of: SpreadOf = known_spread,
+) -> Kernel:
+    """The loop for one rule, for any number of arms.
+
+    Radii that depend on units alone are looked up as far as the table `radii` goes; it is empty for
+    those that follow the spread.
+    """
+    score, decide = steps
+
+    def play(
+        state: FloatArray,
+        squares: FloatArray,
+        assigned: FloatArray,
+        streams: WordArray,
+        heads: IntArray,
+        nexts: IntArray,
+        dues: IntArray,
+        owners: IntArray,
+        values: FloatArray,
+        cell: FloatArray,
+        arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        world: FloatArray,
+        means: FloatArray,
+        points: FloatArray,
+        chances: FloatArray,
+        sigma: float,
+        low: float,
+        high: float,
+        alpha: float,
+        factor: float,
+        count: float,
+        delta: float,
+        threshold: float,
+        margin: float,
+        radii: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        regrets: FloatArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        even = math.isinf(alpha)
+        turn = heads.size - 1
+        scores = 2 * arms
+        lowers = scores + span(arms)
+        uppers = lowers + span(arms)
+        unseen = score(0.0, math.inf, 0.0, alpha)
+        for i in range(heads.size):
+            heads[i] = EMPTY
+        for row in range(runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            clear(state, 0, arms, unseen)
+            for arm in range(arms):
+                assigned[arm] = 0.0
+                squares[arm] = 0.0
+            units, clock, under_way = 0, 0, 0
+            round_size, round_due, whole = 0, 0, True
+            regret = 0.0
+            winner = NOBODY
+            while winner == NOBODY and (units < max_units or under_way > 0) and control[STOP] == 0:
+                if units < max_units:
+                    arm = next_in_line(state, scores, arms, assigned)
+                    mean, gap = mean_and_gap(world, means, arm, units)
+                    value = outcome_of(
+                        streams, world, means, arm, mean, points, chances, cell, ziggurat
+                    )
+                    due, came = arrival(streams, world, units, value)
+                    slot = units & turn
+                    values[slot] = value
+                    owners[slot] = arm
+                    dues[slot] = 0
+                    regret += gap
+                    assigned[arm] += 1.0
+                    units += 1
+                    if even:
+                        put(state, scores, arms, arm, score(0.0, 0.0, assigned[arm], alpha))
+                        round_size += 1
+                        round_due = max(round_due, due)
+                        whole = whole and came
+                        if round_complete(state, scores, arms):
+                            for unit in range(units - round_size, units):
+                                if whole:
+                                    schedule(heads, nexts, dues, unit & turn, round_due)
+                                    under_way += 1
+                            round_size = 0
+                            whole = True
+                        elif units == max_units:
+                            # This round stays open; the rule goes on with those that are not.
+                            for unit in range(units - round_size, units):
+                                arm = owners[unit & turn]
+                                before = assigned[arm] - 1.0
+                                put(state, scores, arms, arm, score(0.0, 0.0, before, alpha))
+                    elif came:
+                        schedule(heads, nexts, dues, slot, due)
+                        under_way += 1
+                clock += 1
+                slot = heads[clock & turn]
+                heads[clock & turn] = EMPTY
+                while slot != EMPTY:
+                    under_way -= 1
+                    arm = owners[slot]
+                    # An arm that is out has no upper end, and keeps none.
+                    if value_of(state, uppers, arms, arm) > -math.inf:
+                        seen = state[arm] + 1.0
+                        total = state[arms + arm] + values[slot]
+                        squares[arm] += values[slot] * values[slot]
+                        mean = total / seen
+                        if seen < radii.size:
+                            wide = radii[np.uint64(seen)]
+                        else:
+                            spread = spread_of(seen, total, squares[arm], sigma, low, high)
+                            wide = radius_of(seen, spread, factor, count, delta)
+                        urgency = value_of(state, scores, arms, arm)
+                        if not even:
+                            urgency = score(mean, wide, seen, alpha)
+                        place(state, 0, arms, arm, seen, total, mean, wide, urgency)
+                    slot = nexts[slot]
+                winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
+                if (
+                    margin > 0.0
+                    and winner == NOBODY
+                    and within(state, scores, lowers, uppers, arms, sigma, threshold, margin)
+                ):
+                    winner = NO_DIFFERENCE
+            wipe(heads, dues, units)
+            if control[STOP] != 0:
+                break
+            times[row] = units
+            winners[row] = winner
+            regrets[row] = regret
+            for arm in range(arms):
+                counts[row * arms + arm] = np.int64(assigned[arm])
+            control[FINISHED] += 1
+            control[STEPS] += units
+
+    return play
+
+
+CALLED = (
+    *CALLED_BY_INTERVALS,
+    *(fill_normals, normal, gamma, beta, student_t, exponential, pick),
+    *(drift, wipe),
+)
+"""Functions that the loop leaves outside, to be compiled sooner."""

@@ -1,0 +1,1 @@
+"""Random streams, one for each run, and draws from them."""

@@ -1,0 +1,1 @@
+"""Simulation of units whose outcomes keep coming."""

@@ -1,0 +1,271 @@
+"""Functions of a unit's age as sums of powers: `f(age) = sum of weight_k * node_k ** (age - 1)`.
+
+A power needs no memory of who arrived when: a stage multiplies it by its node, for all units at
+once. So what costs a simulation one number a unit costs it one number a term, and a dozen terms
+give 1/age to a relative error of 1e-5 up to age 1,000. `docs/explanation/exponential-sums.md` has
+the derivation.
+
+The nodes are found by continuation. For a horizon at which the terms are just good enough for an
+error of one in a hundred, the logs of the rates `-log(node)` are evenly spaced; from there the
+horizon shrinks to the wanted one, and Gauss-Newton steps carry the nodes along. Weights on the ages
+then level the error until no age is worse than the others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+from bascule.core.procedures.interval_state import FloatArray
+
+FINEST, COARSEST = 1e-7, 1e-2
+LONGEST = 10**8
+"""A node close to 1 is known to one part in 1e16, its power at the longest horizon to one in 1e8:
+finer than the finest accuracy."""
+
+SPACING, FASTEST, GAP, REACH = 1.32, 0.42, 0.24, 1.13
+"""Where the search starts: the spacing of the logs of the rates, the largest of them, how much
+further away the smallest lies, and the log of the horizon times that smallest rate."""
+
+FEW_AGES = 8
+"""Up to here every age gets a term of its own."""
+
+STRIDE = 1.5
+"""By how much the log of the horizon shrinks at a time."""
+
+ROUNDING = 1e-12
+LEVELLINGS = 9
+DAMPING = 30.0
+FINE, COARSE = 24, 12
+"""Ages to an e-fold that the fit looks at, at the end and on the way there: so few that the linear
+algebra is hardly worth a second thread."""
+
+ALL_AGES = 4096
+CHECKED = 512
+"""The accuracy is measured at every age up to the first, and then at so many ages an e-fold."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialSum:
+    """Nodes and weights for `1 / (age + shift)` at the ages from 1 to `horizon`.
+
+    The first node is 1, so the sum over units of 1 itself, `total`, is exact. `accuracy` is the
+    largest relative error at any age.
+    """
+
+    horizon: int
+    shift: float
+    nodes: tuple[float, ...]
+    weights: tuple[float, ...]
+    accuracy: float
+
+    @property
+    def terms(self) -> int:
+        """How many powers there are."""
+        return len(self.nodes)
+
+    @property
+    def total(self) -> tuple[float, ...]:
+        """The weights of the function that is 1 at every age."""
+        return (1.0, *(0.0 for _ in self.nodes[1:]))
+
+    def at(self, ages: FloatArray) -> FloatArray:
+        """The sum at some ages.
+
+        >>> fit(1000).at(np.array([1.0, 8.0, 1000.0])).round(5)
+        array([1.   , 0.125, 0.001])
+        """
+        powers = np.power.outer(np.array(self.nodes), np.asarray(ages) - 1.0)
+        return np.asarray(np.array(self.weights) @ powers)
+
+    def shifted(self, shift: float) -> ExponentialSum:
+        """Weights for another shift on the same nodes, with the accuracy they reach there.
+
+        It suffers when the shift is not small against the horizon: then give it to `fit`.
+
+        >>> fit(1000).shifted(2.0).accuracy < 1e-5
+        True
+        """
+        return _with_weights(self.horizon, checked_shift(shift), np.array(self.nodes))
+
+
+def fit(horizon: int, accuracy: float = 1e-5, shift: float = 0.0) -> ExponentialSum:
+    """About the fewest terms that give `1 / (age + shift)` with this relative error.
+
+    The ages are those from 1 to `horizon`.
+
+    >>> sum_of_powers = fit(horizon=1000, accuracy=1e-5)
+    >>> sum_of_powers.terms, sum_of_powers.accuracy < 1e-5
+    (12, True)
+    """
+    horizon = checks.whole("horizon", horizon, 1, "the largest age, in stages", LONGEST)
+    accuracy = checks.number("accuracy", accuracy, "1e-5 is usual")
+    if not FINEST <= accuracy <= COARSEST:
+        raise InputError(
+            "accuracy",
+            f"accuracy must be from {FINEST:g} to {COARSEST:g} (got {accuracy:g}): 1e-5 is usual",
+        )
+    return _fewest_terms(horizon, accuracy, checked_shift(shift))
+
+
+def checked_shift(shift: float) -> float:
+    """Accept a shift that keeps the function positive and falling.
+
+    >>> checked_shift(2)
+    2.0
+    """
+    remedy = "it is the variance of an outcome given its unit over that of the units"
+    accepted = checks.finite("shift", shift, remedy)
+    if accepted < 0.0:
+        raise InputError("shift", f"shift must be at least 0 (got {accepted:g}): {remedy}")
+    return accepted
+
+
+@lru_cache(maxsize=256)
+def _fewest_terms(horizon: int, accuracy: float, shift: float) -> ExponentialSum:
+    reach = math.log((horizon + shift) / (1.0 + shift))
+    # What the error of the best sum was seen to be; the loop makes up for where it is too hopeful.
+    guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
+    fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
+    terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
+    found = fit_terms(horizon, terms, shift)
+    while found.accuracy > accuracy:
+        terms += 1
+        found = fit_terms(horizon, terms, shift)
+    return found
+
+
+@lru_cache(maxsize=256)
+def fit_terms(horizon: int, terms: int, shift: float = 0.0) -> ExponentialSum:
+    """The best sum with this number of terms, to about one in a hundred of its error.
+
+    >>> fit_terms(horizon=1000, terms=10).accuracy < 7e-5
+    True
+    """
+    if terms == 1:
+        return _with_weights(horizon, shift, np.ones(1))
+    if horizon <= FEW_AGES or terms >= horizon:
+        # As many terms as ages: any nodes will do, and evenly spaced ones are the least alike.
+        return _with_weights(horizon, shift, np.linspace(1.0, 0.0, horizon, endpoint=False))
+    places = FASTEST - SPACING * np.arange(terms - 2, -1, -1.0)
+    places[0] -= GAP
+    start = REACH - places[0]
+    end = math.log((horizon + shift) / (1.0 + shift))
+    if start < end:
+        raise InputError("terms", f"{terms} terms are too few for ages up to {horizon}: give more")
+    # In units of 1 + shift, `1 / (age + shift)` is one over something that starts at 1 again.
+    places -= math.log1p(shift)
+    strides = math.ceil((start - end) / STRIDE)
+    stride = (start - end) / max(1, strides)
+    # Of a stretch that shrinks, the end moves most; later strides move as the one before did.
+    drift = stride * (places[-1] - places) / max(1.0, places[-1] - places[0])
+    for i in range(strides + 1):
+        last = i == strides
+        reach = math.exp(start - i * stride) * (1.0 + shift) - shift
+        ages = _some_ages(horizon if last else reach, FINE if last else COARSE)
+        emphasis = np.sqrt(np.gradient(np.log(ages + shift)))
+        before = places
+        ahead = places + drift if i > 0 else places
+        places = _gauss_newton(ages, shift, emphasis, ahead, 8 if last else 3)
+        drift = places - before if i > 0 else drift
+    rates, weights = _level(ages, shift, emphasis, places, 1)
+    return _measured(horizon, shift, np.exp(-rates), weights)
+
+
+def _some_ages(horizon: float, density: int) -> FloatArray:
+    """Whole ages from 1 to the horizon, evenly spaced in their logs and closer towards the end."""
+    steps = math.ceil(density * (1.0 + math.log(horizon))) + 1
+    late = np.geomspace(max(1.0, horizon / 2.0), horizon, density)
+    return np.unique(np.rint(np.append(np.geomspace(1.0, horizon, steps), late)))
+
+
+def _columns(ages: FloatArray, shift: float, emphasis: FloatArray, rates: FloatArray) -> FloatArray:
+    """What a unit of weight adds at each age, relative to the function, times the emphasis."""
+    powers: FloatArray = np.exp(np.multiply.outer(1.0 - ages, rates))
+    powers *= (emphasis * (ages + shift))[:, np.newaxis]
+    return powers
+
+
+def _project(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Least squares: an orthonormal basis of the columns, their weights, and what is left."""
+    sizes = columns.max(axis=0)
+    basis, triangle = np.linalg.qr(columns / sizes)
+    shares = basis.T @ target
+    return basis, np.linalg.solve(triangle, shares) / sizes, target - basis @ shares
+
+
+def _gauss_newton(
+    ages: FloatArray, shift: float, emphasis: FloatArray, places: FloatArray, steps: int
+) -> FloatArray:
+    """Move the logs of the rates towards the least emphasised squared relative error.
+
+    The weights are always the best ones for the rates at hand, so only the part of a move matters
+    that they cannot make up for; damping grows when a step fails.
+    """
+    damping = FINEST
+    error = math.inf
+    kept, slopes, left = places, np.empty((0, 0)), emphasis
+    for _ in range(steps):
+        rates = np.append(0.0, np.exp(places))
+        columns = _columns(ages, shift, emphasis, rates)
+        basis, weights, rest = _project(columns, emphasis)
+        if rest @ rest < error:
+            settled = rest @ rest > 0.99 * error
+            error, kept, left = float(rest @ rest), places, rest
+            if settled:
+                break
+            damping /= DAMPING
+            slopes = (columns * np.multiply.outer(1.0 - ages, rates * weights))[:, 1:]
+            slopes -= basis @ (basis.T @ slopes)
+        else:
+            damping *= DAMPING
+        sizes = np.sqrt(np.sum(slopes**2, axis=0))
+        system = np.concatenate([slopes / sizes, math.sqrt(damping) * np.eye(len(sizes))])
+        move = np.linalg.lstsq(system, np.append(left, 0.0 * sizes), rcond=None)[0] / sizes
+        places = kept + move * min(1.0, 0.5 / np.abs(move).max())
+    return places
+
+
+def _level(
+    ages: FloatArray, shift: float, emphasis: FloatArray, places: FloatArray, steps: int
+) -> tuple[FloatArray, FloatArray]:
+    """Rates and weights whose largest error is about the smallest; without steps, rates as given.
+
+    Lawson's method: emphasise the ages where the error is large, fit again, and keep the best. The
+    error of an age stands here for the largest on the arc between two zeros that it lies on.
+    """
+    least = math.inf
+    for _ in range(LEVELLINGS):
+        rates = np.append(0.0, np.exp(places))
+        _, weights, rest = _project(_columns(ages, shift, emphasis, rates), emphasis)
+        starts = np.append(0, 1 + np.flatnonzero(np.diff(np.sign(rest))))
+        largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
+        if largest.max() < least:
+            least, best = largest.max(), (rates, weights)
+        # Rounding is no error to be levelled, and no age may fall out of sight.
+        arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
+        emphasis = emphasis * np.sqrt(arcs / arcs.max())
+        places = _gauss_newton(ages, shift, emphasis, places, steps)
+    return best
+
+
+def _with_weights(horizon: int, shift: float, nodes: FloatArray) -> ExponentialSum:
+    """The sum on given nodes, the first of which is 1."""
+    ages = _some_ages(horizon, FINE)
+    emphasis = np.sqrt(np.gradient(np.log(ages + shift))) if horizon > 1 else np.ones(1)
+    places = np.log(-np.log(nodes[1:]))
+    return _measured(horizon, shift, nodes, _level(ages, shift, emphasis, places, 0)[1])
+
+
+def _measured(horizon: int, shift: float, nodes: FloatArray, weights: FloatArray) -> ExponentialSum:
+    """The sum with the largest of its errors."""
+    every = np.arange(1.0, min(horizon, ALL_AGES) + 1.0)
+    ages = np.union1d(every, _some_ages(horizon, CHECKED))
+    powers = np.power(nodes, (ages - 1.0)[:, np.newaxis])
+    error = float(np.abs(powers @ weights * (ages + shift) - 1.0).max())
+    return ExponentialSum(horizon, shift, tuple(nodes.tolist()), tuple(weights.tolist()), error)

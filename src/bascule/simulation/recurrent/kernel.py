@@ -1,0 +1,307 @@
+"""The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
+
+What the units of an arm add up to comes from a *crowd*. `every_outcome`, here, draws each outcome
+of each unit, so that a stage costs as much as there are units; those of `unit_crowds` do not.
+Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from bascule.core.evidence.normal import (
+    mixture_boundary,
+    mixture_boundary_from,
+    tail_series,
+    tilted,
+)
+from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
+from bascule.core.procedures.estimators import Weight
+from bascule.core.procedures.interval_state import (
+    NO_DIFFERENCE,
+    NOBODY,
+    FloatArray,
+    Steps,
+    Within,
+    clear,
+    highest,
+    place,
+    span,
+    value_of,
+)
+from bascule.core.procedures.looks import following_look, look_part
+from bascule.core.rules.radius import FIRST_UNITS
+from bascule.simulation.kernels.control import (
+    ALIVE,
+    FINISHED,
+    STEPS,
+    STOP,
+    WAITING,
+    IntArray,
+    Kernel,
+)
+from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream
+from bascule.simulation.recurrent.noise import fall_asleep, take_up
+from bascule.simulation.recurrent.radii import Find
+
+BURST = 64
+"""Outcomes drawn at a time."""
+
+MEMBER = 4
+"""Numbers that `every_outcome` keeps of a unit: its arm, when it came, its own mean, its sum."""
+
+Fill = Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
+"""(streams, at, values, first, count, ziggurat): writes numbers of mean 0 and variance 1."""
+
+
+class Crowd(NamedTuple):
+    """How the units of a run are kept.
+
+    `clear` is given (memory, arms, table). `join` is given (memory, arms, table, unit, arm, stage,
+    effect), where unit counts from 0 and `effect` is how far the unit's own mean lies from its
+    arm's. `advance` is given (memory, arms, table, shares, units, stage, sigma_noise, streams,
+    scratch, ziggurat, tallies): every unit gives an outcome, and each arm's clock and weighted sum
+    of deviations from its mean are written into the tallies.
+    """
+
+    clear: Callable[..., None]
+    join: Callable[..., None]
+    advance: Callable[..., None]
+
+
+def clear_members(memory: FloatArray, arms: int, table: FloatArray) -> None:
+    """Nobody is there; what the memory holds is never read."""
+
+
+def join_members(
+    memory: FloatArray,
+    arms: int,  # noqa: ARG001
+    table: FloatArray,  # noqa: ARG001
+    unit: int,
+    arm: int,
+    stage: int,
+    effect: float,
+) -> None:
+    """Write a new unit down."""
+    at = MEMBER * unit
+    memory[at] = arm
+    memory[at + 1] = stage
+    memory[at + 2] = effect
+    memory[at + 3] = 0.0
+
+
+def every_outcome(fill: Fill) -> Crowd:
+    """The crowd that draws each outcome of each unit; `fill` draws the noise.
+
+    The table holds the weight of a unit by its number of outcomes, and the shares that weight over
+    the number.
+    """
+
+    def advance(
+        memory: FloatArray,
+        arms: int,
+        table: FloatArray,
+        shares: FloatArray,
+        units: int,
+        stage: int,
+        sigma_noise: float,
+        streams: WordArray,
+        scratch: FloatArray,
+        ziggurat: FloatArray,
+        tallies: FloatArray,
+    ) -> None:
+        for arm in range(arms):
+            tallies[arms + arm] = 0.0
+            tallies[2 * arms + arm] = 0.0
+        done = 0
+        while done < units:
+            burst = min(BURST, units - done)
+            fill(streams, 0, scratch, 0, burst, ziggurat)
+            for i in range(burst):
+                at = np.uint64(MEMBER * (done + i))
+                joined = np.uint64(memory[at])
+                age = np.uint64(stage + 1 - memory[at + np.uint64(1)])
+                total = memory[at + np.uint64(3)] + (
+                    memory[at + np.uint64(2)] + sigma_noise * scratch[i]
+                )
+                memory[at + np.uint64(3)] = total
+                tallies[np.uint64(arms) + joined] += table[age]
+                tallies[np.uint64(2 * arms) + joined] += shares[age] * total
+            done += burst
+
+    return Crowd(clear_members, join_members, advance)
+
+
+def build(
+    steps: Steps,
+    within: Within,
+    find: Find,
+    together: bool,
+    planned: bool,
+    crowd: Crowd,
+    fill_effect: Fill,
+    fixed_arms: int,
+    fingerprint: str,
+) -> Kernel:
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+
+    The loop plays from the row in `WAITING` on. A run that needs more room than it has is left
+    unfinished: the loop returns with its row in `WAITING` and 1 in `ALIVE`, and can be called again
+    to play it from the start with more.
+    """
+    score, decide = steps
+    clear_crowd, join, advance = crowd
+
+    def play(
+        state: FloatArray,
+        memory: FloatArray,
+        tallies: FloatArray,
+        table: FloatArray,
+        shares: FloatArray,
+        streams: WordArray,
+        scratch: FloatArray,
+        any_arms: int,
+        seed: np.uint64,
+        first_run: int,
+        runs: int,
+        max_units: int,
+        room: int,
+        means: FloatArray,
+        sigma_unit: float,
+        sigma_noise: float,
+        alpha: float,
+        log_level: float,
+        growth: float,
+        threshold: float,
+        margin: float,
+        radii: FloatArray,
+        ziggurat: FloatArray,
+        times: IntArray,
+        winners: IntArray,
+        counts: IntArray,
+        control: IntArray,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        arms = fixed_arms if fixed_arms > 0 else any_arms
+        scores = 2 * arms
+        lowers = scores + span(arms)
+        uppers = lowers + span(arms)
+        sigma = max(sigma_unit, sigma_noise)
+        unseen = score(0.0, math.inf, 0.0, alpha)
+        control[ALIVE] = 0
+        for row in range(control[WAITING], runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            clear(state, 0, arms, unseen)
+            clear_crowd(memory, arms, table)
+            for arm in range(arms):
+                tallies[arm] = 0.0
+            units = 0
+            stage = 0
+            look = FIRST_UNITS * arms
+            number = 1
+            winner = NOBODY
+            while winner == NOBODY and control[STOP] == 0:
+                joining = 1
+                if together:
+                    joining = 0
+                    for arm in range(arms):
+                        joining += 1 if value_of(state, uppers, arms, arm) > -math.inf else 0
+                if units + joining > max_units:
+                    break
+                if units + joining > room:
+                    control[ALIVE] = 1
+                    break
+                stage += 1
+                arm = 0
+                for _ in range(joining):
+                    if together:
+                        while value_of(state, uppers, arms, arm) == -math.inf:
+                            arm += 1
+                    else:
+                        arm = highest(state, scores, arms)
+                    fill_effect(streams, 0, scratch, 0, 1, ziggurat)
+                    join(memory, arms, table, units, arm, stage, sigma_unit * scratch[0])
+                    tallies[arm] += 1.0
+                    units += 1
+                    arm += 1
+                advance(
+                    memory,
+                    arms,
+                    table,
+                    shares,
+                    units,
+                    stage,
+                    sigma_noise,
+                    streams,
+                    scratch,
+                    ziggurat,
+                    tallies,
+                )
+                if planned and stage > look:
+                    look = following_look(look, growth)
+                    number += 1
+                level = log_level - math.log(look_part(number)) if planned else log_level
+                for arm in range(arms):
+                    seen = tallies[arm]
+                    if seen > 0.0 and value_of(state, uppers, arms, arm) > -math.inf:
+                        clock = tallies[arms + arm]
+                        total = means[arm] * clock + tallies[2 * arms + arm]
+                        mean = total / clock
+                        wide = find(radii, number, seen, clock, sigma_unit, sigma_noise, level)
+                        place(
+                            state,
+                            0,
+                            arms,
+                            arm,
+                            clock,
+                            total,
+                            mean,
+                            wide,
+                            score(mean, wide, seen, alpha),
+                        )
+                if not planned or stage == look:
+                    winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
+                    if (
+                        margin > 0.0
+                        and winner == NOBODY
+                        and within(state, scores, lowers, uppers, arms, sigma, threshold, margin)
+                    ):
+                        winner = NO_DIFFERENCE
+            if control[STOP] != 0 or control[ALIVE] != 0:
+                break
+            times[row] = units
+            winners[row] = winner
+            for arm in range(arms):
+                counts[row * arms + arm] = np.int64(tallies[arm])
+            control[WAITING] = row + 1
+            control[FINISHED] += 1
+            control[STEPS] += units
+
+    return play
+
+
+def build_tables(weight: Weight, fingerprint: str) -> Kernel:
+    """The loop that writes the table and the shares of `every_outcome`."""
+
+    def tabulate(
+        table: FloatArray, shares: FloatArray, sigma_unit: float, sigma_noise: float
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        table[0] = shares[0] = 0.0
+        for age in range(1, table.size):
+            table[age] = weight(float(age), sigma_unit, sigma_noise)
+            shares[age] = table[age] / age
+
+    return tabulate
+
+
+CALLED = (
+    *(seed_stream, outside_layer, clear, take_up, fall_asleep),
+    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
+    *(log_two_arms, ceiling, product_and_derivatives),
+)
+"""Functions that the loops call rarely enough to leave them outside."""

@@ -1,0 +1,292 @@
+"""What a simulation gives back: every run as a row, and summaries with their uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
+from bascule.core.presenter import presenter
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.rules import Static
+from bascule.simulation.kernels.control import IntArray
+from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.worlds.world import World
+from bascule.theory import Bounds, Prediction, bounds, predict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over runs and its standard error.
+
+    >>> print(Estimate(12.3456, 0.1234))
+    12.35 ± 0.12
+    """
+
+    mean: float
+    se: float
+
+    @classmethod
+    def of(cls, values: FloatArray | IntArray) -> Estimate:
+        """The mean of a column; one run alone has no standard error (nan)."""
+        runs = len(values)
+        se = float(np.std(values, ddof=1)) / math.sqrt(runs) if runs > 1 else math.nan
+        return cls(float(np.mean(values)), se)
+
+    def __str__(self) -> str:
+        # Equal numbers leave an error of rounding.
+        if not 1e-12 * abs(self.mean) < self.se < math.inf:
+            return f"{self.mean:,.6g}"
+        places = max(0, 1 - math.floor(math.log10(self.se)))
+        return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Simulation:
+    """The runs of one design in one world.
+
+    Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
+    `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
+    its time, in outcome units, and `units` with one column an arm. A run
+    that met the cap counts with the units and regret it had there.
+
+    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
+    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
+    """
+
+    design: Design
+    world: World
+    seed: int
+    winner: IntArray
+    decision_time: IntArray
+    regret: FloatArray
+    units: IntArray
+    steps: int
+    seconds: float
+    compile_seconds: float
+    engine: EngineName | None = None
+    accuracy: float = 0.0
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.winner)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The means of the arms, before any change."""
+        return self.world.start
+
+    @property
+    def plain(self) -> bool:
+        """Whether the world was the one that the design expects."""
+        return self.world.plain_for(self.design.outcome)
+
+    @property
+    def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which runs declared an arm best that was not; with tied best arms, any decision is.
+
+        What counts are the means in force when the decision fell. To have found no difference that
+        matters is wrong where every rival lies `min_effect` or more below the best.
+        """
+        change = self.world.change
+        late = self.decision_time > (math.inf if change is None else change.at)
+        right = np.where(late, _best(self.world.end), _best(self.world.start))
+        apart = np.where(late, *(self._matters(means) for means in (self.world.end, self.means)))
+        flags: np.ndarray[Any, np.dtype[np.bool_]] = np.where(
+            self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
+        )
+        return flags
+
+    def _matters(self, means: tuple[float, ...]) -> bool:
+        return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
+
+    @property
+    def error_rate(self) -> float:
+        """Share of runs with a wrong decision."""
+        return float(np.mean(self.wrong))
+
+    @property
+    def undecided(self) -> int:
+        """Runs that met the cap on units, or the horizon."""
+        return int(np.sum(self.winner == NOBODY))
+
+    @property
+    def no_difference(self) -> int:
+        """Runs that found no difference that matters."""
+        return int(np.sum(self.winner == NO_DIFFERENCE))
+
+    @property
+    def time_label(self) -> str:
+        """What a decision time counts: units, or stages where all units are there at once."""
+        return "stages to decide" if isinstance(self.design.rule, Static) else "decision time"
+
+    @property
+    def share(self) -> tuple[float, ...]:
+        """Which part of all units each arm got."""
+        return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
+
+    def summary(self) -> dict[str, Estimate]:
+        """Mean and standard error of regret, decision time and error rate."""
+        return {
+            "regret": Estimate.of(self.regret),
+            "decision_time": Estimate.of(self.decision_time),
+            "error_rate": Estimate.of(self.wrong.astype(np.float64)),
+        }
+
+    def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
+        """Quantiles of regret and decision time over the runs."""
+        return {
+            "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
+            "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
+        }
+
+    def predicted(self) -> Prediction | None:
+        """What was to be expected; None without a best arm, and where nothing is predicted."""
+        gaps = rival_gaps(self.means)
+        try:
+            if self.plain and min(gaps) > 0:
+                return predict(self.design, gaps, best=max(self.means))
+            return None
+        except InputError:
+            return None
+
+    def proven(self) -> Bounds | None:
+        """What was proven of regret and decision time; None where nothing is."""
+        gaps = rival_gaps(self.means)
+        try:
+            return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
+        except InputError:
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data; `bascule simulate --json` prints it."""
+        regret, time = Estimate.of(self.regret), Estimate.of(self.decision_time)
+        promise = self.design.calibration
+        data: dict[str, Any] = {
+            "rule": self.design.rule.label,
+            "runs": self.runs,
+            "regret": _plain(regret),
+            "decision_time": _plain(time),
+            "error_rate": self.error_rate,
+            "undecided": self.undecided,
+            "share": list(self.share),
+            "guarantee": promise.guarantee,
+            "delta": promise.delta,
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+        if self.design.min_effect is not None:
+            data["no_difference"] = self.no_difference
+        if self.engine is not None:
+            data.update(engine=self.engine, accuracy=self.accuracy)
+        if self.world.extras:
+            data["world"] = self.world.to_dict()
+        return data
+
+    def columns(self) -> dict[str, Any]:
+        """The runs as named columns; the units of an arm stand under `units_NAME`."""
+        table: dict[str, Any] = {
+            "run": np.arange(self.runs),
+            "winner": self.winner,
+            "decision_time": self.decision_time,
+            "regret": self.regret,
+        }
+        for arm, name in enumerate(self.design.arms):
+            table[f"units_{name}"] = self.units[:, arm]
+        return table
+
+    def to_frame(self) -> Any:
+        """The runs as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
+
+    def plot(self) -> Figure:
+        """Histograms of regret and decision time."""
+        figure: Figure = presenter("figures").plot_simulation(self)
+        return figure
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The summary in words: what each number is, and the number."""
+        promise = self.design.calibration
+        summary, quantiles = self.summary(), self.quantiles()
+
+        def spread(column: str) -> str:
+            low, middle, high = map(short, quantiles[column])
+            return f"{summary[column]}   (10 %, 50 %, 90 %: {low}, {middle}, {high})"
+
+        shares = ", ".join(
+            f"{name} {100 * share:.1f} %"
+            for name, share in zip(self.design.arms[:8], self.share, strict=False)
+        )
+        proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
+        rows = [
+            ("regret", spread("regret")),
+            (self.time_label, spread("decision_time")),
+            ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
+            ("error promised", proven),
+            ("undecided", f"{self.undecided} of {self.runs} runs"),
+            ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
+        ]
+        if self.design.min_effect is not None:
+            rows.append(("no difference", f"{self.no_difference} of {self.runs} runs"))
+        if self.engine == "fast":
+            rows.append(("engine", f"fast: outcomes weighted to within {self.accuracy:.1g}"))
+        elif self.engine == "plain":
+            rows.append(("engine", "plain: every outcome drawn"))
+        return [*rows, ("world", self.world.words)] if self.world.extras else rows
+
+    def __repr__(self) -> str:
+        lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]
+        lines += [f"  {name:<16} {value}" for name, value in self.rows()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        cells = "".join(
+            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in self.rows()
+        )
+        return f"<table><caption>{escape(self.design.rule.label)}</caption>{cells}</table>"
+
+
+def _best(means: Sequence[float]) -> int:
+    """The best arm, or nobody when several share the first place."""
+    best = max(means)
+    return means.index(best) if list(means).count(best) == 1 else NOBODY
+
+
+def _plain(estimate: Estimate) -> dict[str, float | None]:
+    return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}
+
+
+def short(value: float) -> str:
+    """A number in four digits, or more when it has more before the point.
+
+    >>> short(12.345), short(12345.6)
+    ('12.35', '12,346')
+    """
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def shown(means: Sequence[float]) -> str:
+    """Means in words, the first few of them.
+
+    >>> shown([0.0, 0.5])
+    '0, 0.5'
+    """
+    first = ", ".join(f"{mean:g}" for mean in means[:8])
+    return first + (", ..." if len(means) > 8 else "")

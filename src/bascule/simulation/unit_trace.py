@@ -1,0 +1,90 @@
+"""One run of units whose outcomes keep coming, stage by stage and uncompiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bascule.core.design import Design
+from bascule.core.gaps import checked_means
+from bascule.core.procedures.cohorts import ArmCohorts, CohortStatistics
+from bascule.core.procedures.intervals import Decision, close_stage, decision, next_arm
+from bascule.simulation.engines.feasible import check_feasible, units_cap
+from bascule.simulation.random.streams import checked_seed
+from bascule.simulation.trace import normals
+from bascule.simulation.worlds.world import World
+from bascule.theory.unit_solve import recurrent
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a test stands after a stage: who joined which arm, what every unit gave, what is known.
+
+    `joined` holds the arms of the units that arrived, `values` the outcome of every unit in the
+    order in which they arrived.
+    """
+
+    joined: tuple[int, ...]
+    values: tuple[float, ...]
+    statistics: CohortStatistics
+    decision: Decision | None
+
+
+@dataclass(slots=True)
+class _Member:
+    """A unit in the test: its arm, its own mean, and what it has given."""
+
+    arm: int
+    mean: float
+    outcomes: int = 0
+    total: float = 0.0
+
+
+def trace_stages(
+    design: Design, means: Sequence[float], seed: int = 0, run: int = 0
+) -> Iterator[Stage]:
+    """Every stage of one run with `Recurrent` outcomes, up to its decision or the cap.
+
+    It is the run that `simulate(..., engine="plain")` plays.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), error=0.05)
+    >>> *_, last = trace_stages(design, [0.0, 2.0], seed=1)
+    >>> last.decision.name, last.decision.guarantee
+    ('b', 'gaussian')
+    """
+    outcome = recurrent(design)
+    means = checked_means(means, len(design.arms), outcome)
+    noise = normals(checked_seed(seed), checked_seed(run, "run"))
+    check_feasible(design, World(means))
+    together = design.paper_rule.unit_shape(len(means)).together
+    members: list[_Member] = []
+    seen = CohortStatistics.empty(len(means))
+    while True:
+        joined = _joining(design, seen, together)
+        if len(members) + len(joined) > units_cap(design):
+            return
+        members += [_Member(arm, means[arm] + outcome.sigma_unit * next(noise)) for arm in joined]
+        values = tuple(unit.mean + outcome.sigma_noise * next(noise) for unit in members)
+        for unit, value in zip(members, values, strict=True):
+            unit.outcomes += 1
+            unit.total += value
+        seen = close_stage(design, _counted(members, seen))
+        reached = decision(design, seen)
+        yield Stage(joined, values, seen, reached)
+        if reached is not None:
+            return
+
+
+def _joining(design: Design, seen: CohortStatistics, together: bool) -> tuple[int, ...]:
+    if together:
+        return tuple(arm for arm in range(len(seen.arms)) if arm not in seen.out)
+    return (next_arm(design, seen),)
+
+
+def _counted(members: list[_Member], before: CohortStatistics) -> CohortStatistics:
+    arms = tuple(
+        ArmCohorts.of((unit.outcomes, unit.total) for unit in members if unit.arm == arm)
+        for arm in range(len(before.arms))
+    )
+    return CohortStatistics(arms, before.stage + 1, before.dropped, before.removed)

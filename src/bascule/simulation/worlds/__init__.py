@@ -1,0 +1,1 @@
+"""Worlds: what a simulated test meets."""

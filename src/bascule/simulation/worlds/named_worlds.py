@@ -1,0 +1,161 @@
+"""Worlds that have a name: each turns a plain world into one in which something goes wrong.
+
+A new one is a function and a line in `NAMED`. Sizes go by the spread of the outcomes and by the gap
+between the best means, so that a name means the same for every design.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Outcome
+from bascule.simulation.worlds.noise import Discrete, Normal, StudentT, noise_of
+from bascule.simulation.worlds.world import Change, Delay, Trend, World
+
+WAIT = 200
+"""Units in a batch, and units assigned while an outcome is under way."""
+
+PROMPT, LATE = 600, 3000
+"""Units assigned while an outcome is under way that comes sooner or later than others."""
+
+ROOM = 0.8
+"""The part of the way to the limit of the outcomes that a trend may go."""
+
+SMALLEST_GAP = 0.1
+"""The change, in standard deviations, of an arm that is as good as the others."""
+
+Maker = Callable[[World, float], World]
+"""(world, spread of its outcomes) -> the world of that name."""
+
+
+def steady(world: World, spread: float) -> World:  # noqa: ARG001
+    """Nothing happens."""
+    return world
+
+
+def rising(world: World, spread: float) -> World:
+    """All outcomes begin half a standard deviation lower and rise over some 2,000 units."""
+    return _with_trend(world, Trend("fading", -0.5 * spread, 2000))
+
+
+def steep(world: World, spread: float) -> World:
+    """All outcomes begin a whole standard deviation lower and rise over some 500 units."""
+    return _with_trend(world, Trend("fading", -spread, 500))
+
+
+def wave(world: World, spread: float) -> World:
+    """All outcomes go up and down by half a standard deviation every 1,000 units."""
+    return _with_trend(world, Trend("wave", 0.5 * spread, 1000))
+
+
+def change(world: World, spread: float) -> World:
+    """The best arm falls below the second best, by as much as it was above, early in the test."""
+    means = world.start
+    best = means.index(max(means))
+    gap = min(rival_gaps(means)) or SMALLEST_GAP * spread
+    assert world.noise is not None
+    by = max(-2 * gap, world.noise.low - means[best])
+    return replace(world, change=Change(best, by, math.ceil(10 * (spread / gap) ** 2)))
+
+
+def heavy_tails(world: World, spread: float) -> World:
+    """Outcomes with the same standard deviation and far more extreme values."""
+    if world.noise is not None and not isinstance(world.noise, Normal):
+        raise InputError(
+            "world",
+            "heavy-tails belongs to outcomes without limits: choose another world, or an outcome "
+            "model without limits",
+        )
+    return replace(world, noise=StudentT(3.0, spread))
+
+
+def batches(world: World, spread: float) -> World:  # noqa: ARG001
+    """Outcomes can be seen when another 200 units are complete."""
+    return replace(world, batch=WAIT)
+
+
+def delay(world: World, spread: float) -> World:  # noqa: ARG001
+    """Each outcome takes 200 units to come."""
+    return replace(world, delay=Delay(WAIT))
+
+
+def random_delay(world: World, spread: float) -> World:  # noqa: ARG001
+    """Each outcome takes 200 units on average to come."""
+    return replace(world, delay=Delay(WAIT, "random"))
+
+
+def late_successes(world: World, spread: float) -> World:  # noqa: ARG001
+    """Outcomes above the middle take 3,000 units on average to come, others 600."""
+    return replace(world, delay=Delay(PROMPT, "random", high_outcomes=LATE / PROMPT))
+
+
+def late_failures(world: World, spread: float) -> World:  # noqa: ARG001
+    """Outcomes below the middle take 3,000 units on average to come, others 600."""
+    return replace(world, delay=Delay(LATE, "random", high_outcomes=PROMPT / LATE))
+
+
+def missing(world: World, spread: float) -> World:  # noqa: ARG001
+    """One outcome in five never comes."""
+    return replace(world, missing=0.2)
+
+
+def null(world: World, spread: float) -> World:  # noqa: ARG001
+    """No arm differs from the first."""
+    arms = len(world.start)
+    if isinstance(world.noise, Discrete):
+        alike = replace(world.noise, weights=(world.noise.weights[0],) * arms)
+        return replace(world, means=None, noise=alike)
+    return replace(world, means=(world.start[0],) * arms)
+
+
+NAMED: dict[str, Maker] = {
+    "steady": steady,
+    "rising": rising,
+    "steep": steep,
+    "wave": wave,
+    "change": change,
+    "heavy-tails": heavy_tails,
+    "batches": batches,
+    "delay": delay,
+    "random-delay": random_delay,
+    "late-successes": late_successes,
+    "late-failures": late_failures,
+    "missing": missing,
+    "null": null,
+}
+"""Every world that has a name."""
+
+
+def named_world(name: str, base: World, outcome: Outcome) -> World:
+    """The world of a name, made from one that has means; `null+rising` is both in turn.
+
+    >>> from bascule.core.outcomes import Gaussian
+    >>> named_world("rising", World([0.0, 0.1]), Gaussian(2.0)).words
+    'trend -1 exp(-t / 2000)'
+    """
+    noise = noise_of(outcome) if base.noise is None else base.noise
+    means = base.start
+    made = replace(base, noise=noise)
+    for part in name.split("+"):
+        if part not in NAMED:
+            raise InputError(
+                "world", f"world {part!r} does not exist: choose from {', '.join(NAMED)}"
+            )
+        made = NAMED[part](made, noise.spread(sum(means) / len(means)))
+    return replace(made, noise=base.noise) if made.noise == noise else made
+
+
+def _with_trend(world: World, trend: Trend) -> World:
+    """The world with a trend, which limited outcomes shorten so that no mean meets a limit."""
+    least, most = trend.extremes
+    assert world.noise is not None
+    room = math.inf
+    if least < 0:
+        room = min(room, (min(world.start) - world.noise.low) / -least)
+    if most > 0:
+        room = min(room, (world.noise.high - max(world.start)) / most)
+    return replace(world, trend=replace(trend, size=trend.size * min(1.0, ROOM * room)))

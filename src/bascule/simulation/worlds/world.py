@@ -1,0 +1,314 @@
+"""Worlds: what a simulated test meets. Means, noise, trend, change, batches, delays, gaps in it.
+
+A world is a value like a design: immutable, and plain data when it has to be written down. Time is
+counted in units assigned: unit t, the first being unit 0, is assigned at time t, and its outcome
+can be seen by the rule from time t + 1 on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.serialization import plain, read
+from bascule.simulation.worlds.noise import Discrete, Noise, check_fits, noise_of
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+TrendKind = Literal["fading", "wave"]
+DelayKind = Literal["fixed", "random"]
+
+LONGEST_EXPONENTIAL = 37.0
+"""An exponential delay made from 53 random bits is shorter than this many times its mean."""
+
+MOST_UNDER_WAY = 2_000_000
+"""Outcomes that one run can wait for at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A movement that all arms share; at time t it adds to every mean.
+
+    "fading" adds `size exp(-t / span)`, and "wave" adds `size sin(2 pi t / span)`.
+
+    >>> Trend("fading", size=-0.5, span=2000).words
+    'trend -0.5 exp(-t / 2000)'
+    """
+
+    kind: TrendKind
+    size: float
+    span: float
+
+    def __post_init__(self) -> None:
+        checks.choice("kind", self.kind, get_args(TrendKind))
+        size = checks.finite("size", self.size, "it is what the trend adds, in outcome units")
+        object.__setattr__(self, "size", size)
+        span = checks.positive("span", self.span, "it is how long the trend lasts, in units")
+        object.__setattr__(self, "span", span)
+
+    @property
+    def words(self) -> str:
+        """The trend in words."""
+        shape = "exp(-t / {})" if self.kind == "fading" else "sin(2 pi t / {})"
+        return f"trend {self.size:g} {shape.format(f'{self.span:g}')}"
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the most that the trend adds."""
+        if self.kind == "wave":
+            return -abs(self.size), abs(self.size)
+        return min(self.size, 0.0), max(self.size, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From unit `at` on the mean of one arm is higher by `by`.
+
+    >>> Change(arm=1, by=-0.2, at=1000).words
+    'the mean of arm 1 changes by -0.2 at unit 1,000'
+    """
+
+    arm: int
+    by: float
+    at: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arm", checks.whole("arm", self.arm, 0, "arms count from 0"))
+        by = checks.finite("by", self.by, "it is the change of the mean, in outcome units")
+        object.__setattr__(self, "by", by)
+        object.__setattr__(self, "at", checks.whole("at", self.at, 0, "units count from 0"))
+
+    @property
+    def words(self) -> str:
+        """The change in words."""
+        return f"the mean of arm {self.arm} changes by {self.by:g} at unit {self.at:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Outcomes that come late: after `mean` more units were assigned.
+
+    A "random" delay is exponential. Outcomes above the middle of the means take `high_outcomes`
+    times as long. What has not come `window` units after its assignment counts as missing.
+
+    >>> Delay(200, "random", high_outcomes=5).words
+    'random delay of 200 units, 5 times as long for high outcomes'
+    """
+
+    mean: float
+    kind: DelayKind = "fixed"
+    high_outcomes: float = 1.0
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        mean = checks.finite("mean", self.mean, "it is how many units are assigned meanwhile")
+        if mean < 0:
+            raise InputError("mean", f"mean of a delay must be at least 0 (got {mean:g})")
+        object.__setattr__(self, "mean", mean)
+        checks.choice("kind", self.kind, get_args(DelayKind))
+        factor = checks.positive("high_outcomes", self.high_outcomes, "1 treats outcomes alike")
+        object.__setattr__(self, "high_outcomes", factor)
+        if self.window is not None:
+            window = checks.whole("window", self.window, 0, "units to wait for an outcome")
+            object.__setattr__(self, "window", window)
+        if self.longest > MOST_UNDER_WAY:
+            raise InputError(
+                "delay",
+                f"delay may take up to {self.longest:.1g} units, more than the {MOST_UNDER_WAY:,} "
+                "that a run can wait for: make it shorter, or set a window",
+            )
+
+    @property
+    def longest(self) -> float:
+        """Units after which an outcome has come, or never will."""
+        length = self.mean * max(1.0, self.high_outcomes)
+        if self.kind == "random":
+            length *= LONGEST_EXPONENTIAL
+        return math.ceil(length if self.window is None else min(length, self.window))
+
+    @property
+    def words(self) -> str:
+        """The delay in words."""
+        parts = [f"{self.kind} delay of {self.mean:g} units"]
+        if self.high_outcomes != 1:
+            parts.append(f"{self.high_outcomes:g} times as long for high outcomes")
+        if self.window is not None:
+            parts.append(f"awaited for {self.window:,} units")
+        return ", ".join(parts)
+
+
+PARTS: dict[str, Any] = {"noise": Noise, "trend": Trend, "change": Change, "delay": Delay}
+"""What a world can be made of besides numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a simulated test meets; without anything but means, what its design expects.
+
+    `noise` is that of the design's outcome model unless given. The rule sees outcomes only when a
+    `batch` of units is full, when their `delay` is over, and never with a probability of `missing`:
+    this is known when the delay's window ends, and at once when there is none.
+
+    >>> World([0.0, 0.1], trend=Trend("fading", -0.5, 2000), batch=50).words
+    'trend -0.5 exp(-t / 2000); batches of 50'
+    """
+
+    means: Sequence[float] | None = None
+    noise: Noise | None = field(default=None, metadata={"discriminator": "kind"})
+    trend: Trend | None = None
+    change: Change | None = None
+    batch: int = 1
+    delay: Delay | None = None
+    missing: float = 0.0
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "means", self._checked_means())
+        for name, kind in PARTS.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InputError(name, f"{name} cannot be {value!r}: see the reference of World")
+        if self.change is not None and self.change.arm >= len(self.start):
+            raise InputError(
+                "arm", f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})"
+            )
+        batch = checks.whole("batch", self.batch, 1, "1 shows every outcome", MOST_UNDER_WAY)
+        object.__setattr__(self, "batch", batch)
+        missing = checks.finite("missing", self.missing, "it is a probability")
+        if not 0 <= missing < 1:
+            raise InputError("missing", f"missing must lie within 0 and 1 (got {missing:g})")
+        object.__setattr__(self, "missing", missing)
+
+    def _checked_means(self) -> tuple[float, ...]:
+        follow = self.noise.means if isinstance(self.noise, Discrete) else None
+        given: object = self.means
+        if given is None:
+            if follow is None:
+                raise InputError("means", "means are missing: give a world one mean an arm")
+            return follow
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            raise InputError("means", f"means must be a list of numbers (got {given!r})")
+        means = tuple(checks.finite("means", x, "give one number an arm") for x in given)
+        if follow is not None and (
+            len(means) != len(follow)
+            or any(not math.isclose(x, y, abs_tol=1e-9) for x, y in zip(means, follow, strict=True))
+        ):
+            raise InputError("means", f"means follow from the weights ({follow}): leave them out")
+        return means
+
+    @property
+    def start(self) -> tuple[float, ...]:
+        """The means before any change, without the trend."""
+        assert self.means is not None
+        return tuple(self.means)
+
+    @property
+    def end(self) -> tuple[float, ...]:
+        """The means after the change, if there is one, without the trend."""
+        if self.change is None:
+            return self.start
+        changed = list(self.start)
+        changed[self.change.arm] += self.change.by
+        return tuple(changed)
+
+    def at(self, units: int) -> tuple[float, ...]:
+        """The means in force, trend apart, for the last of this many units.
+
+        >>> World([0, 1], change=Change(0, by=2, at=10)).at(10)
+        (0.0, 1.0)
+        """
+        return self.end if self.change is not None and units > self.change.at else self.start
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Whatever there is beyond means and the noise of a design, in words."""
+        parts = [part.words for part in (self.noise, self.trend, self.change) if part is not None]
+        if self.batch > 1:
+            parts.append(f"batches of {self.batch:,}")
+        if self.delay is not None:
+            parts.append(self.delay.words)
+        if self.missing > 0:
+            parts.append(f"{100 * self.missing:g} % of outcomes missing")
+        return tuple(parts)
+
+    @property
+    def words(self) -> str:
+        """The world in words, its means apart."""
+        return "; ".join(self.extras) or "steady"
+
+    def plain_for(self, outcome: Outcome) -> bool:
+        """Whether this is the world that a design with this outcome model expects.
+
+        >>> World([0, 1], batch=2).plain_for(Gaussian(1))
+        False
+        """
+        expected = self.noise is None or self.noise == noise_of(outcome)
+        return expected and not replace(self, noise=None, means=self.start).extras
+
+    def for_outcome(self, outcome: Outcome, arms: int) -> World:
+        """The same world with its noise written out, checked against a design."""
+        if len(self.start) != arms:
+            raise InputError(
+                "means",
+                f"means must give one number an arm: {arms} arms, but {len(self.start)} means",
+            )
+        noise = noise_of(outcome) if self.noise is None else self.noise
+        check_fits(noise, outcome)
+        for mean in (*self.start, *self.end):
+            outcome.check_mean(mean)
+            if not noise.low <= mean <= noise.high:
+                raise InputError(
+                    "means",
+                    f"means must lie between {noise.low:g} and {noise.high:g}, as the outcomes do "
+                    f"(got {mean:g})",
+                )
+        self._check_limits(noise, outcome)
+        return replace(self, noise=noise)
+
+    def _check_limits(self, noise: Noise, outcome: Outcome) -> None:
+        """Refuse movements that limited outcomes cannot follow."""
+        if isinstance(noise, Discrete):
+            if (self.trend or self.change) and not isinstance(outcome, Gaussian):
+                raise InputError(
+                    "noise",
+                    "discrete outcomes within limits cannot follow a trend or a change: leave "
+                    "them out, or use Beta or Coin noise",
+                )
+        elif self.trend is not None:
+            least, most = self.trend.extremes
+            every = (*self.start, *self.end)
+            if max(every) + least <= noise.low or min(every) + most >= noise.high:
+                raise InputError(
+                    "trend",
+                    f"the trend takes all means to the limit of the outcomes ({noise.low:g} to "
+                    f"{noise.high:g}), where the arms are alike: make its size smaller",
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        data: dict[str, Any] = plain(asdict(self))
+        return data
+
+    @classmethod
+    def from_dict(cls, data: object) -> World:
+        """Read a world from plain data, as `to_dict` or a file holds it.
+
+        >>> World.from_dict({"means": [0, 1], "batch": 50}).batch
+        50
+        """
+        return read(_adapter(), data, "world")
+
+
+@lru_cache(maxsize=1)
+def _adapter() -> TypeAdapter[World]:
+    # Loaded at first use: most programs never read a world.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(World)

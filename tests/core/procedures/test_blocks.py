@@ -1,0 +1,84 @@
+"""Tests in blocks from statistics alone: the next block, folding, and mergeable halves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.core.procedures.blocks import lay_out, read_pairs
+
+TILT = bs.Tilt(3)
+
+
+def design(outcome: Any, rule: Any = TILT, arms: int = 2, **more: Any) -> bs.Design:
+    return bs.Design([f"arm {i}" for i in range(arms)], outcome, rule, **more)
+
+
+def block(*arms: list[float]) -> tuple[bs.ArmStatistics, ...]:
+    return tuple(bs.ArmStatistics(len(a), sum(a), sum(x * x for x in a)) for a in arms)
+
+
+def test_the_leader_gets_more_as_its_lead_grows() -> None:
+    test = design(bs.Gaussian(1))
+    seen = bs.Statistics.empty(2)
+    assert bs.next_block(test, seen).units == (1, 1)
+    seen = bs.fold_block(test, seen, block([0.0], [3.0]))
+    assert bs.next_block(test, seen) == bs.Block(units=(1, 3), leader=1, repeat=1)
+
+
+def test_batches_are_large_blocks_or_many() -> None:
+    rule = bs.Tilt(3, batch=5)
+    empty = bs.Statistics.empty(2)
+    assert bs.next_block(design(bs.Gaussian(1), rule), empty) == bs.Block((5, 5), 0, 1)
+    assert bs.next_block(design(bs.Bernoulli(), rule), empty) == bs.Block((1, 1), 0, 5)
+    assert bs.next_block(design(bs.Bernoulli(), rule), empty).size == 10
+
+
+@pytest.mark.parametrize("outcome", [bs.Gaussian(2), bs.Bernoulli(), bs.Bounded(-1, 3)])
+def test_statistics_hold_all_that_the_steps_need(outcome: Any) -> None:
+    test = design(outcome, arms=3)
+    rng = np.random.default_rng(0)
+    seen = bs.Statistics.empty(3)
+    for _ in range(40):
+        values = rng.integers(0, 2, (3, 2)).astype(float).tolist()
+        seen = bs.fold_block(test, seen, block(*values))
+    steps = bs.Tilt(3).steps(outcome)
+    assert read_pairs(lay_out(test, steps, seen), steps, 3) == seen.pairs
+    assert seen.units == 240
+
+
+@pytest.mark.parametrize("outcome", [bs.Gaussian(2), bs.Bernoulli()])
+def test_halves_add_up_to_the_whole(outcome: Any) -> None:
+    test = design(outcome, error=1e-9)
+    rng = np.random.default_rng(1)
+    blocks = [block(*rng.integers(0, 2, (2, 2)).astype(float).tolist()) for _ in range(20)]
+    halves = [bs.Statistics.empty(2), bs.Statistics.empty(2)]
+    whole = bs.Statistics.empty(2)
+    for i, part in enumerate(blocks):
+        whole = bs.fold_block(test, whole, part)
+        halves[i // 10] = bs.fold_block(test, halves[i // 10], part)
+    joined = halves[0] + halves[1]
+    assert joined.arms == whole.arms
+    for ours, theirs in zip(joined.pairs, whole.pairs, strict=True):
+        assert ours.clock == theirs.clock
+        assert ours.total == pytest.approx(theirs.total)
+        assert ours.wins == pytest.approx(theirs.wins)
+    assert joined + bs.Statistics.empty(2) == joined
+
+
+def test_an_arm_with_no_outcomes_in_a_block_adds_nothing() -> None:
+    test = design(bs.Gaussian(1), arms=3)
+    seen = bs.fold_block(test, bs.Statistics.empty(3), block([1.0], [], [2.0]))
+    assert [pair.clock for pair in seen.pairs] == [0.0, 0.5, 0.0]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(bs.InputError, match="assigns unit by unit"):
+        bs.next_block(design(bs.Gaussian(1), bs.UCB(2)), bs.Statistics.empty(2))
+    with pytest.raises(bs.InputError, match="block must have the design's 2 arms"):
+        bs.fold_block(design(bs.Gaussian(1)), bs.Statistics.empty(2), block([1.0]))
+    with pytest.raises(bs.InputError, match="statistics must have the design's 2 arms"):
+        bs.next_block(design(bs.Gaussian(1)), bs.Statistics.empty(3))

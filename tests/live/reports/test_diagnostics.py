@@ -1,0 +1,93 @@
+"""Alarms of a live test: drift, and arms that got other units than they should."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+from bascule.live.reports.diagnostics import slot_probabilities
+from bascule.live.storage.state import Deal
+
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(50), bs.Tilt(3), error=1e-6)
+
+
+def run(path: Path, drift: float) -> None:
+    chance, clock = random.Random(2), bs.ManualClock()
+    with bs.open(path, clock=clock, shuffle=random.Random(3).shuffle) as store:
+        test = store.create("test", DESIGN)
+        for first in range(0, 600, 30):
+            test.assign_many(range(first, first + 30))
+            clock.advance(first % 70)
+            test.record_many(
+                [(i, drift * first + chance.gauss()) for i in range(first, first + 30)]
+            )
+
+
+def alarms(path: Path) -> dict[str, bool]:
+    with bs.open(path) as store:
+        return {one.name: one.flagged for one in store.get("test").diagnostics()}
+
+
+def test_nothing_is_seen_where_there_is_nothing(tmp_path: Path) -> None:
+    run(tmp_path / "calm.db", drift=0.0)
+    found = alarms(tmp_path / "calm.db")
+    assert set(found) == {
+        *("trend", "shift", "late outcomes", "allocation", "allocation at any time")
+    }
+    assert not any(found.values())
+
+
+def test_outcomes_that_drift_are_seen(tmp_path: Path) -> None:
+    run(tmp_path / "drift.db", drift=0.01)
+    assert alarms(tmp_path / "drift.db")["trend"]
+    with bs.open(tmp_path / "drift.db") as store:
+        test = store.get("test")
+        assert test.status().diagnostics is None
+        status = test.status(diagnostics=True)
+    assert status.diagnostics is not None
+    told = {one["name"]: one for one in status.to_dict()["diagnostics"]}
+    assert told["trend"]["flagged"]
+
+
+def test_units_that_were_moved_to_another_arm_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "moved.db"
+    run(path, drift=0.0)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE assignments SET arm = 0 WHERE arm = 1 AND number % 3 = 0")
+    connection.commit()
+    connection.close()
+    assert alarms(path)["allocation at any time"]
+
+
+def test_units_that_report_late_and_are_not_like_the_others_are_seen() -> None:
+    chance, clock = random.Random(4), bs.ManualClock()
+    found = {}
+    for name, worse in (("same", 0.0), ("other", 1.0)):
+        with bs.open(":memory:", clock=clock) as store:
+            test = store.create(name, DESIGN)
+            test.assign_many(range(400))
+            test.record_many((i, chance.gauss()) for i in range(0, 400, 2))
+            clock.advance("1d")
+            test.record_many((i, chance.gauss() - worse) for i in range(1, 400, 2))
+            found[name] = {one.name: one.flagged for one in test.diagnostics()}["late outcomes"]
+    assert found == {"same": False, "other": True}
+
+
+def test_before_the_first_unit_there_is_nothing_to_say() -> None:
+    with bs.open(":memory:") as store:
+        assert store.create("test", DESIGN).diagnostics() == ()
+
+
+def test_an_arm_taken_out_has_no_chance_in_the_slots_that_are_left() -> None:
+    deal = Deal(1, ((0, 2, 1, 2, 0),), struck=((2, 2),))
+    found = list(slot_probabilities(deal, 3))
+    assert found == [
+        pytest.approx((0.4, 0.2, 0.4)),
+        pytest.approx((0.25, 0.25, 0.5)),
+        pytest.approx((0.5, 0.5, 0.0)),
+        pytest.approx((1.0, 0.0, 0.0)),
+    ]

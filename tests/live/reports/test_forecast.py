@@ -1,0 +1,65 @@
+"""Forecasts: of the means as they look, of the arms that are left, and along the knob."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+import bascule as bs
+from bascule.live.reports.forecast import expectation, knob_of, turns, units_left
+
+TILT = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(4))
+
+
+def seen(units: int, *shares: float) -> bs.Statistics:
+    """Arms with as many units each, of which these shares bought."""
+    return bs.Statistics(
+        tuple(bs.ArmStatistics(units, units * share, units * share) for share in shares)
+    )
+
+
+def test_the_knob_of_a_rule() -> None:
+    assert knob_of(TILT) == ("tilt", 4.0)
+    assert knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(3))) == ("alpha", 3.0)
+    assert knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(math.inf))) is None
+    assert knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC())) is None
+
+
+def test_where_the_knob_stands_the_forecast_is_that_of_the_status() -> None:
+    now = seen(500, 0.10, 0.13)
+    (turn,) = turns(TILT, now, 0.5, [4.0])
+    assert turn.units == units_left(TILT, now, 0.5)
+
+
+def test_more_tilt_takes_longer_and_costs_less() -> None:
+    found = turns(TILT, seen(500, 0.10, 0.13), 0.5, [1.0, 4.0, 8.0])
+    units, costs = [turn.units for turn in found], [turn.cost for turn in found]
+    assert units == sorted(units)
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_a_test_that_is_overdue_goes_by_its_evidence() -> None:
+    late = seen(50_000, 0.10, 0.13)
+    expected = expectation(TILT, late)
+    assert expected is not None
+    assert expected.decision_time < late.units
+    assert units_left(TILT, late, 0.5) == pytest.approx(3 * late.units)
+    assert units_left(TILT, late, 0.0) is None
+
+
+def test_an_arm_that_is_out_is_left_aside() -> None:
+    three = replace(TILT, arms=["a", "b", "c"])
+    everyone = seen(500, 0.10, 0.13, 0.05)
+    two = replace(everyone, dropped=frozenset({2}))
+    all_in, left = expectation(three, everyone), expectation(three, two)
+    assert all_in is not None
+    assert left is not None
+    assert len(all_in.units) == 3
+    assert left == expectation(replace(TILT, error=0.025), seen(500, 0.10, 0.13))
+
+
+def test_nothing_is_said_before_every_arm_has_outcomes_or_where_they_are_alike() -> None:
+    assert expectation(TILT, bs.Statistics.empty(2)) is None
+    assert turns(TILT, seen(500, 0.1, 0.1), 0.0, [4.0]) == ()

@@ -1,0 +1,62 @@
+"""What is looked up by a list takes an index for every value of it, however large a test is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+import bascule as bs
+from bascule.live.storage import queries as ledger
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
+LISTS = [one for one in vars(ledger).values() if re.match("SELECT .* IS_LISTED", str(one))]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[bs.Store]:
+    with bs.open(tmp_path / "shop.db") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("statement", LISTS)
+def test_sqlite_searches_for_each_value(store: bs.Store, statement: str) -> None:
+    (looked_for,) = re.findall(r"(\w+) IS_LISTED", statement)
+    asked = ledger.in_sqlite(statement).replace("?", ":list", 1).replace("?", ":experiment")
+    with store.reading() as connection:
+        given = {"list": "[]", "experiment": 1}
+        rows = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"), given)
+        steps = [row.detail for row in rows]
+    first, *rest = (step for step in steps if step.startswith(("SCAN", "SEARCH")))
+    assert first.startswith("SCAN listed")
+    assert rest.pop().endswith(f"(experiment=? AND {looked_for}=?)")
+    # Only experiments, which are few, may be gone through.
+    assert all(step.startswith("SCAN experiments") for step in rest)
+
+
+def test_there_are_such_statements() -> None:
+    assert len(LISTS) >= 5
+
+
+def test_an_empty_list_finds_nothing(store: bs.Store) -> None:
+    store.create("test", DESIGN)
+    with store.reading() as connection:
+        assert ledger.find_units(connection, 1, []) == {}
+        assert ledger.taken_ids(connection, 1, []) == {}
+
+
+def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
+    first, second = store.create("first", DESIGN), store.create("second", DESIGN)
+    first.assign_many(["ann", "bob"])
+    second.assign_many(["bob", "cleo"])
+    first.record_many([("ann", 1.0, None, "sale 1"), ("bob", 1.0, None, "sale 2")])
+    with store.reading() as connection:
+        assert set(ledger.find_units(connection, first.id, ["ann", "cleo", "'); --"])) == {"ann"}
+        assert ledger.taken_ids(connection, first.id, ["sale 2", "sale 3"]) == {"sale 2": (1, 1.0)}
+        assert ledger.taken_ids(connection, second.id, ["sale 2"]) == {}
+        assert ledger.answered(connection, first.id, [1, 7]) == {1}
+        others = ledger.elsewhere(connection, first.id, ["ann", "bob", "cleo"])
+        assert others == {"bob": "second", "cleo": "second"}

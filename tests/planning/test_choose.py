@@ -1,0 +1,73 @@
+"""The rule of the choice, on points made by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import bascule as bs
+from bascule.planning.choose import Point, best_in_time, best_tilt
+from bascule.planning.forecast import Outlook, design_of
+
+WISHES = bs.Wishes()
+
+
+def outlook(days: float, cost: float, decided: float, runs: int = 0) -> Outlook:
+    se = 0.01 if runs else math.nan
+    parts = [bs.Estimate(value, se) for value in (days, cost, decided, 0.0)]
+    return Outlook(parts[0], days, days, parts[1], parts[2], parts[3], runs)
+
+
+def point(tilt: float, days: float, cost: float, decided: float) -> Point:
+    return Point(design_of(WISHES, bs.Tilt(tilt)), outlook(days, cost, decided))
+
+
+POINTS = [
+    point(1, days=3, cost=80, decided=1.0),
+    point(3, days=4, cost=60, decided=0.99),
+    point(8, days=7, cost=50, decided=0.95),
+    point(20, days=12, cost=40, decided=0.8),
+]
+
+
+def chosen(points: list[Point], waiting_cost: float | None = None) -> float | None:
+    best = best_in_time(points, waiting_cost)
+    return None if best is None else best.knob[1]
+
+
+def test_the_cheapest_in_time_is_taken() -> None:
+    assert chosen(POINTS) == 8
+
+
+def test_of_nearly_equal_prices_the_sooner_design_is_taken() -> None:
+    assert chosen([*POINTS, point(6, days=6, cost=50.9, decided=0.96)]) == 6
+    assert chosen([*POINTS, point(6, days=6, cost=51.5, decided=0.96)]) == 8
+
+
+def test_waiting_moves_the_choice_to_shorter_tests() -> None:
+    assert [chosen(POINTS, cost) for cost in (1.0, 10.0, 50.0)] == [8, 3, 1]
+
+
+def test_nothing_is_taken_when_nothing_is_in_time() -> None:
+    assert chosen(POINTS[3:]) is None
+
+
+def test_what_was_seen_overrules_what_was_expected_of_the_deadline() -> None:
+    late = POINTS[2].seen(outlook(days=8, cost=45, decided=0.85, runs=100))
+    assert chosen([*POINTS[:2], late]) == 3
+
+
+def test_a_lucky_simulation_does_not_make_a_design_cheaper() -> None:
+    lucky = POINTS[1].seen(outlook(days=4, cost=30, decided=0.99, runs=100))
+    assert chosen([POINTS[0], lucky, *POINTS[2:]]) == 8
+
+
+def test_the_balanced_tilt_is_the_one_of_the_formula() -> None:
+    assert best_tilt(WISHES) is None
+    # A frontier with cost D h (1 + 1/r) and time h (1 + r)^2 / r, and a price c on a unit of time.
+    gap, per_unit = 0.01, 0.002
+    tilts = [1 + 0.001 * i for i in range(5000)]
+    prices = [gap * (1 + 1 / r) + per_unit * (1 + r) ** 2 / r for r in tilts]
+    wishes = bs.Wishes(units_per_day=1000, waiting_cost=2.0)
+    assert best_tilt(wishes) == pytest.approx(tilts[prices.index(min(prices))], abs=0.01)

@@ -1,0 +1,123 @@
+"""Wishes: what is meant, and what is refused with one helpful line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule import InputError, Wishes
+from bascule.planning.request import wished
+
+SAMPLE = bs.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
+
+
+def test_the_question_that_is_answered_when_none_is_asked() -> None:
+    wishes = wished()
+    assert wishes == Wishes()
+    assert wishes.means == (0.05, 0.06)
+    assert (wishes.error, wishes.units_per_day, wishes.deadline_days) == (0.05, 5000, 28)
+    assert wishes.max_units == 140_000
+
+
+def test_a_lift_in_percent_and_one_in_points_are_told_apart() -> None:
+    relative, absolute = Wishes(lift="1%"), Wishes(lift=0.01)
+    assert relative.means == (0.05, 0.0505)
+    assert absolute.means == (0.05, 0.06)
+    assert relative.words == "5 % against 5.05 %: a lift of 0.05 points, +1 % of the baseline"
+    assert absolute.words == "5 % against 6 %: a lift of 1 point, +20 % of the baseline"
+
+
+def test_the_lift_of_other_outcomes_is_in_their_unit() -> None:
+    assert Wishes(bs.Gaussian(5), 20, "10%").words == (
+        "20 against 22: a lift of 2, +10 % of the baseline"
+    )
+    assert Wishes(bs.Gaussian(5), 0, 2).words == "0 against 2: a lift of 2"
+
+
+def test_other_arms_are_at_the_baseline() -> None:
+    assert Wishes(arms=4).means == (0.05, 0.06, 0.05, 0.05)
+    assert Wishes(arms=4).gap == pytest.approx(0.01)
+
+
+def test_a_loss_is_shared_by_all_new_arms_so_that_one_arm_is_best() -> None:
+    assert Wishes(lift=-0.01, arms=3).means == (0.05, 0.04, 0.04)
+
+
+def test_each_arm_may_have_a_lift_of_its_own() -> None:
+    wishes = Wishes(lift=["20%", 0.005])
+    assert wishes.means == (0.05, 0.06, 0.055)
+    assert wishes.names == ("control", "variant-1", "variant-2")
+    assert wishes.gap == pytest.approx(0.005)
+
+
+def test_arms_may_have_names() -> None:
+    assert Wishes(arms=["old", "new"]).names == ("old", "new")
+
+
+def test_scaling_changes_every_lift() -> None:
+    assert Wishes(lift=[0.02, -0.01]).scaled(0.5).means == (0.05, 0.06, 0.045)
+
+
+def test_outcomes_within_limits_have_a_spread_of_their_own() -> None:
+    wishes = Wishes(bs.Bounded(0, 100), 20, 3, spread=15)
+    noise = wishes.world.noise
+    assert noise is not None
+    assert noise.spread(20) == pytest.approx(15)
+
+
+def test_a_sample_gives_what_is_not_given() -> None:
+    wishes = wished(lift="10%", sample=SAMPLE)
+    assert wishes.outcome == bs.Gaussian(SAMPLE.sigma)
+    assert wishes.baseline == 2.0
+    assert wished(bs.Bounded(0, 4), lift=0.1, sample=SAMPLE).spread == SAMPLE.sigma
+    assert wished(baseline=7, lift=1, sample=SAMPLE).baseline == 7
+    assert wished(sample=bs.Sample.of([0, 0, 0, 1] * 5)).means == (0.25, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "says"),
+    [
+        ({"lift": -0.06}, "lift", "below the 0"),
+        ({"lift": 0.96}, "lift", "above the 1"),
+        ({"lift": 0}, "lift", "one arm better"),
+        ({"lift": [0.01, 0.01]}, "lift", "one arm better"),
+        ({"lift": "x"}, "lift", "number"),
+        ({"lift": [0.01], "arms": 3}, "lift", "3 arms, 1 lifts"),
+        ({"baseline": 5}, "baseline", "5 % is 0.05"),
+        ({"arms": 1}, "arms", "at least 2"),
+        ({"arms": "ab"}, "arms", "list of names"),
+        ({"error": 0}, "error", "strictly between 0 and 1"),
+        ({"units_per_day": 0}, "units_per_day", "above 0"),
+        ({"units_per_day": 1e12}, "units_per_day", "fewer units a day"),
+        ({"deadline_days": -1}, "deadline_days", "above 0"),
+        ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
+        ({"waiting_cost": -1}, "waiting_cost", "leave it out"),
+        ({"spread": 0.1}, "spread", "belongs to Bounded"),
+        ({"outcome": "bernoulli"}, "outcome", "must be one of"),
+        ({"outcome": bs.Bounded(0, 1), "spread": 0.3}, "spread", "below 0.2179"),
+        ({"outcome": bs.Bounded(0, 1), "baseline": 0.0, "lift": 0.1}, "baseline", "inside"),
+    ],
+)
+def test_nonsense_gets_one_helpful_line(changes: dict[str, Any], field: str, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        Wishes(**changes)
+    assert caught.value.field == field
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"outcome": bs.Gaussian(1)}, "lift"),
+        ({"outcome": bs.Bounded(0, 1), "lift": 0.1}, "baseline"),
+        ({"outcome": bs.Bernoulli(), "sample": SAMPLE}, "sample"),
+        ({"outcome": bs.Bounded(0, 3), "sample": SAMPLE, "lift": 0.1}, "sample"),
+        ({"sample": bs.Sample.of([1.0] * 20)}, "sample"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit_is_named(given: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        wished(**given)
+    assert caught.value.field == field

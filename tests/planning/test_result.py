@@ -1,0 +1,106 @@
+"""The answer as data, as a table, and in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+from bascule.presentation.plan import text as words
+
+KEYS = {
+    "design", "expected_days", "p50_days", "p90_days", "expected_cost", "decided_by_deadline",
+    "even_split", "fixed_horizon", "frontier", "what_if",
+}  # fmt: skip
+
+
+def test_plain_data_have_what_was_asked_for(spending: bs.Plan) -> None:
+    data = json.loads(json.dumps(spending.to_dict(), allow_nan=False))
+    assert set(data) >= KEYS
+    assert bs.Design.from_dict(data["design"]) == spending.design
+    assert data["expected_cost"] == {
+        "mean": spending.expected_cost.mean,
+        "se": spending.expected_cost.se,
+    }
+    assert [point["chosen"] for point in data["frontier"]].count(True) == 1
+    assert {"half", "double", "zero", "smallest_lift", "smallest_error"} <= set(data["what_if"])
+    assert data["nearest"] is None
+
+
+def test_impossible_wishes_have_the_nearest_ones_in_their_data(impossible: bs.Plan) -> None:
+    data = impossible.to_dict()
+    assert data["possible"] is False
+    assert data["p90_days"] is None
+    assert data["nearest"]["deadline_days"] > 28
+
+
+def test_the_frontier_is_a_table(spending: bs.Plan) -> None:
+    frame = spending.to_frame()
+    assert len(frame) == len(spending.frontier)
+    assert frame["chosen"].sum() == 1
+    assert set(frame["knob"]) == {"tilt", "alpha"}
+
+
+def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
+    text = repr(spending)
+    for part in (
+        "20 against 22: a lift of 2, +10 % of the baseline",
+        spending.rule.label,
+        "even split",
+        "fixed horizon",
+        "half as large (1)",
+        "twice as large (4)",
+        "zero",
+        "The smallest lift that the deadline can decide",
+        "could be afforded",
+        "one standard error",
+        "Predictions",
+        "at most 5 % (proven",
+    ):
+        assert part in text
+
+
+def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.Plan) -> None:
+    text = " ".join(repr(impossible).split())
+    assert "No design decides this by day 28 with probability 0.9." in text
+    assert "Nearest that would do" in text
+    assert "later" in text
+
+
+def test_no_line_is_too_long_for_a_terminal(default: bs.Plan, impossible: bs.Plan) -> None:
+    for answer in (default, impossible):
+        assert max(map(len, repr(answer).splitlines())) <= 84
+
+
+def test_a_notebook_gets_a_table(spending: bs.Plan) -> None:
+    assert spending._repr_html_().startswith("<table>")
+
+
+def test_one_honest_sentence_for_every_outcome() -> None:
+    for wishes, says in (
+        (bs.Wishes(), "0/1 outcomes"),
+        (bs.Wishes(bs.Gaussian(2), 0, 1), "sub-Gaussian with sigma 2"),
+        (bs.Wishes(bs.Bounded(0, 5), 2, 1), "any outcomes between 0 and 5"),
+        (bs.Wishes(bs.Recurrent(1, 2), 0, 1), "gaussian, exact if"),
+    ):
+        from bascule.planning.candidates import even_split
+        from bascule.planning.forecast import design_of
+
+        sentence = words.guarantee(design_of(wishes, even_split(wishes)))
+        assert says in sentence
+        assert "forecasts" in sentence
+        assert sentence.count(".") - sentence.count("0.") <= 1
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.9999, "99.9 %"), (0.5, "50 %"), (0.00012, "0.012 %"), (0.0, "0 %")]
+)
+def test_percent_is_never_rounded_to_certainty(share: float, text: str) -> None:
+    assert words.percent(share) == text
+
+
+def test_the_design_can_be_saved_and_played(spending: bs.Plan, tmp_path: Path) -> None:
+    spending.design.save(tmp_path / "design.json")
+    assert bs.Design.load(tmp_path / "design.json") == spending.design

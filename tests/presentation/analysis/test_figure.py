@@ -1,0 +1,57 @@
+"""The figure: the arm that is ahead, its intervals and the day of the decision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.analysis.evidence.series import against, costs, decision_place, leader
+from bascule.presentation.figures import rendered
+
+
+@pytest.fixture(scope="module")
+def found() -> bs.Analysis:
+    rng = np.random.default_rng(0)
+    arm = rng.integers(2, size=3000)
+    return bs.analyze(
+        {
+            "unit": range(3000),
+            "arm": [("old", "new")[i] for i in arm],
+            "value": (rng.random(3000) < np.array([0.1, 0.2])[arm]).astype(int).tolist(),
+            "time": [f"2026-03-{1 + i // 150:02}" for i in range(3000)],
+        }
+    )
+
+
+def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.Analysis) -> None:
+    (effect,), (one,) = found.effects, against(found)
+    assert leader(found) == one.leader == "new"
+    sign = 1.0 if effect.first == "new" else -1.0
+    assert one.now.difference == sign * effect.difference > 0
+    assert {one.now.low, one.now.high} == {sign * effect.low, sign * effect.high}
+    assert [step.date for step in one.steps] == [day.date for day in found.days]
+
+
+def test_the_decision_is_the_first_day_above_zero(found: bs.Analysis) -> None:
+    (one,) = against(found)
+    place = decision_place(found)
+    assert place is not None
+    assert one.steps[place].low >= 0.0
+    assert all(step.low < 0.0 for step in one.steps[:place])
+
+
+def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.Analysis) -> None:
+    seen = costs(found)
+    assert found.cost == pytest.approx(seen[-1])
+    place = decision_place(found)
+    assert place is not None
+    assert found.saved == pytest.approx(seen[-1] - seen[place])
+
+
+def test_the_figure_shows_both_and_is_the_same_whenever_it_is_drawn(found: bs.Analysis) -> None:
+    left, right = found.plot().axes
+    assert left.get_title(loc="left") == "new less old (points)"
+    assert "conversions" in right.get_title(loc="left")
+    assert "decision allowed" in [text.get_text() for text in left.texts]
+    assert rendered(found.plot(), "svg") == rendered(found.plot(), "svg")

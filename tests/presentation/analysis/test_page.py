@@ -1,0 +1,134 @@
+"""The report: everything is in it, nothing is loaded, and a browser shows it without complaint."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.presentation.analysis.page import view
+from bascule.presentation.analysis.sentences import guarantee, reading, verdict
+
+PHONE, DESK = 390, 1100
+
+
+def clicks(rates: list[float], units: int, days: int, seed: int) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(seed)
+    arm = rng.integers(len(rates), size=units)
+    day = np.sort(rng.integers(days, size=units))
+    return {
+        "unit": list(range(units)),
+        "arm": [("control", "green", "blue")[i] for i in arm],
+        "value": (rng.random(units) < np.array(rates)[arm]).astype(int).tolist(),
+        "time": [str(np.datetime64("2026-03-01") + int(d)) for d in day],
+        "country": [("DE", "FR")[i] for i in rng.integers(2, size=units)],
+    }
+
+
+@pytest.fixture(scope="module")
+def won() -> bs.Analysis:
+    return bs.analyze(clicks([0.1, 0.2], 4000, 20, 0))
+
+
+@pytest.fixture(scope="module")
+def still_open() -> bs.Analysis:
+    return bs.analyze(clicks([0.1, 0.11, 0.12], 2000, 20, 1), weights=[0.2, 0.4, 0.4])
+
+
+@pytest.fixture(scope="module")
+def parted() -> bs.Analysis:
+    return bs.analyze(clicks([0.1, 0.25], 4000, 20, 2), segment="country")
+
+
+@pytest.fixture(scope="module")
+def timeless() -> bs.Analysis:
+    log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0.5, 0.5, 0.5, 1.5] * 100}
+    return bs.analyze(log)
+
+
+def test_nothing_is_loaded_from_elsewhere(won: bs.Analysis, parted: bs.Analysis) -> None:
+    for found in (won, parted):
+        assert not re.search(r"https?:|//[a-z]|@import|url\([^#]|src=|<link", found.html())
+
+
+def test_it_says_what_the_analysis_says(won: bs.Analysis) -> None:
+    text = won.html()
+    assert won.decision is not None
+    assert won.decided is not None
+    day = int(won.decided[-2:])
+    for part in ("green is better", f">{day} Mar<", "proven for 0/1 outcomes", "at most 5 %"):
+        assert part in text
+    assert text.count('<th scope="row">2026-03-') == len(won.days)
+    assert "found something" not in text
+
+
+def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.Analysis) -> None:
+    text = still_open.html()
+    assert verdict(still_open) == "No decision yet"
+    assert "One check found something" in text
+    assert "its nearest rival, by" in reading(still_open)
+
+
+def test_what_is_asymptotic_is_not_called_proven(timeless: bs.Analysis) -> None:
+    assert timeless.guarantee == "asymptotic"
+    assert "not proven" in guarantee(timeless)
+    assert "1970" not in timeless.html()
+
+
+def test_each_segment_has_its_part(parted: bs.Analysis) -> None:
+    text = parted.html()
+    for part in parted.segments:
+        assert f"{part.segment}: {verdict(part)}" in text
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+
+
+def test_names_cannot_break_out_of_it() -> None:
+    log = clicks([0.1, 0.2], 200, 5, 3)
+    names = {"control": "<script>alert(1)</script>", "green": "b"}
+    text = bs.analyze({**log, "arm": [names[arm] for arm in log["arm"]]}).html()
+    assert "<script>alert" not in text
+
+
+def test_every_day_lies_inside_its_chart(won: bs.Analysis, still_open: bs.Analysis) -> None:
+    for found in (won, still_open):
+        shown = view(found, "key")
+        for chart in (*shown.costs, *(chart for charts in shown.effects for chart in charts)):
+            assert 2 <= len(chart.y_ticks) <= 8
+            assert 2 <= len(chart.x_ticks) <= 9
+            for spot in chart.spots:
+                assert chart.left <= spot.left < spot.left + spot.width <= chart.right + 0.2
+            assert sum(spot.marked for spot in chart.spots) == (found.decided is not None)
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_chromium_shows_it_without_complaint_or_request(
+    browser: Any, won: bs.Analysis, parted: bs.Analysis, tmp_path: Path, width: int
+) -> None:
+    for found, dark in ((won, False), (parted, True)):
+        path = found.save_html(tmp_path / "report.html")
+        sheet = browser.new_page(
+            viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
+        )
+        complaints: list[str] = []
+        requests: list[str] = []
+        sheet.on("console", lambda message, seen=complaints: seen.append(message.text))
+        sheet.on("pageerror", lambda problem, seen=complaints: seen.append(str(problem)))
+        sheet.on("request", lambda request, seen=requests: seen.append(request.url))
+        sheet.goto(path.as_uri())
+        # An opened table must not push the page wider either.
+        sheet.locator("summary").first.click()
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= width
+        chart = sheet.locator(f".chart.effect.{'narrow' if width == PHONE else 'wide'}").first
+        chart.locator(".spot.decision").hover()
+        tip = sheet.locator("#tip")
+        assert "first day that allowed the decision" in tip.inner_text()
+        sheet.keyboard.press("Escape")
+        assert not tip.is_visible()
+        assert complaints == []
+        assert requests == [path.as_uri()]
+        sheet.close()

@@ -1,0 +1,240 @@
+"""`bascule serve` as a program: where it listens, how it stops, and what a kill leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import bascule as bs
+from bascule.service.auth.keys import create_key
+from bascule.service.server.run import check
+from bascule.service.server.settings import Settings
+
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6)
+SECONDS = float(os.environ.get("BASCULE_KILL_SECONDS", "1"))
+"""How long the service is under load, before and after a worker is killed."""
+
+
+class Program:
+    """`bascule serve` in a process of its own."""
+
+    def __init__(self, location: object, *options: str) -> None:
+        command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
+        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        self.process = subprocess.Popen(
+            [*command, "--store", str(location), "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        found = re.search(r"http://\S+", said)
+        if found is None:
+            raise AssertionError(self.process.communicate(timeout=10))
+        self.url = found[0]
+        self.link = re.search(r"http://\S+", self.process.stdout.readline())
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        raise AssertionError(f"the service did not start: {self.process.communicate()}")
+
+    def stop(self) -> str:
+        """Tell it to stop; its log."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.communicate(timeout=40)[1]
+
+    def workers(self) -> list[int]:
+        """The processes that it has started to serve."""
+        number = self.process.pid
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        return [
+            int(child)
+            for child in children
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+        ]
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Program]]:
+    started: list[Program] = []
+    yield started
+    for program in started:
+        if program.process.poll() is None:
+            # With its workers.
+            os.killpg(program.process.pid, signal.SIGKILL)
+            program.process.communicate()
+
+
+def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program]) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        store.create("test", DESIGN)
+        key = create_key(store, "client")
+    program = Program(path)
+    programs.append(program)
+    assert program.link is not None
+    host, _, port = program.url.removeprefix("http://").partition(":")
+    body = b'{"unit": "late"}'
+    head = (
+        f"POST /v1/experiments/test/assign HTTP/1.1\r\nHost: {host}\r\nX-API-Key: {key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    with socket.create_connection((host, int(port)), timeout=20) as caller:
+        caller.sendall(head + body[:5])
+        time.sleep(0.2)
+        program.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        caller.sendall(body[5:])
+        answer = caller.recv(4000)
+    assert answer.startswith(b"HTTP/1.1 200"), answer
+    log = program.process.communicate(timeout=40)[1]
+    assert all(json.loads(line)["event"] for line in log.splitlines())
+    with bs.open(path) as store:
+        assert store.get("test").assignment("late") is not None
+
+
+def test_what_would_not_be_safe_is_refused() -> None:
+    with bs.open(":memory:") as store:
+        with pytest.raises(bs.InputError, match="bascule key create"):
+            check(store, Settings(host="0.0.0.0"), 1)
+        with pytest.raises(bs.InputError, match="PostgreSQL"):
+            check(store, Settings(), 2)
+        create_key(store, "viewer")
+        check(store, Settings(host="0.0.0.0"), 1)
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
+        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        done = subprocess.run(
+            [*command, "--store", str(tmp_path / "x.db"), "--port", port],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        )
+    assert done.returncode == 2
+    assert re.fullmatch(r"bascule: cannot listen on .*: address already in use\n", done.stderr)
+
+
+class Load:
+    """Callers that assign and record without a break, and remember what they were answered."""
+
+    def __init__(self, url: str, key: str, callers: int = 8) -> None:
+        self.arms: list[tuple[str, str]] = []
+        self.recorded: list[str] = []
+        self.failures: set[str] = set()
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._call, args=(url, key, number))
+            for number in range(callers)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _call(self, url: str, key: str, number: int) -> None:
+        headers = {"X-API-Key": key}
+        base = f"{url}/v1/experiments/test"
+        client: Any = None
+        count = 0
+        while not self._over.is_set():
+            client = client or httpx.Client(headers=headers, trust_env=False, verify=False)
+            # Every unit is asked for by two callers, who must hear the same.
+            unit = f"unit {number // 2} {count}"
+            event: dict[str, Any] = {"unit": unit, "value": 1.0, "id": f"{unit} {number}"}
+            try:
+                answer = client.post(f"{base}/assign", json={"unit": unit})
+                if answer.status_code == 200:
+                    self.arms.append((unit, answer.json()["arm"]))
+                told = client.post(f"{base}/outcomes", json={"outcomes": [event]})
+                if told.status_code == 200 and told.json()["outcomes"][0]["accepted"]:
+                    self.recorded.append(event["id"])
+                self.failures |= {
+                    str(one.status_code) for one in (answer, told) if one.status_code != 200
+                }
+                count += 1
+            except httpx.TransportError:
+                # The worker that was killed: come again, as a client does.
+                client.close()
+                client = None
+        if client is not None:
+            client.close()
+
+
+def test_a_killed_worker_loses_nothing_and_the_others_go_on(
+    new_database: Callable[[], str], programs: list[Program]
+) -> None:
+    location = new_database()
+    with bs.open(location) as store:
+        test = store.create("test", DESIGN)
+        key, watching = create_key(store, "client"), create_key(store, "viewer")
+    program = Program(location, "--workers", "2")
+    programs.append(program)
+    load = Load(program.url, key)
+    time.sleep(SECONDS)
+    before = len(load.arms)
+    victim = program.workers()[0]
+    os.kill(victim, signal.SIGKILL)
+    time.sleep(SECONDS)
+    load.stop()
+    assert len(load.arms) > before > 0
+    assert not load.failures
+    again = program.workers()
+    assert victim not in again
+    told = httpx.get(f"{program.url}/metrics", headers={"X-API-Key": watching}, trust_env=False)
+    counted = re.search(r'bascule_outcomes_total{result="accepted"} (\S+)', told.text)
+    # The counts of all workers together, those of the one that was killed included.
+    assert counted
+    assert float(counted[1]) >= len(load.recorded)
+    program.stop()
+    with bs.open(location) as store:
+        test = store.get("test")
+        heard = dict(load.arms)
+        assert set(load.arms) == set(heard.items()), "a unit has two arms"
+        stored = {row[0]: row[1] for row in _rows(test, "assignments")}
+        assert heard.items() <= stored.items()
+        assert test.status().units == len(stored)
+        assert test.verify().agrees
+        assert set(load.recorded) <= {row[5] for row in _rows(test, "outcomes")}
+
+
+def _rows(test: bs.Experiment, table: str) -> list[tuple[Any, ...]]:
+    from bascule.live.reports.export import some_rows
+
+    rows: list[tuple[Any, ...]] = []
+    after: int | None = -1
+    while after is not None:
+        some, after = some_rows(test, table, after)
+        rows += some
+    return rows

@@ -1,0 +1,74 @@
+"""Both crowds against units that are followed one by one, without noise and with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.core.procedures.estimators import equal_weight, precision_weight
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
+from bascule.simulation.recurrent.engines import COARSER, Engine, Fast, Plain
+
+STAGES = 24
+WEIGHTS = {"means": equal_weight, "precise": precision_weight}
+
+
+def arrivals(stage: int) -> tuple[int, ...]:
+    """Arm 0 gets a unit at every stage but some, arm 1 rarely, and once two."""
+    return ((0,) if stage % 7 else ()) + ((1,) if stage % 5 == 1 else ()) + ((1,) * (stage == 21))
+
+
+def play(engine: Engine, sigma_noise: float, run: int) -> FloatArray:
+    """The tallies of two arms after the last stage."""
+    clear, join, advance = engine.crowd
+    tables, memory = engine.tables(2 * STAGES), np.full(engine.memory(2, 2 * STAGES), np.nan)
+    streams, scratch, tallies = np.empty(WORDS, np.uint64), np.empty(64), np.zeros(6)
+    ziggurat, unit = ziggurat_table(), 0
+    with np.errstate(over="ignore"):
+        seed_stream(streams, 0, np.uint64(1), np.uint64(run))
+        clear(memory, 2, tables[0])
+        for stage in range(1, STAGES + 1):
+            for arm in arrivals(stage):
+                join(memory, 2, tables[0], unit, arm, stage, float(np.sin(unit)))
+                tallies[arm] += 1
+                unit += 1
+            given = (unit, stage, sigma_noise, streams, scratch, ziggurat, tallies)
+            advance(memory, 2, *tables, *given)
+    return tallies
+
+
+def expected(name: str, outcome: bs.Recurrent) -> FloatArray:
+    """The same without noise, by hand."""
+    found, unit = np.zeros(6), 0
+    for stage in range(1, STAGES + 1):
+        for arm in arrivals(stage):
+            spreads = (outcome.sigma_unit, outcome.sigma_noise)
+            weight = WEIGHTS[name](STAGES + 1 - stage, *spreads)
+            found[[arm, 2 + arm, 4 + arm]] += [1, weight, weight * np.sin(unit)]
+            unit += 1
+    return found
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("kind", [Plain, Fast])
+def test_units_add_up(name: str, kind: type[Plain] | type[Fast]) -> None:
+    for outcome in (bs.Recurrent(1, 1), bs.Recurrent(1, 5), bs.Recurrent(0, 1)):
+        found = play(kind(outcome, WEIGHTS[name]), 0.0, run=0)
+        exact = expected(name, outcome)
+        assert found[:4] == pytest.approx(exact[:4], rel=2 * COARSER)
+        assert found[4:] == pytest.approx(exact[4:], abs=2 * COARSER * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_noise_has_the_variance_of_the_weights(name: str) -> None:
+    outcome, runs = bs.Recurrent(1, 1), 60
+    exact = expected(name, outcome)[4:]
+    ages = [[STAGES + 1 - s for s in range(1, STAGES + 1) for a in arrivals(s) if a == arm]
+            for arm in (0, 1)]  # fmt: skip
+    variance = [sum(WEIGHTS[name](age, 1.0, 1.0) ** 2 / age for age in own) for own in ages]
+    engine = Fast(outcome, WEIGHTS[name])
+    noises = np.array([play(engine, 1.0, run)[4:] for run in range(runs)]) - exact
+    assert noises.var(axis=0) / variance == pytest.approx(1, abs=4 * (2 / runs) ** 0.5)
+    assert abs((noises[:, 0] * noises[:, 1]).mean()) < 4 * np.prod(variance) ** 0.5 / runs**0.5
