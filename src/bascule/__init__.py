@@ -8,27 +8,28 @@ from bascule import theory
 from bascule.analysis import Analysis, ArmAnswer, Check, Day, analyze
 from bascule.comparison.audit import Audit, AuditRow, audit
 from bascule.core.bucket import bucket, buckets
+from bascule.core.calibration import Calibration
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
+from bascule.core.effects import Effect, effects
+from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError, StoreError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
-from bascule.core.procedures.blocks import Block, fold_block, next_block
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.procedures.decision import Decision
-from bascule.core.procedures.effects import Effect, effects
-from bascule.core.procedures.ends import Ending, ending, remove_arm
-from bascule.core.procedures.intervals import (
-    Interval,
+from bascule.core.procedures.base import Block, Decision, Interval
+from bascule.core.procedures.static import Look
+from bascule.core.progress import (
     close_stage,
     decision,
+    fold_block,
     intervals,
+    look,
     next_arm,
+    next_block,
     record,
 )
-from bascule.core.procedures.static import Look, look
 from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
-from bascule.core.rules.calibration import Calibration
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.live import open  # noqa: A004
 from bascule.live.api.experiment import Experiment

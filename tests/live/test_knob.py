@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.intervals import decision, next_arm, record
+from bascule.core.progress import decision, next_arm, record
 from bascule.live.transactions.change import with_knob
 
 RUNS, ERROR = 150, 0.2

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bascule.core.rules.units import algorithm_2_radius, alternative_radius
+from bascule.core.procedures.unit_shapes import algorithm_2_radius, alternative_radius
 from bascule.paper.measure import Measurements
 from bascule.paper.unit_radius_claims import (
     COMPUTED,

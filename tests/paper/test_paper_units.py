@@ -18,7 +18,7 @@ from bascule.paper.figure4 import CURVES, figure4
 from bascule.paper.measure import Measurements
 from bascule.paper.unit_claims import MEASURED
 from bascule.simulation import Estimate, Simulation, simulate
-from bascule.simulation.unit_trace import trace_stages
+from bascule.simulation.trace_stages import trace_stages
 
 KNOWN_RUNS = 1000
 KNOWN = {

@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 import bascule as bs
 from bascule.core.procedures.interval_state import NOBODY, FloatArray
 from bascule.core.procedures.population import scale
-from bascule.core.procedures.static import stage_threshold
+from bascule.core.progress import static_procedure
 from bascule.simulation.trace import normals
 
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
@@ -38,7 +38,9 @@ def first_decisions(test: bs.Design, differences: FloatArray) -> tuple[Any, Any]
     rule = test.rule
     assert isinstance(rule, bs.Static)
     first, second = rule.sizes(2)
-    asked = [stage_threshold(test, stage) for stage in range(1, differences.shape[1] + 1)]
+    asked = [
+        static_procedure(test).threshold(stage) for stage in range(1, differences.shape[1] + 1)
+    ]
     reached = np.abs(differences) >= np.array(asked) / scale(first, second)
     ended = reached.any(axis=1)
     at = np.where(ended, reached.argmax(axis=1), differences.shape[1] - 1)

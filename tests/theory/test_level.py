@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.evidence.radius import radius
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.radius import radius
+from bascule.core.procedures.intervals import log_threshold
 from bascule.theory.level import Ends, Radii, ends_of, radii_of, width_at_end
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.simulation.worlds.noise import Beta
+from bascule.core.outcomes.noise import Beta
 from bascule.theory import Prediction, mean_path, predict
 
 WITHIN, WITHIN_FOR_BETS = 0.06, 0.08

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bascule.core.evidence.radius import radius
 from bascule.core.rules import Shape
-from bascule.core.rules.radius import radius
 from bascule.theory.solve import units_until, units_within
 
 UCB_SHAPE = Shape(factor=2.0, count=3.0, sequences=2)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.core.rules.radius import lg
+from bascule.core.evidence.radius import lg
 
 SPREADS = (1.0, 3.0)
 

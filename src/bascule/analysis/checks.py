@@ -12,8 +12,8 @@ from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_once
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.trend import trend
+from bascule.core.effects import Effect
 from bascule.core.errors import InputError
-from bascule.core.procedures.effects import Effect
 from bascule.core.statistics import ArmStatistics, Statistics
 
 LEVEL = 0.01

@@ -19,9 +19,8 @@ from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.procedures.estimators import mean_of_means, precision_mean, total_mean
-from bascule.core.procedures.static import recurrent_outcome
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.storage.state import Standing
@@ -131,7 +130,8 @@ def folded_answers(design: Design, standing: Standing) -> tuple[ArmAnswer, ...]:
 
 def unit_answers(design: Design, seen: Recurring) -> tuple[ArmAnswer, ...]:
     """The arms of a test whose outcomes keep coming, with three averages of each."""
-    outcome = recurrent_outcome(design)
+    outcome = design.outcome
+    assert isinstance(outcome, Recurrent)
     now = seen.statistics[-1].arms
     return tuple(
         ArmAnswer(

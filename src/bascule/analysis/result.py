@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Day
+from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.effects import Effect
 from bascule.core.files import write_whole
 from bascule.core.presenter import presenter
-from bascule.core.procedures.decision import Decision
-from bascule.core.procedures.effects import Effect
-from bascule.core.rules.calibration import Guarantee
+from bascule.core.procedures.base import Decision
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

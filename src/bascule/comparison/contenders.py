@@ -13,13 +13,14 @@ from enum import StrEnum
 
 from bascule.comparison.information import spread_between
 from bascule.core import checks
+from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, PaperRule, Tilt
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.radius import radius
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
 from bascule.simulation.engines.intervals import LARGEST_TABLE
 from bascule.theory import corollary_delta, mean_path
@@ -262,12 +263,13 @@ def _rules(
 
 def _weight(design: Design, units: float) -> float:
     """How much longer a unit takes than one of two arms with the paper's radius."""
-    rule, arms = design.rule, len(design.arms)
-    weight = min(arms / 2, ARMS_WEIGHT)
-    if isinstance(rule, UCB) and rule.stop == "mixture":
-        weight *= STOP_WEIGHT
-    elif isinstance(rule, UCB) and rule.radius == "bernstein":
-        weight *= BERNSTEIN_WEIGHT
-    elif units > LARGEST_TABLE and isinstance(rule, PaperRule):
-        weight *= 1.0 if rule.shape(design.outcome, arms).radius is radius else RADIUS_WEIGHT
-    return weight
+    procedure = design.procedure
+    weight = min(len(design.arms) / 2, ARMS_WEIGHT)
+    if not isinstance(procedure, IntervalProcedure):
+        return weight
+    if procedure.pairwise:
+        return weight * STOP_WEIGHT
+    if procedure.follows_spread:
+        return weight * BERNSTEIN_WEIGHT
+    tabulated = units <= LARGEST_TABLE or procedure.shape.radius is radius
+    return weight if tabulated else weight * RADIUS_WEIGHT

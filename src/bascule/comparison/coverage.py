@@ -7,8 +7,8 @@ import math
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes.noise import Noise, Normal, StudentT
 from bascule.core.rules import Tilt
-from bascule.simulation.worlds.noise import Noise, Normal, StudentT, noise_of
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05
@@ -26,7 +26,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
     """
     if design.calibration.guarantee != "proven":
         return f"nothing is proven at this delta ({design.calibration.guarantee})"
-    noise = noise_of(design.outcome) if world.noise is None else world.noise
+    noise = design.outcome.noise(world.start) if world.noise is None else world.noise
     return (
         _of_noise(design, noise)
         or _of_change(world)
@@ -81,11 +81,11 @@ def _of_trend(design: Design, trend: Trend | None) -> str | None:
 
 
 def _of_delay(design: Design, world: World) -> str | None:
-    rule, delay = design.rule, world.delay
+    delay = world.delay
     if delay is None or delay.high_outcomes == 1:
         return None
     if delay.window is not None:
         return "slow outcomes count as missing, and they differ from others"
-    if isinstance(rule, Tilt) or math.isinf(design.paper_rule.alpha):
+    if design.procedure.counts == "blocks" or design.procedure.even:
         return None
     return "the rule does not wait for late outcomes, which differ"

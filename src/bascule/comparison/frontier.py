@@ -25,13 +25,14 @@ from bascule.comparison.contenders import (
 )
 from bascule.comparison.information import information, oracle_of
 from bascule.core import checks
+from bascule.core.calibration import Calibration
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
 from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
-from bascule.core.rules.calibration import Calibration
+from bascule.core.serialization import as_data
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.engines.threads import Progress, Stages
 
@@ -138,7 +139,7 @@ class Frontier:
         """The comparison as plain data; `bascule frontier --json` prints it."""
         return {
             "means": list(self.means),
-            "outcome": asdict(self.outcome),
+            "outcome": as_data(self.outcome),
             "error": self.error,
             "effect": self.effect,
             "runs": self.runs,

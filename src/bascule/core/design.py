@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bascule.core import checks
+from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Outcome
-from bascule.core.rules import AnyRule, PaperRule
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.radius import FIRST_UNITS
-from bascule.core.serialization import plain, read, read_json
+from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.procedures.base import Procedure
+from bascule.core.rules import RULES, Rule
+from bascule.core.serialization import as_data, read, read_json, read_registered
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 DEFAULT_ERROR = 0.05
-RULES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
+RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Design:
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
@@ -45,25 +46,24 @@ class Design:
     """
 
     arms: Sequence[str]
-    outcome: Outcome = field(metadata={"discriminator": "kind"})
-    rule: AnyRule = field(metadata={"discriminator": "kind"})
+    outcome: Outcome
+    rule: Rule
     error: float | None = None
     delta: float | None = None
     max_units: int | None = None
     min_effect: float | None = None
     deadline: datetime | None = None
     measure: Measure | None = None
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "arbitrary_types_allowed": True,
+    }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
-        _check_kind(
-            "outcome",
-            self.outcome,
-            Outcome,
-            "Gaussian(sigma), Bernoulli(), Bounded(low, high) or Recurrent()",
-        )
-        _check_kind("rule", self.rule, AnyRule, RULES)
+        models = ", ".join(model.example for model in OUTCOMES)
+        _check_kind("outcome", self.outcome, Outcome, models)
+        _check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
@@ -93,31 +93,33 @@ class Design:
             object.__setattr__(self, "max_units", cap)
         self.rule.check_size(len(self.arms), self.max_units)
 
-    @property
+    @cached_property
     def calibration(self) -> Calibration:
-        """The nominal delta of this design and the error it proves."""
+        """The nominal delta of this design and the error that it proves."""
         return self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
 
-    @property
-    def paper_rule(self) -> PaperRule:
-        """The rule, for what only the paper's rules have: an interval for each arm."""
-        if isinstance(self.rule, PaperRule):
-            return self.rule
-        raise InputError(
-            "rule",
-            f"{self.rule.label} compares differences, not intervals of arms: "
-            "use UCB(alpha), ETC() or ETCPrime() here",
-        )
+    @cached_property
+    def procedure(self) -> Procedure:
+        """How a test of this design proceeds."""
+        return self.rule.procedure(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        data: dict[str, Any] = plain(asdict(self))
-        return data
+        return as_data(self)
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
         """Read a design from plain data, as `to_dict` or a design file holds it."""
-        return read(_adapter(), _with_kind(data), "design")
+        if not isinstance(data, dict):
+            raise InputError("design", f"a design must be an object with fields (got {data!r:.60})")
+        parts = dict(data)
+        if isinstance(parts.get("outcome"), dict):
+            # A file may leave out the kind of the most common outcome model.
+            outcome = {"kind": "gaussian", **parts["outcome"]}
+            parts["outcome"] = read_registered(OUTCOMES, outcome)
+        if isinstance(parts.get("rule"), dict):
+            parts["rule"] = read_registered(RULES, parts["rule"])
+        return read(_adapter(), parts, "design")
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
@@ -171,13 +173,6 @@ def _check_deadline(deadline: object) -> None:
 def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
-
-
-def _with_kind(data: object) -> object:
-    """The same, with the kind of outcome that a file may leave out."""
-    if isinstance(data, dict) and isinstance(data.get("outcome"), dict):
-        return {**data, "outcome": {"kind": "gaussian", **data["outcome"]}}
-    return data
 
 
 @lru_cache(maxsize=1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict, fields
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bascule.core.errors import InputError
+from bascule.core.registry import Registry
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -34,6 +36,12 @@ def plain(value: Any) -> Any:
     return "Infinity" if value == math.inf else value
 
 
+def as_data(value: Any) -> dict[str, Any]:
+    """Return a frozen dataclass as plain data, as JSON has it."""
+    data: dict[str, Any] = plain(asdict(value))
+    return data
+
+
 def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
     """The value that plain data describe; `noun` says in an error what it was to be."""
     from pydantic import ValidationError
@@ -42,6 +50,17 @@ def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
         return adapter.validate_python(data)
     except ValidationError as problem:
         raise readable(problem, noun) from None
+
+
+def read_registered(registry: Registry[Value], data: dict[str, Any]) -> Value:
+    """Return the rule or outcome model that plain data describe, by its registered kind."""
+    from pydantic import TypeAdapter
+
+    model, noun = registry.get(data.get("kind")), f"design's {registry.noun}"
+    for name in data:
+        if name not in {field.name for field in fields(cast(Any, model))}:
+            raise InputError(str(name), f"{name} is not a field of a {noun}: remove it")
+    return read(TypeAdapter(model), data, noun)
 
 
 def read_json(path: str | Path, noun: str) -> object:

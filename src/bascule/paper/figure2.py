@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.core.procedures.intervals import Interval, intervals
+from bascule.core.procedures.base import Interval
+from bascule.core.progress import intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics

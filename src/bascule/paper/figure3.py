@@ -18,7 +18,7 @@ from bascule.paper.measure import Measurements
 from bascule.paper.sheet import Row, Sheet
 from bascule.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
 from bascule.presentation.figures import new_figure
-from bascule.simulation.unit_trace import trace_stages
+from bascule.simulation.trace_stages import trace_stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.procedures.intervals import arm_radius
+from bascule.core.progress import interval_procedure
 from bascule.core.rules import ETC, ETCPrime
 from bascule.core.statistics import ArmStatistics
 from bascule.paper.claims import Claim, Measured
@@ -90,7 +90,8 @@ def width_root_two(m: Measurements) -> Claim:
     share = 0.05
     units = round(Estimate.of(m.at(ETC_PRIME_NAME, LAST).regret).mean / GAP)
     wide, narrow = (
-        arm_radius(design(rule, LAST), ArmStatistics(units)) for rule in (ETCPrime(), ETC())
+        interval_procedure(design(rule, LAST)).radius_of_arms()(ArmStatistics(units))
+        for rule in (ETCPrime(), ETC())
     )
     found = wide / narrow
     return Claim(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+from bascule.core.numerics import turning_point
 from bascule.core.rules import ETC, UCB
 from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import MARGIN, below, near, ratio
@@ -34,7 +35,6 @@ from bascule.paper.units import (
     design,
 )
 from bascule.theory import predict
-from bascule.theory.solve import turning_point
 
 LAST = GRID[-1]
 NEAR_NAME = NEAR_UCB.label

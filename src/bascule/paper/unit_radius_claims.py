@@ -10,20 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.rules import UCB
-from bascule.core.rules.radius import FIRST_UNITS, radius
-from bascule.core.rules.units import (
+from bascule.core.evidence.radius import FIRST_UNITS, radius
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.unit_shapes import (
     UnitRadius,
     algorithm_2_radius,
     alternative_radius,
     noise_share,
 )
+from bascule.core.rules import UCB
 from bascule.paper.claims import Claim, Measured
 from bascule.paper.compare import near
 from bascule.paper.measure import Measurements
 from bascule.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
 from bascule.simulation import Estimate
-from bascule.theory.solve import turning_point
 
 FAR, FURTHEST = 1e4, 1e10
 """log(1/delta) so large that what the paper says asymptotically must show."""

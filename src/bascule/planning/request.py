@@ -10,9 +10,9 @@ from pathlib import Path
 from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
-from bascule.core.rules.radius import FIRST_UNITS
 from bascule.planning.amounts import amount, lift_of, tidy
 from bascule.planning.sample import Sample, read_sample
 from bascule.simulation import Beta, World

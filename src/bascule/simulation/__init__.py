@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulation.api import simulate
 from bascule.simulation.result import Estimate, Simulation
-from bascule.simulation.step import Step
-from bascule.simulation.trace import trace
-from bascule.simulation.unit_trace import Stage, trace_stages
-from bascule.simulation.worlds.noise import Beta, Coin, Discrete, Normal, StudentT
+from bascule.simulation.trace import Step, trace
+from bascule.simulation.trace_stages import Stage, trace_stages
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 __all__ = [

@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
-
-import numpy as np
+from typing import Any
 
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.gaps import checked_means, gaps_of
-from bascule.core.outcomes import Bounded, Recurrent
-from bascule.core.rules import Static, Tilt
-from bascule.core.rules.base import known_spread
-from bascule.simulation.engines.blocks import BlockRuns
+from bascule.core.gaps import checked_means
+from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.feasible import check_feasible
-from bascule.simulation.engines.intervals import IntervalRuns
-from bascule.simulation.engines.static import StaticRuns
 from bascule.simulation.engines.threads import Progress, available_threads, play_all
-from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.random.unit_draws import ShapeName
-from bascule.simulation.recurrent.engines import Engine, EngineName, Fast, Plain
-from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
@@ -61,7 +52,7 @@ def simulate(
     >>> result.error_rate <= 0.05
     True
     """
-    met = world_of(design, means, world)
+    world = world_of(design, means, world)
     arms = len(design.arms)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
     if runs * arms > MOST_CELLS:
@@ -74,29 +65,23 @@ def simulate(
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
-    check_feasible(design, met)
-    way = _engine(design, engine, shape)
+    check_feasible(design, world)
     started = time.perf_counter()
-    played = _runs_of(design, met, seed, runs, way)
+    played = runs_of(design, world, seed, runs, engine, shape)
     effort = play_all(played, runs, threads, progress)
-    units = played.counts.reshape(runs, arms)
     return Simulation(
         design=design,
-        world=met,
+        world=world,
         seed=seed,
         winner=played.winners,
         decision_time=played.times,
-        regret=(
-            played.regrets
-            if isinstance(played, WorldIntervalRuns | WorldBlockRuns)
-            else units @ np.array(gaps_of(met.start))
-        ),
-        units=units,
+        regret=played.regret,
+        units=played.units,
         steps=effort.steps,
         seconds=time.perf_counter() - started - effort.compile_seconds,
         compile_seconds=effort.compile_seconds,
-        engine=played.engine.name if isinstance(played, UnitRuns) else None,
-        accuracy=played.accuracy if isinstance(played, UnitRuns) else 0.0,
+        engine=played.engine,
+        accuracy=played.accuracy,
     )
 
 
@@ -128,67 +113,18 @@ def world_of(
         world = base if world is None else named_world(world, base, outcome)
     else:
         raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
-    met = world.for_outcome(outcome, arms)
-    if isinstance(outcome, Recurrent) and not world.plain_for(outcome):
+    written_out = world.for_outcome(outcome, arms)
+    if outcome.recurring and not world.plain_for(outcome):
         raise InputError(
             "world",
             f"Recurrent outcomes are simulated in a steady world, not with {world.words}: "
             "give means alone",
         )
     # Limits alone do not say how outcomes fall within them, so the result has to.
-    return met if isinstance(outcome, Bounded) else world
+    return written_out if outcome.variance(world.start[0]) is None else world
 
 
 def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:
     if own is not None:
         raise InputError("means", "means are given twice: leave them out here or in the world")
     return means
-
-
-def _engine(design: Design, engine: EngineName | None, shape: ShapeName) -> Engine | None:
-    """How to play units whose outcomes keep coming; None if they come once."""
-    checks.choice("shape", shape, get_args(ShapeName))
-    if engine is not None:
-        checks.choice("engine", engine, get_args(EngineName))
-    if isinstance(design.rule, Static):
-        if engine is not None or shape != "normal":
-            raise InputError("engine", "engine and shape do not go with Static: leave them out")
-        return None
-    if not isinstance(design.outcome, Recurrent):
-        if engine is not None or shape != "normal":
-            raise InputError(
-                "engine",
-                f"engine and shape belong to Recurrent outcomes, not to {design.outcome!r}: "
-                "leave them out",
-            )
-        return None
-    weight = design.paper_rule.unit_shape(len(design.arms)).weight
-    if engine == "plain" or (engine is None and shape != "normal"):
-        return Plain(design.outcome, weight, shape)
-    if shape != "normal":
-        raise InputError(
-            "engine", f'the fast engine is for normal units, not for "{shape}": use engine="plain"'
-        )
-    return Fast(design.outcome, weight)
-
-
-def _runs_of(
-    design: Design, world: World, seed: int, runs: int, engine: Engine | None
-) -> IntervalRuns | BlockRuns | WorldIntervalRuns | WorldBlockRuns | UnitRuns | StaticRuns:
-    rule, outcome, arms = design.rule, design.outcome, len(design.arms)
-    if isinstance(rule, Static):
-        return StaticRuns(design, rule, world.start, seed, runs)
-    if engine is not None:
-        return UnitRuns(design, engine, world.start, seed, runs)
-    met = world.for_outcome(outcome, arms)
-    # The quick loops know normal and 0/1 outcomes, and decisions by intervals that depend on
-    # units alone.
-    quick = world.plain_for(outcome) and not isinstance(outcome, Bounded)
-    if isinstance(rule, Tilt):
-        if quick:
-            return BlockRuns(design, rule, world.start, seed, runs)
-        return WorldBlockRuns(design, rule, met, seed, runs)
-    by_units = rule.shape(outcome, arms).spread_of is known_spread and design.min_effect is None
-    if quick and by_units:
-        return IntervalRuns(design, rule, world.start, seed, runs)
-    return WorldIntervalRuns(design, rule, met, seed, runs)

@@ -1,29 +1,176 @@
-"""One run of the simulator, step by step and uncompiled: to look at, and to check the loop by."""
+"""One run of the simulator, step by step and uncompiled: to look at, and to check the loops by."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
-from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.intervals import next_arm, record_and_decide
-from bascule.core.rules import Static, Tilt
+from bascule.core.procedures.base import Decision, Procedure
 from bascule.core.statistics import Statistics
-from bascule.simulation.block_trace import block_trace
 from bascule.simulation.engines.feasible import check_feasible, units_cap
+from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.intervals import BURST
+from bascule.simulation.kernels.world import outcome_of, points_of, world_numbers
 from bascule.simulation.random.draws import NORMAL, Draws, draws_of
-from bascule.simulation.random.streams import WORDS, checked_seed, seed_stream, ziggurat_table
-from bascule.simulation.step import Step
+from bascule.simulation.random.streams import (
+    WORDS,
+    WordArray,
+    checked_seed,
+    seed_stream,
+    ziggurat_table,
+)
 from bascule.simulation.worlds.world import World
+
+Values = Callable[[Sequence[int]], list[float]]
+"""(the arms of the next units) -> their outcomes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One unit of a run: the arm that it joined, its outcome, and the state of the test since."""
+
+    arm: int
+    value: float
+    statistics: Statistics
+    decision: Decision | None
+
+
+def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
+    """Play one run unit by unit, up to its decision or the cap; the same run `simulate` plays.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> *_, last = trace(design, [0.0, 1.0], seed=1)
+    >>> last.decision.name
+    'b'
+    """
+    means = checked_means(means, len(design.arms), design.outcome)
+    seed, run = checked_seed(seed), checked_seed(run, "run")
+    if design.procedure.counts == "stages":
+        remedy = (
+            "use simulate, or look at the means of a stage"
+            if design.procedure.assigns == "hash"
+            else "use trace_stages with Recurrent outcomes"
+        )
+        raise InputError(
+            "rule",
+            f"{design.rule.label} counts by stages, and trace shows units one by one: {remedy}",
+        )
+    check_feasible(design, World(means))
+    yield from steps_of(design, design.procedure, means, seed, run)
+
+
+def steps_of(
+    design: Design, procedure: Procedure, means: tuple[float, ...], seed: int, run: int
+) -> Iterator[Step]:
+    """Play one run of any procedure that counts units or blocks, by calling it."""
+    streams = np.empty(WORDS, np.uint64)
+    # The generator's arithmetic is modulo 2^64, which NumPy's scalars warn about.
+    with np.errstate(over="ignore"):
+        seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
+    if procedure.counts == "blocks":
+        return _block_steps(design, procedure, means, streams)
+    return _unit_steps(design, procedure, means, streams)
+
+
+def _unit_steps(
+    design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
+) -> Iterator[Step]:
+    values = _outcomes(design, means, streams, BURST)
+    seen = Statistics.empty(len(means))
+    for _ in range(units_cap(design)):
+        arm = procedure.next_arm(seen)
+        (value,) = values([arm])
+        seen, reached = procedure.record_and_decide(seen, arm, value)
+        yield Step(arm, value, seen, reached)
+        if reached is not None:
+            return
+
+
+def _block_steps(
+    design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
+) -> Iterator[Step]:
+    """Every unit of one run; a decision can come with the last unit of a batch only."""
+    arms, cap = len(means), units_cap(design)
+    values = _outcomes(design, means, streams, 0)
+    seen = Statistics.empty(arms)
+    while True:
+        coming = procedure.next_block(seen)
+        size = sum(coming.units)
+        if seen.units + coming.size > cap:
+            return
+        begun, slots = np.array([*(0.0,) * (2 * arms), *coming.units]), np.empty(size, np.int64)
+        for left in reversed(range(coming.repeat)):
+            with np.errstate(over="ignore"):
+                deal_slots(begun, arms, slots, coming.leader, streams)
+            block = Statistics.empty(arms)
+            dealt = slots.tolist()
+            for i, (arm, value) in enumerate(zip(dealt, values(dealt), strict=True)):
+                block = block.record(arm, value)
+                if left > 0 or i < size - 1:
+                    yield Step(arm, value, replace(seen, arms=(seen + block).arms), None)
+            seen = procedure.fold_block(seen, block.arms, look=left == 0)
+        reached = procedure.decision(seen)
+        yield Step(arm, value, seen, reached)
+        if reached is not None:
+            return
+
+
+def _outcomes(design: Design, means: tuple[float, ...], streams: WordArray, burst: int) -> Values:
+    """Return the function that draws outcomes as the loops do.
+
+    Noise that quick loops draw comes in bursts of `burst` numbers, or, with 0, as many as asked.
+    """
+    draws = draws_of(design.outcome.noise(means))
+    if draws is None:
+        return _general_outcomes(design, means, streams)
+    waiting: list[float] = []
+
+    def values(arms: Sequence[int]) -> list[float]:
+        if len(waiting) < len(arms):
+            waiting.extend(_noise(draws, streams, burst or len(arms)))
+        noise = [waiting.pop(0) for _ in arms]
+        sigma = design.outcome.sigma
+        return [
+            float(draws.outcome(means[arm], sigma, n)) for arm, n in zip(arms, noise, strict=True)
+        ]
+
+    return values
+
+
+def _general_outcomes(design: Design, means: tuple[float, ...], streams: WordArray) -> Values:
+    world = World(means).for_outcome(design.outcome, len(means))
+    numbers, (points, chances) = world_numbers(world), points_of(world)
+    centres, cell, ziggurat = np.array(means), np.empty(1), ziggurat_table()
+
+    def values(arms: Sequence[int]) -> list[float]:
+        with np.errstate(over="ignore"):
+            return [
+                outcome_of(
+                    *(streams, numbers, centres, arm, means[arm]),
+                    *(points, chances, cell, ziggurat),
+                )
+                for arm in arms
+            ]
+
+    return values
+
+
+def _noise(draws: Draws, streams: WordArray, count: int) -> list[float]:
+    values = np.empty(count)
+    with np.errstate(over="ignore"):
+        draws.fill(streams, 0, values, 0, count, ziggurat_table())
+    drawn: list[float] = values.tolist()
+    return drawn
 
 
 def normals(seed: int, run: int) -> Iterator[float]:
-    """The standard normals that run `run` of seed `seed` draws, in order.
+    """Yield the standard normals that run `run` of seed `seed` draws, in order.
 
     >>> from itertools import islice
     >>> [round(x, 3) for x in islice(normals(0, 0), 3)] == [
@@ -35,51 +182,9 @@ def normals(seed: int, run: int) -> Iterator[float]:
 
 
 def noise_of(draws: Draws, seed: int, run: int) -> Iterator[float]:
-    """The numbers from which run `run` of seed `seed` makes its outcomes, in order."""
-    table = ziggurat_table()
-    streams, values = np.empty(WORDS, np.uint64), np.empty(BURST)
-    # The generator's arithmetic is modulo 2^64, which NumPy's scalars warn about.
+    """Yield the numbers from which run `run` of seed `seed` makes its outcomes, in order."""
+    streams = np.empty(WORDS, np.uint64)
     with np.errstate(over="ignore"):
         seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
     while True:
-        with np.errstate(over="ignore"):
-            draws.fill(streams, 0, values, 0, BURST, table)
-        yield from values.tolist()
-
-
-def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -> Iterator[Step]:
-    """Every step of one run, up to its decision or the cap; the same run that `simulate` plays.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> *_, last = trace(design, [0.0, 1.0], seed=1)
-    >>> last.decision.name
-    'b'
-    """
-    means = checked_means(means, len(design.arms), design.outcome)
-    seed, run = checked_seed(seed), checked_seed(run, "run")
-    if isinstance(design.rule, Static):
-        raise InputError(
-            "rule",
-            f"{design.rule.label} has all its units at once, and trace shows them one by one: "
-            "use simulate, or look at the means of a stage",
-        )
-    check_feasible(design, World(means))
-    if isinstance(design.rule, Tilt):
-        yield from block_trace(design, design.rule, means, seed, run)
-        return
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "outcome",
-            "trace shows outcomes that come once: use trace_stages with Recurrent outcomes",
-        )
-    seen = Statistics.empty(len(design.arms))
-    draws = draws_of(design.outcome)
-    noise = noise_of(draws, seed, run)
-    for _ in range(units_cap(design)):
-        arm = next_arm(design, seen)
-        value = draws.outcome(means[arm], design.outcome.sigma, next(noise))
-        seen, reached = record_and_decide(design, seen, arm, value)
-        yield Step(arm, value, seen, reached)
-        if reached is not None:
-            return
+        yield from _noise(draws, streams, BURST)

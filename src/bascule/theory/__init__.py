@@ -13,7 +13,7 @@ The slips of the paper, with the reading taken here, are listed in docs/explanat
 
 from __future__ import annotations
 
-from bascule.core.rules.calibration import level_for, peel
+from bascule.core.calibration import level_for, peel
 from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
 from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.oracle import oracle_information

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.evidence.betting import BETS, LOG_PARTS
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.rules import Tilt
 from bascule.theory.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.passage import Boundary, first_passage
 
@@ -40,6 +40,18 @@ IntArray = NDArray[np.int64]
 Law = tuple[FloatArray, FloatArray]
 """The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.
 """
+
+
+class Tilted(Protocol):
+    """What the course depends on of a rule in blocks."""
+
+    @property
+    def tilt(self) -> float:
+        """Units of the leader for each one of a challenger, at the most."""
+
+    @property
+    def batch(self) -> int:
+        """Units of each challenger that are assigned at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +108,10 @@ def bell(gap: float, noise: float) -> Outcomes:
     return Outcomes(law, spread)
 
 
-def course_of_bets(rule: Tilt, threshold: float, outcomes: Outcomes) -> Course | None:
+def course_of_bets(rule: Tilted, threshold: float, outcomes: Outcomes) -> Course | None:
     """The course of a test on such outcomes; None if it never ends.
 
+    >>> from bascule import Tilt
     >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
     >>> round(0.01 * course.worse), round(course.better + course.worse, -3)
     (61, 19000.0)

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
-from bascule.core.rules import ETC, UCB, Static
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.static import StaticProcedure
+from bascule.core.progress import arm_procedure, interval_procedure
+from bascule.core.rules import UCB
 from bascule.theory.published import check_published, published_shape, published_unit_shape
 from bascule.theory.solve import units_until, units_within
 from bascule.theory.static import stages_until
@@ -93,29 +96,31 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1359, 126)
     """
     others = checked_gaps(design, gaps)
-    if isinstance(design.rule, Static):
-        return _static_bounds(design, design.rule, others)
-    if isinstance(design.rule, ETC):
+    procedure = design.procedure
+    if isinstance(procedure, StaticProcedure):
+        return _static_bounds(design, procedure, others)
+    family = arm_procedure(design)
+    if family.eliminates:
         return _etc_bounds(design, others)
-    if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+    if family.pairwise:
         raise InputError(
             "rule",
             f"{design.rule.label} has no proven bound on its decision time: "
             'use theory.predict, or leave out stop="mixture"',
         )
-    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
         raise InputError(
             "rule",
             f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
             'decision time: leave out radius="bernstein" for the bound with the largest spread',
         )
-    if isinstance(design.rule, UCB) and design.rule.radius == "looks":
+    if isinstance(procedure, RecurrentProcedure) and procedure.shape.growth > 0:
         raise InputError(
             "rule",
             f"{design.rule.label} has no proven bound on its decision time, because between the "
             'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
         )
-    alpha = design.paper_rule.alpha
+    alpha = family.alpha
     smallest = min(others)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
     units = [_reach(design, best_width)]
@@ -132,17 +137,19 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1841, 171)
     """
     others = checked_gaps(design, gaps)
-    if isinstance(design.rule, Static):
-        check_published(design.rule)
-        return _static_bounds(design, design.rule, others)
-    recurrent = isinstance(design.outcome, Recurrent)
+    procedure = design.procedure
+    if isinstance(procedure, StaticProcedure):
+        check_published(procedure)
+        return _static_bounds(design, procedure, others)
+    recurrent = design.outcome.recurring
     if recurrent:
         published_unit_shape(design)
     else:
         shape, delta = published_shape(design), design.calibration.delta
-    if isinstance(design.rule, ETC):
+    family = arm_procedure(design)
+    if family.eliminates:
         return _etc_bounds(design, others)
-    alpha = design.paper_rule.alpha
+    alpha = family.alpha
     # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
     # beaten still gets units while the leader's nearest rival is not.
     constant = c_alpha(alpha) if len(others) == 1 else _first_branch(alpha)
@@ -179,12 +186,12 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
     return _summed(design, [max(units), *units], others)
 
 
-def _static_bounds(design: Design, rule: Static, others: tuple[float, ...]) -> Bounds:
+def _static_bounds(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Bounds:
     """Decided once the smallest gap is two thresholds; the units are there in any case.
 
     The time is in stages. Nobody knows which arm is best, so the smallest is taken to be.
     """
-    sizes = [float(size) for size in sorted(rule.sizes(len(design.arms)))]
+    sizes = [float(size) for size in sorted(procedure.sizes)]
     regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
     stages = stages_until(design, min(others) / 2)
     return Bounds(stages, regret, tuple(sizes), design.calibration.error)
@@ -192,13 +199,10 @@ def _static_bounds(design: Design, rule: Static, others: tuple[float, ...]) -> B
 
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
-    if isinstance(design.outcome, Recurrent):
+    if design.outcome.recurring:
         units = arm_units_until(design, width)
         return units if math.isinf(units) else float(math.floor(units) + 1)
-    shape, delta = (
-        design.paper_rule.shape(design.outcome, len(design.arms)),
-        design.calibration.delta,
-    )
+    shape, delta = interval_procedure(design).shape, design.calibration.delta
     units = units_until(width, design.outcome.sigma, shape, delta)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 

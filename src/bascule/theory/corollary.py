@@ -6,10 +6,10 @@ import math
 from typing import Literal
 
 from bascule.core import checks
+from bascule.core.calibration import peel
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.rules.calibration import peel
-from bascule.core.rules.radius import LOG_2
+from bascule.core.evidence.radius import LOG_2
 from bascule.theory.published import published_shape
 
 ZETA_THREE_HALVES = 2.6123753486854883

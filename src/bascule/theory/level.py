@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.rules import UCB
-from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.progress import interval_procedure
 
 POINTS, MOST_UNITS = 240, 1e18
 """Radii are tabulated at this many numbers of units, up to the last."""
@@ -83,7 +82,7 @@ def radii_of(design: Design, wide: float = 1.0) -> Radii:
     >>> round(float(radii.at(100.0)), 4), round(float(radii.reaching(0.3781)))
     (0.3781, 100)
     """
-    shape, delta = design.paper_rule.shape(design.outcome, 2), design.calibration.delta
+    shape, delta = interval_procedure(design).shape, design.calibration.delta
     units = np.geomspace(FIRST_UNITS, MOST_UNITS, POINTS)
     radii = np.array([shape.radius(n, wide, shape.factor, shape.count, delta) for n in units])
     # At a large delta the radius may rise a little before it falls; the last n is what counts.
@@ -99,12 +98,12 @@ def ends_of(design: Design, radii: Radii, gap: float, wide: float = 1.0) -> Ends
     >>> [round(float(n)) for n in (ends.worse[ends.typical], ends.better[ends.typical])]
     [27, 277]
     """
-    alpha = design.paper_rule.alpha
+    procedure = interval_procedure(design)
+    alpha = procedure.alpha
     if alpha == 1:
         return None
-    if isinstance(design.rule, UCB) and design.rule.stop == "mixture":
-        threshold = log_threshold(2, design.calibration.error)
-        return _by_evidence(_Search(radii, alpha, threshold, wide), gap)
+    if procedure.pairwise:
+        return _by_evidence(_Search(radii, alpha, procedure.threshold, wide), gap)
     return _by_intervals(radii, alpha, gap)
 
 

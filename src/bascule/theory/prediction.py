@@ -17,17 +17,18 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import BETS
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.outcomes import Bernoulli, Gaussian, Recurrent
-from bascule.core.procedures.block_state import units_of_leader
-from bascule.core.procedures.estimators import equal_weight
-from bascule.core.rules import ETC, UCB, PaperRule, Static, Tilt
-from bascule.core.rules.base import Shape
-from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.base import Procedure
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure, Shape, log_threshold
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.static import StaticProcedure
+from bascule.core.progress import arm_procedure, interval_procedure
 from bascule.theory.betting_course import Outcomes, bell, coins, course_of_bets
 from bascule.theory.bounds import checked_gaps
-from bascule.theory.solve import turning_point, units_until
+from bascule.theory.solve import units_until
 from bascule.theory.static import expected_stages
 from bascule.theory.two_arms import course_of
 from bascule.theory.unit_path import settled_path, twin
@@ -38,8 +39,6 @@ CLOCK_STEPS, NOISE_NODES = 400, 21
 
 MOST_UNITS = 1e15
 """A test that is still open here is taken to be open for ever."""
-
-_units_of_leader = np.vectorize(units_of_leader, otypes=[float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +87,12 @@ def predict(
     (86.2, 855)
     """
     others = checked_gaps(design, gaps)
-    _refuse_seen_spread(design)
-    if isinstance(design.rule, Static):
-        return _of_static(design, design.rule, others)
-    if isinstance(design.outcome, Recurrent):
-        return _of_units(design, others, predict)
+    procedure = design.procedure
+    _refuse_seen_spread(procedure)
+    if isinstance(procedure, StaticProcedure):
+        return _of_static(design, procedure, others)
+    if isinstance(procedure, RecurrentProcedure):
+        return _of_units(design, procedure, others, predict)
     if len(others) == 1:
         return _two_arms(design, others[0], best, noise)
     return mean_path(design, others)
@@ -108,28 +108,28 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
-    _refuse_seen_spread(design)
-    if isinstance(design.rule, Static):
-        return _of_static(design, design.rule, others)
-    if isinstance(design.outcome, Recurrent):
-        return _of_units(design, others, mean_path)
-    if isinstance(design.rule, Tilt) and not isinstance(design.outcome, Gaussian):
-        raise InputError(
-            "outcome",
-            f"{design.rule.label} has no prediction for more than two arms with "
-            f"{design.outcome!r}, whose spread is not known: simulate it",
-        )
-    best, rivals = (
-        _blocks(design, design.rule, others)
-        if isinstance(design.rule, Tilt)
-        else _intervals(design, design.rule, others)
-    )
+    procedure = design.procedure
+    _refuse_seen_spread(procedure)
+    if isinstance(procedure, StaticProcedure):
+        return _of_static(design, procedure, others)
+    if isinstance(procedure, RecurrentProcedure):
+        return _of_units(design, procedure, others, mean_path)
+    if isinstance(procedure, BlockProcedure):
+        if procedure.steps.evidence is None:
+            raise InputError(
+                "outcome",
+                f"{design.rule.label} has no prediction for more than two arms with "
+                f"{design.outcome!r}, whose spread is not known: simulate it",
+            )
+        best, rivals = _blocks(procedure, others)
+    else:
+        best, rivals = _intervals(design, arm_procedure(design), others)
     return _summed((best, *rivals), others)
 
 
-def _of_static(design: Design, rule: Static, others: tuple[float, ...]) -> Prediction:
+def _of_static(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Prediction:
     # Nobody says which arm is best: on average it has as many units as any other.
-    each = sum(rule.sizes(len(design.arms))) / len(design.arms)
+    each = sum(procedure.sizes) / len(design.arms)
     stages = expected_stages(design, min(others))
     return Prediction(stages, each * sum(others), tuple(each for _ in design.arms))
 
@@ -141,6 +141,7 @@ def _summed(units: tuple[float, ...], others: tuple[float, ...]) -> Prediction:
 
 def _of_units(
     design: Design,
+    procedure: RecurrentProcedure,
     others: tuple[float, ...],
     once: Callable[[Design, tuple[float, ...]], Prediction],
 ) -> Prediction:
@@ -148,32 +149,33 @@ def _of_units(
 
     otherwise the clocks that `once` predicts for outcomes that come once, made into units.
     """
-    rule = design.paper_rule
-    if rule.unit_shape(len(design.arms)).weight is equal_weight:
-        best, rivals = _intervals(design, rule, others)
+    if procedure.clock_shape is None:
+        best, rivals = _intervals(design, procedure, others)
         return _summed((best, *rivals), others)
     clocks = settled_path(design, lambda look: once(twin(design, look), others).units)
     return _summed(clocks, others)
 
 
-def _refuse_seen_spread(design: Design) -> None:
-    if isinstance(design.rule, UCB) and design.rule.radius == "bernstein":
+def _refuse_seen_spread(procedure: Procedure) -> None:
+    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
         raise InputError(
             "radius",
-            f"{design.rule.label} follows the spread that it sees, and has no prediction: "
+            f"{procedure.label} follows the spread that it sees, and has no prediction: "
             "simulate it",
         )
 
 
 def _two_arms(design: Design, gap: float, best: float | None, noise: float | None) -> Prediction:
-    outcome, rule = design.outcome, design.rule
-    if isinstance(outcome, Bernoulli) and best is not None:
+    outcome, procedure = design.outcome, design.procedure
+    if outcome.limited and best is not None:
         outcome.check_mean(best)
         outcome.check_mean(best - gap)
-        noise = math.sqrt((best * (1 - best) + (best - gap) * (1 - best + gap)) / 2)
-    if isinstance(rule, Tilt) and not isinstance(outcome, Gaussian):
+        variances = outcome.variance(best), outcome.variance(best - gap)
+        if variances[0] is not None and variances[1] is not None:
+            noise = math.sqrt((variances[0] + variances[1]) / 2)
+    if isinstance(procedure, BlockProcedure) and procedure.steps.boundary is None:
         outcomes = _outcomes_of(design, gap, best, noise)
-        course = course_of_bets(rule, -math.log(design.calibration.delta), outcomes)
+        course = course_of_bets(procedure, procedure.threshold, outcomes)
     else:
         course = course_of(design, gap, noise or None)
     if course is None:
@@ -185,12 +187,12 @@ def _two_arms(design: Design, gap: float, best: float | None, noise: float | Non
 
 def _outcomes_of(design: Design, gap: float, best: float | None, noise: float | None) -> Outcomes:
     outcome = design.outcome
-    if isinstance(outcome, Bernoulli) and best is not None:
+    if outcome.binary and best is not None:
         return coins(best, best - gap)
     if noise is None:
-        missing = "best, the mean of the best arm" if isinstance(outcome, Bernoulli) else "noise"
+        missing = "best, the mean of the best arm" if outcome.binary else "noise"
         raise InputError(
-            "best" if isinstance(outcome, Bernoulli) else "noise",
+            "best" if outcome.binary else "noise",
             f"{design.rule.label} is predicted for {outcome!r} with {missing}: give it, "
             "or simulate",
         )
@@ -198,12 +200,12 @@ def _outcomes_of(design: Design, gap: float, best: float | None, noise: float | 
 
 
 def _intervals(
-    design: Design, rule: PaperRule, others: tuple[float, ...]
+    design: Design, procedure: ArmProcedure, others: tuple[float, ...]
 ) -> tuple[float, list[float]]:
-    alpha, smallest = rule.alpha, min(others)
-    if isinstance(rule, UCB) and rule.stop == "mixture":
-        return _evidence(design, rule, others)
-    if isinstance(rule, ETC):
+    alpha, smallest = procedure.alpha, min(others)
+    if procedure.pairwise:
+        return _evidence(design, alpha, others)
+    if procedure.eliminates:
         rivals = [_units(design, gap / 2) for gap in others]
         return max(rivals), rivals
     if math.isinf(alpha):
@@ -215,21 +217,21 @@ def _intervals(
     ]
 
 
-def _evidence(design: Design, rule: UCB, others: tuple[float, ...]) -> tuple[float, list[float]]:
+def _evidence(design: Design, alpha: float, others: tuple[float, ...]) -> tuple[float, list[float]]:
     """Level indices tie the units of a rival to those of the best arm; the evidence ends the test.
 
     The nearest rival is the last to be beaten.
     """
 
     def rival_units(best: float, gap: float) -> float:
-        if math.isinf(rule.alpha):
+        if math.isinf(alpha):
             return best
-        return min(best, _units(design, _radius(design, best) + gap / rule.alpha))
+        return min(best, _units(design, _radius(design, best) + gap / alpha))
 
     smallest = min(others)
     best = units_to_convince(design, smallest, lambda units: rival_units(units, smallest))
     if math.isinf(best):
-        return best, [_units(design, gap / rule.alpha) for gap in others]
+        return best, [_units(design, gap / alpha) for gap in others]
     return best, [rival_units(best, gap) for gap in others]
 
 
@@ -261,47 +263,50 @@ def units_to_convince(
     return turning_point(open_at, low, high)
 
 
-def _blocks(design: Design, rule: Tilt, others: tuple[float, ...]) -> tuple[float, list[float]]:
+def _blocks(procedure: BlockProcedure, others: tuple[float, ...]) -> tuple[float, list[float]]:
     """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of a rival,
     with r on its way from 1 to the tilt as the lead over the nearest rival grows.
     """
-    needed = [information(design, rule, gap) for gap in others]
+    needed = [information(procedure, gap) for gap in others]
     if math.inf in needed:
         return math.inf, [math.inf for _ in others]
     clocks = max(needed) * np.linspace(0.0, 1.0, CLOCK_STEPS + 1) ** 2
     middles = (clocks[1:] + clocks[:-1]) / 2
-    leads = min(others) / design.outcome.sigma * np.sqrt(middles)
+    leads = min(others) / procedure.outcome.sigma * np.sqrt(middles)
     nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
-    units = _units_of_leader(np.abs(leads[:, None] + nodes), rule.tilt)
+    share = np.vectorize(procedure.steps.share, otypes=[float])
+    units = share(np.abs(leads[:, None] + nodes), procedure.tilt)
     weights = weights / weights.sum()
     of_leader = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + units @ weights))])
     of_rival = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + (1 / units) @ weights))])
     return float(of_leader[-1]), [float(np.interp(h, clocks, of_rival)) for h in needed]
 
 
-def information(design: Design, rule: Tilt, gap: float) -> float:
+def information(procedure: BlockProcedure, gap: float) -> float:
     """The clock at which a pair with this gap is decided if its total runs straight.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
-    >>> round(information(design, design.rule, 1.0), 1)
+    >>> round(information(design.procedure, 1.0), 1)
     10.6
     """
-    evidence = rule.evidence
-    sigma, threshold = design.outcome.sigma, -math.log(design.calibration.delta)
-    effect = (rule.effect or 0.0) / sigma
+    evidence = procedure.steps.evidence
+    assert evidence is not None
+    sigma, threshold, effect = (
+        procedure.outcome.sigma,
+        procedure.threshold,
+        procedure.scaled_effect,
+    )
+
+    def undecided(clock: float) -> bool:
+        return evidence(gap / sigma * clock, clock, effect) < threshold
+
     low, high = 0.0, 1.0
-    while evidence(gap / sigma * high, high, effect) < threshold:
+    while undecided(high):
         low, high = high, 2 * high
         if high > 1e300:
             return math.inf
-    for _ in range(100):
-        middle = (low + high) / 2
-        if evidence(gap / sigma * middle, middle, effect) < threshold:
-            low = middle
-        else:
-            high = middle
-    return high
+    return turning_point(undecided, low, high)
 
 
 def rounds_to_win(best: float, rival: float, threshold: float) -> float:
@@ -331,11 +336,11 @@ def _radius(design: Design, units: float) -> float:
 
 
 def _shape(design: Design) -> tuple[Shape, float]:
-    return design.paper_rule.shape(design.outcome, len(design.arms)), design.calibration.delta
+    return interval_procedure(design).shape, design.calibration.delta
 
 
 def _units(design: Design, width: float) -> float:
-    if isinstance(design.outcome, Recurrent):
+    if design.outcome.recurring:
         return arm_units_until(design, width)
     shape, delta = _shape(design)
     return units_until(width, design.outcome.sigma, shape, delta)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
+from bascule.core.evidence.radius import radius
 from bascule.core.procedures.estimators import equal_weight
-from bascule.core.rules import UCB, Shape, Static
-from bascule.core.rules.radius import radius
-from bascule.core.rules.units import UnitShape
+from bascule.core.procedures.intervals import Shape
+from bascule.core.procedures.population import any_time, one_look
+from bascule.core.procedures.static import StaticProcedure
+from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.progress import interval_procedure, recurrent_procedure
 
 
-def check_published(rule: Static) -> None:
-    """Raise if a rule for static populations is not one of the paper's.
-
-    >>> check_published(Static(100, horizon=30))
-    """
-    if rule.stop not in ("horizon", "intervals"):
+def check_published(procedure: StaticProcedure) -> None:
+    """Raise if a procedure for static populations is not one of the paper's."""
+    if procedure.stage_threshold not in (one_look, any_time):
         raise InputError(
             "rule",
-            f"{rule.label} is not in the paper, which says nothing about it: "
-            f'leave out stop="{rule.stop}", or use theory.bounds or theory.predict',
+            f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
+            "stop, or use theory.bounds or theory.predict",
         )
 
 
@@ -31,18 +30,18 @@ def published_shape(design: Design) -> Shape:
     >>> published_shape(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))).count
     3.0
     """
-    rule = design.paper_rule
-    if isinstance(design.outcome, Recurrent):
+    if design.outcome.recurring:
         raise InputError(
             "outcome",
             "the paper proves this for units that give one outcome each, not for Recurrent ones: "
             "use Gaussian(sigma)",
         )
-    shape = rule.shape(design.outcome, len(design.arms))
-    if shape.radius is not radius or (isinstance(rule, UCB) and rule.stop == "mixture"):
+    procedure = interval_procedure(design)
+    shape = procedure.shape
+    if shape.radius is not radius or procedure.pairwise:
         raise InputError(
             "rule",
-            f"{rule.label} is not in the paper, which says nothing about it: "
+            f"{procedure.label} is not in the paper, which says nothing about it: "
             "leave out the mixture, or use theory.bounds or theory.predict",
         )
     return shape
@@ -55,12 +54,12 @@ def published_unit_shape(design: Design) -> UnitShape:
     >>> published_unit_shape(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2))).count
     1.0
     """
-    rule = design.paper_rule
-    shape = rule.unit_shape(len(design.arms))
+    procedure = recurrent_procedure(design)
+    shape = procedure.shape
     if shape.weight is not equal_weight:
         raise InputError(
             "rule",
-            f"{rule.label} is not in the paper, which says nothing about it: "
+            f"{procedure.label} is not in the paper, which says nothing about it: "
             'use radius="paper" or "alternative", or theory.bounds or theory.predict',
         )
     return shape

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-from bascule.core.rules import Shape
-from bascule.core.rules.radius import FIRST_UNITS, lg, radius
+from bascule.core.evidence.radius import FIRST_UNITS, lg, radius
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.intervals import Shape
 
 
 def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float:
@@ -40,22 +40,6 @@ def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float
     if not above(low):
         return low if falling(low) else high
     return turning_point(above, low, high)
-
-
-def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:
-    """The number between `low` and `high` up to which `before` holds, and from which it does not.
-
-    >>> round(turning_point(lambda x: x * x < 2, 1.0, 2.0), 6)
-    1.414214
-    """
-    middle = (low + high) / 2
-    while low < middle < high:
-        if before(middle):
-            low = middle
-        else:
-            high = middle
-        middle = (low + high) / 2
-    return high
 
 
 def units_within(information: float, shape: Shape, delta: float) -> float:

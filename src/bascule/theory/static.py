@@ -14,15 +14,10 @@ import numpy as np
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.evidence.normal import HALF_ROOT, log_tilted, tilted_slope
-from bascule.core.outcomes import Recurrent
+from bascule.core.numerics import turning_point
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.static import (
-    pair_scales,
-    recurrent_outcome,
-    stage_threshold,
-    static_rule,
-)
-from bascule.theory.solve import turning_point
+from bascule.core.procedures.static import pair_scales
+from bascule.core.progress import static_procedure
 
 FAR = 1e15
 """A stage that stands for the end of time."""
@@ -41,7 +36,7 @@ def smallest_scale(design: Design) -> float:
     >>> smallest_scale(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100)))
     5.0
     """
-    sizes = sorted(static_rule(design).sizes(len(design.arms)))
+    sizes = sorted(static_procedure(design).sizes)
     return float(pair_scales(tuple(sizes[:2]))[1])
 
 
@@ -55,12 +50,13 @@ def smallest_gap(design: Design, stage: int | None = None) -> float:
     >>> round(smallest_gap(design), 4)
     0.1116
     """
-    horizon = static_rule(design).horizon
+    procedure = static_procedure(design)
+    horizon = procedure.horizon
     if stage is not None:
         at: float = checks.whole("stage", stage, 1, "stages are counted from 1", horizon)
     else:
         at = FAR if horizon is None else horizon
-    return 2.0 * stage_threshold(design, at) / smallest_scale(design)
+    return 2.0 * procedure.threshold(at) / smallest_scale(design)
 
 
 def stages_until(design: Design, gap: float) -> float:
@@ -71,15 +67,15 @@ def stages_until(design: Design, gap: float) -> float:
     >>> stages_until(design, 0.1), stages_until(design, 0.01)
     (32.0, inf)
     """
-    rule, wanted = static_rule(design), gap * smallest_scale(design)
-    last = FAR if rule.horizon is None else float(rule.horizon)
-    if stage_threshold(design, last) > wanted:
+    procedure, wanted = static_procedure(design), gap * smallest_scale(design)
+    last = FAR if procedure.horizon is None else float(procedure.horizon)
+    if procedure.threshold(last) > wanted:
         return math.inf
-    if rule.stop == "horizon":
+    if procedure.once:
         return last
 
     def early(stage: float) -> bool:
-        return stage_threshold(design, float(math.floor(stage))) > wanted
+        return procedure.threshold(float(math.floor(stage))) > wanted
 
     return 1.0 if not early(1.0) else float(math.floor(turning_point(early, 1.0, last)))
 
@@ -95,15 +91,16 @@ def expected_stages(design: Design, gap: float) -> float:
     >>> round(expected_stages(design, 0.1), 1)
     8.5
     """
-    rule, outcome = static_rule(design), recurrent_outcome(design)
-    if rule.stop == "horizon" and rule.horizon is not None:
-        return float(rule.horizon)
-    last = math.inf if outcome.sigma_unit else stages_until(design, gap / 2)
-    last = last if rule.horizon is None else float(rule.horizon)
+    procedure = static_procedure(design)
+    between, within = procedure.spreads
+    if procedure.once and procedure.horizon is not None:
+        return float(procedure.horizon)
+    last = math.inf if between else stages_until(design, gap / 2)
+    last = last if procedure.horizon is None else float(procedure.horizon)
     if math.isinf(last):
         return math.inf
     # Without noise the first stage says all.
-    stages = _some_stages(last if outcome.sigma_noise else 1.0)
+    stages = _some_stages(last if within else 1.0)
     first_passage = _first_passage(design, gap, stages)
     # Between two of the stages the test ends halfway, on average.
     times = (np.concatenate([[0.0], stages[:-1]]) + 1.0 + stages) / 2.0
@@ -123,12 +120,12 @@ def _first_passage(design: Design, gap: float, stages: FloatArray) -> FloatArray
     solved for the first. The difference over its variance is Brownian motion with the precision,
     1 / variance, as its clock; a test that ends lies a little above what it had to reach.
     """
-    outcome = recurrent_outcome(design)
-    clocks = _clocks(outcome, stages)
-    bounds = np.array([stage_threshold(design, stage) for stage in stages]) * clocks
+    procedure = static_procedure(design)
+    clocks = _clocks(procedure.spreads, stages)
+    bounds = np.array([procedure.threshold(stage) for stage in stages]) * clocks
     drift = gap * smallest_scale(design)
     above = (bounds - drift * clocks) / np.sqrt(clocks)
-    steps = np.sqrt(clocks - _clocks(outcome, stages - 1.0))
+    steps = np.sqrt(clocks - _clocks(procedure.spreads, stages - 1.0))
     excess = OVERSHOOT * steps + np.maximum(0.0, -np.diff(bounds, prepend=bounds[0])) / 4.0
     # The first one is exact: how far a normal number above a level lies above it.
     excess[0] = steps[0] * tilted_slope(-above[0], log_tilted(-above[0]))
@@ -142,10 +139,10 @@ def _first_passage(design: Design, gap: float, stages: FloatArray) -> FloatArray
     return ended
 
 
-def _clocks(outcome: Recurrent, stages: FloatArray) -> FloatArray:
+def _clocks(spreads: tuple[float, float], stages: FloatArray) -> FloatArray:
     """The precision of a difference, times its scale, at each stage; 0 before the first."""
     before = stages == 0.0
-    variances = outcome.sigma_unit**2 + outcome.sigma_noise**2 / np.where(before, 1.0, stages)
+    variances = spreads[0] ** 2 + spreads[1] ** 2 / np.where(before, 1.0, stages)
     return np.where(before, 0.0, 1.0 / variances)
 
 

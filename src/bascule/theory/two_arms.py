@@ -11,9 +11,8 @@ import math
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.evidence.normal import informed_boundary, mixture_boundary
-from bascule.core.procedures.blocks import evidence_wanted
-from bascule.core.rules import Tilt
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.progress import arm_procedure
 from bascule.theory.course import (
     Course,
     course_in_blocks,
@@ -40,29 +39,30 @@ def course_of(design: Design, gap: float, noise: float | None = None) -> Course 
     >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
     (129, 4100.0)
     """
-    if isinstance(design.rule, Tilt):
-        return _course_of_blocks(design, design.rule, gap / design.outcome.sigma)
+    procedure = design.procedure
+    if isinstance(procedure, BlockProcedure):
+        return _course_of_blocks(procedure, gap / design.outcome.sigma)
     noise = design.outcome.sigma if noise is None else noise
     return _course_of_intervals(design, gap / noise, design.outcome.sigma / noise)
 
 
-def _course_of_blocks(design: Design, rule: Tilt, gap: float) -> Course | None:
+def _course_of_blocks(procedure: BlockProcedure, gap: float) -> Course | None:
     """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of the
     other, with r from the lead before the block.
     """
-    effect, threshold = evidence_wanted(design, rule)
-    shares = shares_of(rule.tilt)
+    effect, threshold = procedure.scaled_effect, procedure.threshold
+    line = procedure.steps.boundary
+    assert line is not None
+    shares = shares_of(procedure.tilt, procedure.steps.share)
     most = float(shares[-1])
-    block = rule.batch * most / (1 + most)
+    block = procedure.batch * most / (1 + most)
 
     def boundary(clock: float) -> float:
-        if rule.effect is None:
-            return mixture_boundary(clock, threshold)
-        return informed_boundary(clock, threshold, effect)
+        return line(clock, threshold, effect)
 
     pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
-    passage = first_passage(gap, boundary, rule.batch / 2, block, pace)
-    return course_in_blocks(passage, most, rule.batch)
+    passage = first_passage(gap, boundary, procedure.batch / 2, block, pace)
+    return course_in_blocks(passage, most, procedure.batch)
 
 
 def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | None:
@@ -90,8 +90,8 @@ def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | No
         for column in (ends.worse, ends.better, ends.level)
     )
     several = better[:, None]
-    if design.paper_rule.alpha < math.inf:
-        left = left_at_end(design.paper_rule.alpha, ends, radii) * ends.level
+    if arm_procedure(design).alpha < math.inf:
+        left = left_at_end(arm_procedure(design).alpha, ends, radii) * ends.level
         wider = np.interp(log_middles, log_clocks, left) / worse
         several = radii.reaching(radii.at(several) + wider[:, None] * LEFT)
     several[1:] += 0.5

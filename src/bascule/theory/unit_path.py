@@ -11,16 +11,73 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from bascule.core.calibration import Calibration
 from bascule.core.design import Design
-from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.procedures.looks import look_part
-from bascule.core.rules import UCB
-from bascule.core.rules.radius import FIRST_UNITS
-from bascule.theory.solve import turning_point
-from bascule.theory.unit_solve import clock_until, recurrent
+from bascule.core.errors import InputError
+from bascule.core.evidence.looks import look_part
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.intervals import IntervalProcedure, Shape
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.progress import recurrent_procedure
+from bascule.core.rules import Rule
+from bascule.core.rules.mixture import calibrate_mixture
+from bascule.theory.unit_solve import clock_until
 
 ROUNDS = 100
 """More than the search for a path that agrees with its own length takes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ClockRule(Rule):
+    """The rule that treats the clocks of a recurrent procedure as units with one outcome each."""
+
+    recurrent: RecurrentProcedure
+
+    @property
+    def label(self) -> str:
+        """The label of the rule that it stands for."""
+        return self.recurrent.label
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return f"clocks of {self.label}"
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the intervals around clocks."""
+        shape = self.recurrent.clock_shape
+        if shape is None:
+            raise InputError(
+                "rule", f"{self.label} goes by the number of units, and its clocks say nothing"
+            )
+        return shape
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Accept the outcomes that `twin` gives it."""
+
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
+        """Give each sequence its part of the error."""
+        return calibrate_mixture(self.shape, error, delta)
+
+    def procedure(self, design: Problem) -> IntervalProcedure:
+        """Return the procedure of the same steps on units."""
+        like = self.recurrent
+        return IntervalProcedure(
+            design,
+            like.label,
+            like.alpha,
+            like.steps,
+            like.within,
+            like.pairwise,
+            like.eliminates,
+            self.shape,
+        )
 
 
 def twin(design: Design, look: float = 1.0) -> Design:
@@ -32,17 +89,22 @@ def twin(design: Design, look: float = 1.0) -> Design:
     >>> twin(bs.Design(["a", "b"], bs.Recurrent(1, 2), bs.UCB(2, radius="mixture"))).outcome
     Gaussian(sigma=2.0)
     """
-    rule, error = design.rule, design.calibration.error
-    if isinstance(rule, UCB) and rule.radius == "looks":
-        rule, error = UCB(rule.alpha, radius="mixture"), error * look_part(look)
+    procedure, error = recurrent_procedure(design), design.calibration.error
+    if procedure.shape.growth > 0:
+        error *= look_part(look)
     return dataclasses.replace(
-        design, outcome=Gaussian(recurrent(design).sigma), rule=rule, error=error, delta=None
+        design,
+        outcome=Gaussian(design.outcome.sigma),
+        rule=ClockRule(procedure),
+        error=error,
+        delta=None,
     )
 
 
-def units_at(clock: float, stages: float, outcome: Recurrent) -> float:
+def units_at(clock: float, stages: float, outcome: Outcome) -> float:
     """Units that arrived evenly over so many stages and have this clock together.
 
+    >>> from bascule import Recurrent
     >>> round(units_at(90.0, 100.0, Recurrent(1.0, 1.0)), 1)
     94.0
     """
@@ -56,7 +118,7 @@ def settled_path(design: Design, path: Callable[[float], tuple[float, ...]]) -> 
     How much a unit counts depends on how long the test takes, and so does the number of the look;
     so the search goes on until the length of the path is the one it was made for.
     """
-    outcome, shape = recurrent(design), design.paper_rule.unit_shape(len(design.arms))
+    outcome, shape = design.outcome, recurrent_procedure(design).shape
     clocks = path(1.0)
     if math.isinf(sum(clocks)):
         return clocks
@@ -80,7 +142,7 @@ def settled_path(design: Design, path: Callable[[float], tuple[float, ...]]) -> 
     return tuple(count + late * part for count, part in zip(units, pace, strict=True))
 
 
-def _stages_for(clock: float, outcome: Recurrent) -> float:
+def _stages_for(clock: float, outcome: Outcome) -> float:
     """Stages after which units that arrive one a stage have this clock."""
     start = clock_until(0.5, outcome)
     high = 1.0

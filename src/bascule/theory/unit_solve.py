@@ -10,34 +10,28 @@ from __future__ import annotations
 import math
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
+from bascule.core.evidence.looks import look_part
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.estimators import equal_weight
-from bascule.core.procedures.looks import look_part
-from bascule.core.rules.radius import FIRST_UNITS
-from bascule.theory.solve import turning_point
+from bascule.core.progress import recurrent_procedure
 
 MOST_UNITS = 1e300
 
 
-def recurrent(design: Design) -> Recurrent:
-    """The outcome of a design on units whose outcomes keep coming."""
-    if isinstance(design.outcome, Recurrent):
-        return design.outcome
-    raise InputError("outcome", f"outcome must be Recurrent here (got {design.outcome!r})")
-
-
-def clock_until(age: float, outcome: Recurrent) -> float:
+def clock_until(age: float, outcome: Outcome) -> float:
     """The integral of the precision weight from 0 to an age.
 
     The weight rises with the age, so units that have given 1, 2, ..., n outcomes have at least the
     clock `clock_until(n)`.
 
+    >>> from bascule import Recurrent
     >>> round(clock_until(100.0, Recurrent(1.0, 1.0)), 3), clock_until(100.0, Recurrent(2.0, 0.0))
     (95.385, 100.0)
     """
     largest = outcome.sigma
-    of_unit, of_noise = (outcome.sigma_unit / largest) ** 2, (outcome.sigma_noise / largest) ** 2
+    of_unit, of_noise = ((spread / largest) ** 2 for spread in outcome.unit_spreads)
     ratio = of_unit * age / of_noise if of_noise else math.inf
     if ratio < 1e-4:
         # x - log(1 + x) without the digits that cancel.
@@ -54,12 +48,13 @@ def widest_radius(design: Design, units: float, look: int = 1) -> float:
     >>> round(widest_radius(design, 100), 4)
     0.8165
     """
-    outcome, shape = recurrent(design), design.paper_rule.unit_shape(len(design.arms))
+    procedure = recurrent_procedure(design)
+    outcome, shape = design.outcome, procedure.shape
     clock = units if shape.weight is equal_weight else clock_until(units, outcome)
     level = math.log(shape.count / design.calibration.delta)
     if shape.growth > 0:
         level -= math.log(look_part(look))
-    return shape.radius(units, clock, outcome.sigma_unit, outcome.sigma_noise, level)
+    return shape.radius(units, clock, *outcome.unit_spreads, level)
 
 
 def arm_units_until(design: Design, width: float) -> float:

@@ -13,8 +13,8 @@ from bascule.core.diagnostics.late import late_outcomes
 from bascule.core.diagnostics.result import Diagnostic
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.trend import trend
+from bascule.core.evidence.radius import radius
 from bascule.core.procedures.block_state import units_of_leader
-from bascule.core.rules.radius import radius
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.blocks import lay_out, read_pairs
+from bascule.core.progress import block_procedure
 
 TILT = bs.Tilt(3)
 
@@ -45,8 +45,7 @@ def test_statistics_hold_all_that_the_steps_need(outcome: Any) -> None:
     for _ in range(40):
         values = rng.integers(0, 2, (3, 2)).astype(float).tolist()
         seen = bs.fold_block(test, seen, block(*values))
-    steps = bs.Tilt(3).steps(outcome)
-    assert read_pairs(lay_out(test, steps, seen), steps, 3) == seen.pairs
+    assert block_procedure(test).read_pairs(block_procedure(test).lay_out(seen)) == seen.pairs
     assert seen.units == 240
 
 

@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.procedures.intervals import (
-    arm_radius,
+from bascule.core.progress import (
     decision,
+    interval_procedure,
     intervals,
     next_arm,
     record,
@@ -112,7 +112,9 @@ def test_ucb_has_the_papers_radius_for_any_number_of_arms(arms: int) -> None:
     test = design(bs.UCB(2), arms, sigma=3.0)
     delta = test.calibration.delta
     expected = 3 * math.sqrt(2 / 70 * math.log(1.5 * arms * math.log(70) ** 2 / delta))
-    assert arm_radius(test, bs.ArmStatistics(70)) == pytest.approx(expected)
+    assert interval_procedure(test).radius_of_arms()(bs.ArmStatistics(70)) == pytest.approx(
+        expected
+    )
 
 
 def test_alpha_infinity_is_etc_prime() -> None:

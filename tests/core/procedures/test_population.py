@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.core.evidence.normal import log_mixture
+from bascule.core.evidence.radius import lg
 from bascule.core.procedures.interval_state import NOBODY
 from bascule.core.procedures.population import (
     FIRST_CLOCK,
@@ -24,7 +25,6 @@ from bascule.core.procedures.population import (
     spread,
     winner,
 )
-from bascule.core.rules.radius import lg
 
 THRESHOLDS = (one_look, any_time, open_look, mixture)
 

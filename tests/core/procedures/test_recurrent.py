@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.procedures.estimators import mean_of_means, precision_mean
-from bascule.core.procedures.recurrent import may_decide
+from bascule.core.progress import recurrent_procedure
 
 RULES: tuple[Any, ...] = (
     *(bs.UCB(2), bs.UCB(2, radius="alternative"), bs.UCB(2, radius="mixture")),
@@ -98,7 +98,7 @@ def test_ucb_pulls_the_highest_index() -> None:
 
 def test_planned_looks_decide_at_looks_only() -> None:
     test = design(bs.UCB(2, radius="looks"))
-    looks = [stage for stage in range(1, 200) if may_decide(test, stage)]
+    looks = [stage for stage in range(1, 200) if recurrent_procedure(test).looks_at(stage)]
     assert looks == [6, 9, 14, 21, 32, 48, 72, 108, 162]
     for stage in (47, 48, 49):
         reached = bs.decision(test, seen(0.0, 9.0, units=20, stage=stage))

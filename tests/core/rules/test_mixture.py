@@ -20,8 +20,9 @@ from bascule.core.procedures.interval_state import (
     span,
     width,
 )
-from bascule.core.procedures.intervals import arm_radius
-from bascule.core.rules.mixture import decide, log_threshold, mixture_interval
+from bascule.core.procedures.intervals import log_threshold
+from bascule.core.progress import interval_procedure
+from bascule.core.rules.mixture import decide, mixture_interval
 from bascule.core.statistics import ArmStatistics
 
 MIXTURES = (
@@ -110,7 +111,7 @@ def test_two_radii_of_etc_are_the_boundary_of_the_difference(
     n: int, error: float, arms: int
 ) -> None:
     test = design(bs.ETC(stop="mixture"), arms, error=error)
-    difference = 2 * arm_radius(test, ArmStatistics(n))
+    difference = 2 * interval_procedure(test).radius_of_arms()(ArmStatistics(n))
     evidence = log_mixture(n / 2 * difference / 2.0, n / 2)
     assert evidence == pytest.approx(math.log((arms - 1) / error), rel=1e-9)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.rules.calibration import peel
+from bascule.core.calibration import peel
 
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 
@@ -133,7 +133,10 @@ def test_bad_files_name_the_field(rule: dict[str, Any], field: str, words: str) 
 
 def test_there_is_no_next_unit_and_no_interval_of_an_arm() -> None:
     nobody = bs.CohortStatistics.empty(2)
-    for ask in (bs.next_arm, bs.intervals):
-        with pytest.raises(bs.InputError, match="compares differences") as caught:
+    for ask, words in (
+        (bs.next_arm, "assigns no single units"),
+        (bs.intervals, "compares differences"),
+    ):
+        with pytest.raises(bs.InputError, match=words) as caught:
             ask(design(bs.Static(100)), nobody)
         assert caught.value.field == "rule"

@@ -8,7 +8,8 @@ import pytest
 
 import bascule as bs
 from bascule.core.design import Design
-from bascule.core.procedures.blocks import Block, next_block
+from bascule.core.procedures.base import Block
+from bascule.core.progress import next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps import assignment
 from bascule.live.steps.assignment import Coming

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bascule as bs
+from bascule.core.progress import interval_procedure
 from bascule.simulation.engines import intervals as interval_runs
 from bascule.simulation.engines import threads as engine
 from bascule.simulation.kernels import compiled
@@ -161,10 +162,10 @@ def test_progress_counts_up_to_all_runs() -> None:
 def test_the_loop_runs_uncompiled_too() -> None:
     test = design(bs.UCB(2), error=0.2)
     result = bs.simulate(test, [0, 2], runs=3, seed=2)
-    shape, delta = test.paper_rule.shape(test.outcome, 2), test.calibration.delta
+    shape, delta = interval_procedure(test).shape, test.calibration.delta
     radii = np.empty(4096)
     interval_runs.radius_table()(radii, 1.0, shape.factor, shape.count, delta)
-    play = build(test.paper_rule.steps(), 2, False, "")
+    play = build(interval_procedure(test).steps, 2, False, "")
     times, winners = np.zeros(3, np.int64), np.zeros(3, np.int64)
     counts, control = np.zeros(6, np.int64), new_control()
     with np.errstate(over="ignore"):

@@ -10,14 +10,11 @@ import pytest
 
 import bascule as bs
 from bascule.core.procedures.interval_state import Steps
+from bascule.core.progress import block_procedure, interval_procedure
 from bascule.simulation.engines import worlds as world_runs
 from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
-from bascule.simulation.kernels import (
-    world_blocks as world_block_kernel,
-)
-from bascule.simulation.kernels import (
-    world_intervals as world_interval_kernel,
-)
+from bascule.simulation.kernels import world_blocks as world_block_kernel
+from bascule.simulation.kernels import world_intervals as world_interval_kernel
 from bascule.simulation.kernels.control import new_control
 
 CERTAIN = bs.Discrete([0, 1], [[1, 0], [0, 1]])
@@ -32,9 +29,9 @@ def general_loop(test: bs.Design, means: list[float], runs: int, seed: int) -> A
     """The runs that the general loop plays in a plain world."""
     met = bs.World(means).for_outcome(test.outcome, len(means))
     played = (
-        WorldBlockRuns(test, test.rule, met, seed, runs)
-        if isinstance(test.rule, bs.Tilt)
-        else WorldIntervalRuns(test, test.paper_rule, met, seed, runs)
+        WorldBlockRuns(test, block_procedure(test), met, seed, runs)
+        if test.procedure.counts == "blocks"
+        else WorldIntervalRuns(test, interval_procedure(test), met, seed, runs)
     )
     played.play(0, runs, new_control())
     return played

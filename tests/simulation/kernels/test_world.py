@@ -11,12 +11,12 @@ from scipy import stats
 
 import bascule as bs
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.simulation.engines.worlds import points_of
 from bascule.simulation.kernels.world import (
     arrival,
     drift,
     mean_and_gap,
     outcome_of,
+    points_of,
     world_numbers,
 )
 from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, ziggurat_table

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+import bascule as bs
+from bascule.core.progress import interval_procedure
 from bascule.simulation.engines.intervals import interval_loop
 from bascule.simulation.random.streams import (
     LAYERS,
@@ -138,6 +140,7 @@ def test_filling_in_two_parts_gives_the_same_as_in_one() -> None:
 
 
 def test_the_compiled_interval_kernel_is_made_once() -> None:
-    from bascule.core.rules import UCB
-
-    assert interval_loop(UCB(2).steps(), 2) is interval_loop(UCB(3).steps(), 2)
+    two, three = (
+        interval_procedure(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(alpha))) for alpha in (2, 3)
+    )
+    assert interval_loop(two.steps, 2) is interval_loop(three.steps, 2)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
+from bascule.core.evidence.looks import look_part
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.looks import look_part
-from bascule.core.rules.units import (
+from bascule.core.procedures.unit_shapes import (
     UnitRadius,
     algorithm_2_radius,
     clock_radius,

@@ -20,14 +20,14 @@ from bascule.analysis.evidence.pairs import (
 from bascule.analysis.evidence.recurring import Recurring, spreads
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
+from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.effects import effects
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
-from bascule.core.procedures.decision import Decision
-from bascule.core.procedures.effects import effects
-from bascule.core.procedures.intervals import decision
+from bascule.core.procedures.base import Decision
+from bascule.core.progress import decision
 from bascule.core.rules import UCB, Static
-from bascule.core.rules.calibration import Guarantee
 
 BY_RULE = "intervals of the rule"
 

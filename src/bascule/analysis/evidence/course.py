@@ -12,10 +12,9 @@ import numpy as np
 
 from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.procedures.decision import Decision
-from bascule.core.procedures.effects import Effect
-from bascule.core.procedures.intervals import SAME
-from bascule.core.rules.calibration import Guarantee
+from bascule.core.calibration import Guarantee
+from bascule.core.effects import Effect
+from bascule.core.procedures.base import SAME, Decision
 
 MOST_TIMES = 1e3
 """An end that is further away than so many times the data is no prediction any more."""

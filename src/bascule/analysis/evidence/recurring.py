@@ -16,16 +16,16 @@ import numpy as np
 from bascule.analysis.evidence.course import Course, Day, Terms
 from bascule.analysis.reduce.query import Row
 from bascule.analysis.reduce.sums import Sums, as_date, days_between
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.effects import Effect, effects
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.procedures.decision import Decision
-from bascule.core.procedures.effects import Effect, effects
+from bascule.core.procedures.base import Decision
 from bascule.core.procedures.estimators import mean_of_means
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.intervals import decision
-from bascule.core.procedures.static import look, pair_scales, stage_threshold, static_rule
+from bascule.core.procedures.static import pair_scales
+from bascule.core.progress import decision, look, static_procedure
 
 FEWEST_UNITS = 20
 """With fewer units an estimated spread says too little."""
@@ -208,9 +208,8 @@ def _times(days: Sequence[Day], reached: Decision | None) -> float | None:
 
 def course_of_population(design: Design, terms: Terms, sums: Sums) -> Course:
     """The course of a static population: every unit gives an outcome in every period."""
-    rule = static_rule(design)
-    arms = len(design.arms)
-    sizes = rule.sizes(arms)
+    procedure = static_procedure(design)
+    arms, sizes = len(design.arms), procedure.sizes
     seen = sums.units.sum(axis=0)
     for name, size, units in zip(design.arms, sizes, seen, strict=True):
         if units > size:
@@ -222,13 +221,13 @@ def course_of_population(design: Design, terms: Terms, sums: Sums) -> Course:
     totals = sums.totals[None] if sums.growth is None else sums.growth[0]
     now = np.cumsum(totals.sum(axis=0), axis=0)
     scales = pair_scales(sizes)
-    last = len(sums.days) if rule.horizon is None else min(len(sums.days), rule.horizon)
+    last = min(len(sums.days), procedure.horizon or len(sums.days))
     days: list[Day] = []
     reached: Decision | None = None
     decided = None
     for at in range(last):
         means = [float(now[at, k]) / (sizes[k] * (at + 1)) for k in range(arms)]
-        limit = stage_threshold(design, at + 1)
+        limit = procedure.threshold(at + 1)
         found = terms.effects(
             (means[i] - means[j], limit / float(scales[i * arms + j]))
             for i, j in combinations(range(arms), 2)

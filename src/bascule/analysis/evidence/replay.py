@@ -18,10 +18,10 @@ from bascule.analysis.reduce.query import Row, run
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
+from bascule.core.effects import effects
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.effects import effects
-from bascule.core.procedures.intervals import Decision
+from bascule.core.procedures.base import Decision
 from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.reports.status import status_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.procedures.effects import Effect
+from bascule.core.effects import Effect
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis

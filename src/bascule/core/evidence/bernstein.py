@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.evidence.radius import FIRST_UNITS
 
 TILTS = tuple(0.9 * 0.5**j for j in range(40))
 """The slopes, lambda in the docs, of the lines whose lower envelope is the boundary."""

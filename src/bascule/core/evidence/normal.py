@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.evidence.radius import FIRST_UNITS
 
 SCALES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 """The clocks at which the parts of the mixture are at their best: rho in the docs."""

@@ -1,13 +1,32 @@
-"""Outcome models, one file each. A new one is registered by adding it to `Outcome`."""
+"""Outcome models, one file each. A new one derives from `Outcome` and is registered here."""
 
 from __future__ import annotations
 
+from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.bernoulli import Bernoulli
 from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
+from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
 from bascule.core.outcomes.recurrent import Recurrent
+from bascule.core.registry import Registry
 
-Outcome = Gaussian | Bernoulli | Bounded | Recurrent
-"""Every outcome model a design can hold."""
+OUTCOMES: Registry[Outcome] = Registry("outcome", Outcome)  # type: ignore[type-abstract]
+"""Every outcome model that a design file can name."""
 
-__all__ = ["Bernoulli", "Bounded", "Gaussian", "Outcome", "Recurrent"]
+for _model in (Gaussian, Bernoulli, Bounded, Recurrent):
+    OUTCOMES.register(_model)
+
+__all__ = [
+    "OUTCOMES",
+    "Bernoulli",
+    "Beta",
+    "Bounded",
+    "Coin",
+    "Discrete",
+    "Gaussian",
+    "Noise",
+    "Normal",
+    "Outcome",
+    "Recurrent",
+    "StudentT",
+]

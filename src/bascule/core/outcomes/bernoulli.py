@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bascule.core.errors import InputError
+from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.noise import Coin, Discrete, Noise
 
 
 @dataclass(frozen=True, slots=True)
-class Bernoulli:
+class Bernoulli(Outcome):
     """One outcome a unit, 0 or 1; the mean of an arm is the probability of a 1.
 
     The paper's rules use `sigma`, 1/2: every outcome within 0 and 1 is 1/2-sub-Gaussian. Tilted
@@ -20,10 +22,26 @@ class Bernoulli:
     """
 
     kind: Literal["bernoulli"] = field(default="bernoulli", kw_only=True, repr=False)
-    sigma: ClassVar[float] = 0.5
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = 1.0
-    scale: ClassVar[float] = 1.0
+    sigma: ClassVar[float] = 0.5
+    binary: ClassVar[bool] = True
+    integer: ClassVar[bool] = True
+    cost_unit: ClassVar[str] = "conversions"
+    example: ClassVar[str] = "Bernoulli()"
+
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        return "0/1 outcomes"
+
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return a coin for each arm."""
+        return Coin()
+
+    def variance(self, mean: float) -> float:
+        """Return the variance of a 0/1 outcome with this mean."""
+        return mean * (1.0 - mean)
 
     def check_mean(self, mean: float) -> None:
         """Accept a probability."""
@@ -41,3 +59,14 @@ class Bernoulli:
                 "value",
                 f"value must be 0 or 1 (got {value!r}): outcomes of this design are Bernoulli",
             )
+
+    def check_noise(self, noise: Noise) -> None:
+        """Accept noise that gives 0 or 1."""
+        only = set(noise.values) if isinstance(noise, Discrete) else set()
+        if isinstance(noise, Coin) or (only and only <= {0.0, 1.0}):
+            return
+        raise InputError(
+            "noise",
+            f"{noise!r} does not fit the design, whose outcomes are 0 or 1: leave noise out, or "
+            "change the outcome model",
+        )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.noise import Beta, Noise
 
 NARROWEST = 1e-4
 """Limits closer than this, for their size, would leave too few digits to a variance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Outcome):
     """One outcome a unit, never below `low` and never above `high`.
 
     Tilted blocks bet on differences and need nothing but the limits. The paper's rules use
@@ -26,6 +28,7 @@ class Bounded:
     low: float = 0.0
     high: float = 1.0
     kind: Literal["bounded"] = field(default="bounded", kw_only=True, repr=False)
+    example: ClassVar[str] = "Bounded(low, high)"
 
     def __post_init__(self) -> None:
         low = checks.finite("low", self.low, "no outcome lies below it")
@@ -43,28 +46,14 @@ class Bounded:
 
     @property
     def sigma(self) -> float:
-        """Half the width: every outcome within it is sub-Gaussian with that."""
+        """Half the width: every outcome within the limits is sub-Gaussian with it."""
         return self.scale / 2
 
     @property
-    def scale(self) -> float:
-        """The width, by which differences are divided."""
-        return self.high - self.low
+    def words(self) -> str:
+        """The model in a few words."""
+        return f"outcomes between {self.low:g} and {self.high:g}"
 
-    def check_mean(self, mean: float) -> None:
-        """Accept what lies within the limits."""
-        if not self.low <= mean <= self.high:
-            raise InputError(
-                "means",
-                f"means must lie between {self.low:g} and {self.high:g}, the limits of the "
-                f"outcomes (got {mean:g}): change means, or the limits",
-            )
-
-    def check_value(self, value: float) -> None:
-        """Accept what lies within the limits."""
-        if not self.low <= value <= self.high:
-            raise InputError(
-                "value",
-                f"value must lie between {self.low:g} and {self.high:g}, the limits of this "
-                f"design's outcomes (got {value!r})",
-            )
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return a beta distribution within the limits, as limits alone say nothing of it."""
+        return Beta(low=self.low, high=self.high)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bascule.core import checks
+from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.noise import Noise, Normal
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(Outcome):
     """One outcome a unit with standard deviation (or sub-Gaussian proxy) `sigma`.
 
     >>> Gaussian(sigma=2.0)
@@ -19,20 +20,17 @@ class Gaussian:
 
     sigma: float = 1.0
     kind: Literal["gaussian"] = field(default="gaussian", kw_only=True, repr=False)
-    low: ClassVar[float] = -math.inf
-    high: ClassVar[float] = math.inf
+    example: ClassVar[str] = "Gaussian(sigma)"
 
     def __post_init__(self) -> None:
         sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
         object.__setattr__(self, "sigma", sigma)
 
     @property
-    def scale(self) -> float:
-        """What outcomes are divided by to have a spread of 1."""
-        return self.sigma
+    def words(self) -> str:
+        """The model in a few words."""
+        return f"outcomes with a spread of {self.sigma:g}"
 
-    def check_mean(self, mean: float) -> None:
-        """Accept every finite mean."""
-
-    def check_value(self, value: float) -> None:
-        """Accept every finite outcome."""
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return normal noise of that spread."""
+        return Normal(self.sigma)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.noise import Noise, Normal
 
 
 @dataclass(frozen=True, slots=True)
-class Recurrent:
+class Recurrent(Outcome):
     """Units that differ by `sigma_unit`, each with outcomes that scatter by `sigma_noise`.
 
     A unit has a mean of its own, drawn around its arm's when it arrives; an outcome is that mean
@@ -24,8 +25,8 @@ class Recurrent:
     sigma_unit: float = 1.0
     sigma_noise: float = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
-    low: ClassVar[float] = -math.inf
-    high: ClassVar[float] = math.inf
+    recurring: ClassVar[bool] = True
+    example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
 
     def __post_init__(self) -> None:
         for name, what in (("sigma_unit", "units"), ("sigma_noise", "outcomes of one unit")):
@@ -46,12 +47,18 @@ class Recurrent:
         return max(self.sigma_unit, self.sigma_noise)
 
     @property
-    def scale(self) -> float:
-        """What outcomes are divided by: the larger spread."""
-        return self.sigma
+    def unit_spreads(self) -> tuple[float, float]:
+        """The spread between units and within them."""
+        return self.sigma_unit, self.sigma_noise
 
-    def check_mean(self, mean: float) -> None:
-        """Accept every finite mean."""
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        return (
+            f"recurring outcomes, spread {self.sigma_unit:g} between units and "
+            f"{self.sigma_noise:g} within them"
+        )
 
-    def check_value(self, value: float) -> None:
-        """Accept every finite outcome."""
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return the noise of one outcome; the spread between units is drawn apart from it."""
+        return Normal(self.sigma)

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bascule.core.cohorts import ArmCohorts
 from bascule.core.outcomes.recurrent import Recurrent
-from bascule.core.procedures.cohorts import ArmCohorts
 
 Weight = Callable[[float, float, float], float]
 """(outcomes, sigma_unit, sigma_noise) -> the weight of a unit with so many outcomes."""
 
 
-def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:  # noqa: ARG001
+def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
     """Every unit counts once.
 
     >>> equal_weight(5, 1.0, 1.0)
@@ -26,7 +26,7 @@ def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> floa
     return 1.0
 
 
-def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:  # noqa: ARG001
+def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
     """Every outcome counts once.
 
     >>> outcome_weight(5, 1.0, 1.0)

@@ -1,267 +1,283 @@
-"""Where a test stands: intervals, next arm, decision, each a pure function of design and data.
-
-These are the rules as the live store, the log analysis and a reader meet them. They lay the
-statistics out as `core.arms` wants them and call the same steps that the simulator compiles.
-"""
+"""The procedure of rules that compare intervals of arms, unit by unit."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from bascule.core.design import Design
-from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
-from bascule.core.procedures import recurrent as unit_progress
-from bascule.core.procedures import static as static_progress
-from bascule.core.procedures.blocks import winner_of
-from bascule.core.procedures.cohorts import CohortStatistics
-from bascule.core.procedures.decision import Decision
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.evidence.radius import Radius, radius
+from bascule.core.evidence.two_arms import log_two_arms
+from bascule.core.numerics import smallest
+from bascule.core.procedures.base import (
+    UNKNOWN,
+    AnyStatistics,
+    Decision,
+    Ends,
+    Interval,
+    Procedure,
+)
 from bascule.core.procedures.interval_state import (
     NO_DIFFERENCE,
     NOBODY,
     FloatArray,
+    Steps,
+    Within,
     highest,
     place,
     span,
     value_of,
     width,
 )
-from bascule.core.rules import Static, Tilt
-from bascule.core.rules.mixture import log_threshold
 from bascule.core.statistics import ArmStatistics, Statistics
 
-__all__ = ["Decision", "Interval", "close_stage", "decision", "intervals", "next_arm", "record"]
+Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
-AnyStatistics = Statistics | CohortStatistics
-"""What a test has seen: an outcome a unit, or cohorts where the outcomes keep coming."""
+SpreadOf = Callable[[float, float, float, float, float, float], float]
+"""(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
 
-SAME = "no difference that matters"
-"""What a decision is called that declares no arm the best."""
+
+def known_spread(
+    units: float, total: float, squares: float, sigma: float, low: float, high: float
+) -> float:
+    """The sigma of the outcome model, whatever the outcomes look like."""
+    return sigma
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
-    """What a rule compares: an arm's mean and the radius around it.
+class Shape:
+    """Which radius a rule uses and how its proof adds up.
 
-    When one arm's interval lies above another's, its mean does too, but for the error of the
-    design. The radius is made for that comparison: with ETC on two arms it is half of what their
-    difference needs, and no interval for one mean alone.
+    The radius is given (units, spread, factor, count, delta), its spread comes from `spread_of`.
+
+    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
+    with the paper's radius and `sequences * delta` with that of a mixture.
     """
 
-    mean: float
-    radius: float
+    factor: float
+    count: float
+    sequences: int
+    radius: Radius = radius
+    spread_of: SpreadOf = known_spread
+
+
+def log_threshold(arms: int, error: float) -> float:
+    """The log evidence that a leader needs against each of its rivals.
+
+    >>> round(math.exp(log_threshold(3, 0.05)))
+    40
+    """
+    return math.log((arms - 1) / error)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmProcedure(Procedure):
+    """What interval procedures have in common, whether outcomes come once or recur.
+
+    `alpha` is the knob of UCB. `pairwise` says that the evidence of each pair decides, instead of
+    intervals that have parted. `eliminates` says that beaten arms are dropped while the rest goes
+    on.
+    """
+
+    alpha: float
+    steps: Steps
+    within: Within
+    pairwise: bool
+    eliminates: bool
+    assigns: ClassVar[Literal["units"]] = "units"
 
     @property
-    def low(self) -> float:
-        """The lower end."""
-        return self.mean - self.radius
+    @abstractmethod
+    def sequences(self) -> int:
+        """How many sequences share the error: one an arm, or one for each pair with the best."""
 
     @property
-    def high(self) -> float:
-        """The upper end."""
-        return self.mean + self.radius
+    def threshold(self) -> float:
+        """The log evidence that a leader needs against each rival."""
+        return log_threshold(self.arms, self.design.calibration.error)
 
+    @property
+    def end_error(self) -> float:
+        """Each pair, or each of the two arms of a difference, has its part of the error."""
+        error = self.design.calibration.error
+        if self.pairwise or self.sequences < self.arms:
+            return error / (self.arms - 1)
+        # An end needs the intervals of two arms, each of which may fail on the side that counts.
+        return min(1.0, 2.0 * error / self.arms)
 
-def arm_radius(design: Design, arm: ArmStatistics) -> float:
-    """The radius an arm of this design has after what it has shown.
+    @property
+    def even(self) -> bool:
+        """Whether the split is even: alpha is infinite."""
+        return math.isinf(self.alpha)
 
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.05)
-    >>> round(arm_radius(design, ArmStatistics(100)), 4)
-    0.3781
-    """
-    return _radius_of_arms(design)(arm)
+    @abstractmethod
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
 
+    @abstractmethod
+    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
+        """Return the units of each arm, or what takes their place, and its mean."""
 
-def _radius_of_arms(design: Design) -> Callable[[ArmStatistics], float]:
-    """`arm_radius`, with what all arms of the design share looked up once."""
-    outcome = design.outcome
-    shape = design.paper_rule.shape(outcome, len(design.arms))
-    delta = design.calibration.delta
+    def next_arm(self, statistics: AnyStatistics) -> int:
+        """Return the arm that the next unit joins."""
+        return highest(self.lay_out(statistics), 2 * self.arms, self.arms)
 
-    def radius_of(arm: ArmStatistics) -> float:
-        spread = shape.spread_of(
-            arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
-        )
-        return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+    def winner(self, statistics: AnyStatistics) -> int:
+        """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
+        return self.decided(statistics)[1]
 
-    return radius_of
-
-
-def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
-    """The interval of each arm; infinitely wide until an arm has three units.
-
-    Where looks are planned, the intervals hold at the looks.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> intervals(design, Statistics.empty(2))[0].high
-    inf
-    """
-    checked_statistics(design, statistics)
-    if isinstance(statistics, CohortStatistics):
-        found = (
-            unit_progress.arm_interval(design, arm, statistics.stage) for arm in statistics.arms
-        )
-        return tuple(Interval(mean, wide) for _, _, mean, wide in found)
-    radius_of = _radius_of_arms(design)
-    return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
-
-
-def next_arm(design: Design, statistics: AnyStatistics) -> int:
-    """The arm that the next unit joins.
-
-    >>> import bascule as bs
-    >>> next_arm(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()), Statistics.empty(2))
-    0
-    """
-    arms = len(design.arms)
-    return highest(_laid_out(design, statistics), 2 * arms, arms)
-
-
-def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
-    """The statistics after one more outcome, with the arms dropped that the rule drops then."""
-    after = _with_outcome(design, statistics, arm, value)
-    return replace(after, dropped=_dropped(design, after))
-
-
-def record_and_decide(
-    design: Design, statistics: Statistics, arm: int, value: float
-) -> tuple[Statistics, Decision | None]:
-    """What `record` and then `decision` give, in half the time unless an arm is dropped.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> seen, reached = record_and_decide(design, Statistics.empty(2), 0, 1.5)
-    >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
-    (True, True)
-    """
-    after = _with_outcome(design, statistics, arm, value)
-    state, winner = _decided(design, after)
-    out = _dropped_in(design, state, after)
-    if out == after.dropped:
-        return after, _as_decision(design, winner)
-    after = replace(after, dropped=out)
-    return after, decision(design, after)
-
-
-def _with_outcome(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
-    if isinstance(design.outcome, Recurrent):
-        raise InputError(
-            "outcome",
-            "one outcome says too little where they keep coming: count the cohorts of a whole "
-            "stage as CohortStatistics, and close_stage drops the arms that are beaten",
-        )
-    design.outcome.check_value(value)
-    return statistics.record(arm, value)
-
-
-def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
-    """The statistics at the end of a stage, with the arms dropped that the rule drops then.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
-    >>> arms = tuple(bs.ArmCohorts((bs.Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
-    >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
-    frozenset({0})
-    """
-    return replace(statistics, dropped=_dropped(design, statistics))
-
-
-def _dropped(design: Design, statistics: AnyStatistics) -> frozenset[int]:
-    return _dropped_in(design, _decided(design, statistics)[0], statistics)
-
-
-def _dropped_in(design: Design, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
-    arms = len(design.arms)
-    uppers = 2 * arms + 2 * span(arms)
-    out = frozenset(arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf)
-    return (statistics.dropped | out) - statistics.removed
-
-
-def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
-    """The decision that the data allow, or None.
-
-    >>> import bascule as bs
-    >>> from bascule.core.statistics import ArmStatistics
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> seen = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
-    >>> decision(design, seen).name
-    'b'
-    """
-    if isinstance(design.rule, Static):
-        checked_statistics(design, statistics)
-        assert isinstance(statistics, CohortStatistics)
-        return static_progress.look_at_cohorts(design, statistics).decision
-    if isinstance(design.rule, Tilt) and isinstance(statistics, Statistics):
-        winner = winner_of(design, statistics)
-    else:
-        _, winner = _decided(design, statistics)
-    return _as_decision(design, winner)
-
-
-def _as_decision(design: Design, winner: int) -> Decision | None:
-    if winner == NOBODY:
-        return None
-    promise = design.calibration
-    if winner == NO_DIFFERENCE:
-        return Decision(None, SAME, promise.error, promise.guarantee)
-    return Decision(winner, design.arms[winner], promise.error, promise.guarantee)
-
-
-def _decided(design: Design, statistics: AnyStatistics) -> tuple[FloatArray, int]:
-    arms = len(design.arms)
-    state = _laid_out(design, statistics)
-    if isinstance(statistics, CohortStatistics) and not unit_progress.may_decide(
-        design, statistics.stage
-    ):
-        return state, NOBODY
-    scores, stretch = 2 * arms, span(arms)
-    where = (scores, scores + stretch, scores + 2 * stretch, arms)
-    wanted = (design.outcome.sigma, log_threshold(arms, design.calibration.error))
-    winner = design.paper_rule.steps().decide(state, *where, *wanted)
-    if winner == NOBODY and design.min_effect is not None:
-        within = design.paper_rule.within()
-        if within(state, *where, *wanted, design.min_effect):
+    def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
+        """Return the state after the steps have looked at it, and the winner."""
+        arms = self.arms
+        state = self.lay_out(statistics)
+        if not self.may_decide(statistics):
+            return state, NOBODY
+        scores, stretch = 2 * arms, span(arms)
+        where = (scores, scores + stretch, scores + 2 * stretch, arms)
+        asked = (self.outcome.sigma, self.threshold)
+        winner = self.steps.decide(state, *where, *asked)
+        margin = self.design.min_effect
+        if winner == NOBODY and margin is not None and self.within(state, *where, *asked, margin):
             winner = NO_DIFFERENCE
-    return state, winner
+        return state, winner
 
+    def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
+        """Return the arms that are out because they are beaten."""
+        return self.dropped_in(self.decided(statistics)[0], statistics)
 
-def checked_statistics(design: Design, statistics: AnyStatistics) -> None:
-    """Raise if the statistics are not of such a design."""
-    arms = len(design.arms)
-    if len(statistics.arms) != arms:
-        raise InputError(
-            "statistics",
-            f"statistics must have the design's {arms} arms (got {len(statistics.arms)})",
+    def dropped_in(self, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
+        """Return the arms that the steps have taken out of a state, or had before."""
+        arms = self.arms
+        uppers = 2 * arms + 2 * span(arms)
+        out = frozenset(
+            arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf
         )
-    recurrent = isinstance(design.outcome, Recurrent)
-    if recurrent != isinstance(statistics, CohortStatistics):
-        wanted = "CohortStatistics" if recurrent else "Statistics"
-        raise InputError(
-            "statistics",
-            f"statistics must be {wanted} with {design.outcome!r} "
-            f"(got {type(statistics).__name__})",
+        return (statistics.dropped | out) - statistics.removed
+
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the interval of every difference, by the evidence that decides."""
+        self.check(statistics)
+        return (
+            self._ends_of_pairs(statistics)
+            if self.pairwise
+            else ends_of_intervals(self.intervals(statistics))
         )
 
+    def _ends_of_pairs(self, statistics: AnyStatistics) -> list[Ends]:
+        found = []
+        for (units, mean), (rivals, theirs) in combinations(self.clocks(statistics), 2):
+            if min(units, rivals) == 0:
+                found.append(UNKNOWN)
+                continue
+            reach = self.outcome.sigma * two_arms_reach(units, rivals, self.threshold)
+            difference = mean - theirs
+            found.append((difference, difference - reach, difference + reach))
+        return found
 
-def _laid_out(design: Design, statistics: AnyStatistics) -> FloatArray:
-    checked_statistics(design, statistics)
-    if isinstance(statistics, CohortStatistics):
-        return unit_progress.laid_out(design, statistics)
-    arms = len(design.arms)
-    rule, out = design.paper_rule, statistics.out
-    score, radius_of = rule.steps().score, _radius_of_arms(design)
-    state = np.full(width(arms), -math.inf)
-    for i, arm in enumerate(statistics.arms):
-        if i in out:
-            place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
-        else:
-            wide, mean = radius_of(arm), arm.mean
-            urgency = score(mean, wide, float(arm.units), rule.alpha)
-            place(state, 0, arms, i, arm.units, arm.total, mean, wide, urgency)
-    return state
+
+@dataclass(frozen=True, slots=True)
+class IntervalProcedure(ArmProcedure):
+    """Intervals of arms whose units give one outcome each."""
+
+    shape: Shape
+    counts: ClassVar[Literal["units"]] = "units"
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences share the error."""
+        return self.shape.sequences
+
+    @property
+    def follows_spread(self) -> bool:
+        """Whether the radius follows the spread of the outcomes as they are seen."""
+        return self.shape.spread_of is not known_spread
+
+    def empty(self) -> Statistics:
+        """Return the statistics before the first unit."""
+        return Statistics.empty(self.arms)
+
+    def radius_of_arms(self) -> Callable[[ArmStatistics], float]:
+        """Return the function from what an arm has shown to its radius."""
+        outcome, shape, delta = self.outcome, self.shape, self.design.calibration.delta
+
+        def radius_of(arm: ArmStatistics) -> float:
+            spread = shape.spread_of(
+                arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
+            )
+            return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+
+        return radius_of
+
+    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of each arm; infinitely wide until an arm has three units."""
+        self.check(statistics)
+        assert isinstance(statistics, Statistics)
+        radius_of = self.radius_of_arms()
+        return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
+
+    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
+        """Return units and mean of each arm."""
+        assert isinstance(statistics, Statistics)
+        return [(arm.units, arm.mean) for arm in statistics.arms]
+
+    def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
+        """Return the statistics after one more outcome, with newly beaten arms dropped."""
+        self.outcome.check_value(value)
+        after = statistics.record(arm, value)
+        return replace(after, dropped=self.dropped(after))
+
+    def record_and_decide(
+        self, statistics: Statistics, arm: int, value: float
+    ) -> tuple[Statistics, Decision | None]:
+        """Return what `record` and then `decision` give, in half the time if no arm is dropped."""
+        self.outcome.check_value(value)
+        after = statistics.record(arm, value)
+        state, winner = self.decided(after)
+        out = self.dropped_in(state, after)
+        if out == after.dropped:
+            return after, self.declared(winner)
+        after = replace(after, dropped=out)
+        return after, self.decision(after)
+
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
+        self.check(statistics)
+        assert isinstance(statistics, Statistics)
+        arms, out = self.arms, statistics.out
+        score, radius_of = self.steps.score, self.radius_of_arms()
+        state = np.full(width(arms), -math.inf)
+        for i, arm in enumerate(statistics.arms):
+            if i in out:
+                place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
+            else:
+                wide, mean = radius_of(arm), arm.mean
+                urgency = score(mean, wide, float(arm.units), self.alpha)
+                place(state, 0, arms, i, arm.units, arm.total, mean, wide, urgency)
+        return state
+
+
+def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
+    """The interval of every difference of two arms that each have one."""
+    found = []
+    for mine, theirs in combinations(intervals, 2):
+        reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
+        found.append((difference, difference - reach, difference + reach))
+    return found
+
+
+def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
+    """The difference, in standard deviations, that the evidence of two arms would just find."""
+
+    def enough(difference: float) -> bool:
+        return log_two_arms(difference, units_a, units_b) >= threshold
+
+    high = 1.0
+    while not enough(high):
+        high *= 2.0
+    return smallest(enough, 0.0, high)

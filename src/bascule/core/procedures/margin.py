@@ -64,12 +64,12 @@ def bets_within(state: FloatArray, first: int, arms: int, threshold: float, marg
 
 def intervals_within(
     state: FloatArray,
-    scores: int,  # noqa: ARG001
+    scores: int,
     lowers: int,
     uppers: int,
     arms: int,
-    sigma: float,  # noqa: ARG001
-    threshold: float,  # noqa: ARG001
+    sigma: float,
+    threshold: float,
     margin: float,
 ) -> bool:
     """Intervals: from the lowest end to the highest of all arms still in."""
@@ -103,7 +103,7 @@ def rounds_within(
 def two_arms_within(
     state: FloatArray,
     scores: int,
-    lowers: int,  # noqa: ARG001
+    lowers: int,
     uppers: int,
     arms: int,
     sigma: float,

@@ -15,8 +15,8 @@ import math
 from collections.abc import Callable
 
 from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import lg
 from bascule.core.procedures.interval_state import NOBODY, FloatArray
-from bascule.core.rules.radius import lg
 
 Threshold = Callable[[float, float, float, float, float], float]
 """(stage, sigma_unit, sigma_noise, delta, looks) -> what a difference has to reach."""
@@ -44,7 +44,7 @@ def one_look(
     sigma_unit: float,
     sigma_noise: float,
     delta: float,
-    looks: float,  # noqa: ARG001
+    looks: float,
 ) -> float:
     """The paper's threshold for a test that looks at one stage, fixed beforehand.
 
@@ -59,7 +59,7 @@ def any_time(
     sigma_unit: float,
     sigma_noise: float,
     delta: float,
-    looks: float,  # noqa: ARG001
+    looks: float,
 ) -> float:
     """The paper's threshold for a test that looks at every stage.
 
@@ -128,7 +128,7 @@ def mixture(
     sigma_unit: float,
     sigma_noise: float,
     delta: float,
-    looks: float,  # noqa: ARG001
+    looks: float,
 ) -> float:
     """The threshold of a normal mixture, for normal units and noise.
 
@@ -180,3 +180,20 @@ def winner(means: FloatArray, scales: FloatArray, arms: int, threshold: float) -
     rival = nearest(means, scales, arms, best)
     lead = (means[best] - means[rival]) * scales[best * arms + rival]
     return best if lead >= threshold else NOBODY
+
+
+def within(
+    means: FloatArray, scales: FloatArray, arms: int, threshold: float, margin: float
+) -> bool:
+    """Whether every difference is proven smaller than the margin at this threshold.
+
+    >>> import numpy as np
+    >>> within(np.array([0.0, 0.1]), np.full(4, 10.0), 2, 5.0, 0.7)
+    True
+    """
+    proven = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            reach = threshold / scales[i * arms + j]
+            proven = proven and abs(means[i] - means[j]) + reach < margin
+    return proven

@@ -1,101 +1,128 @@
-"""Where a test of units whose outcomes keep coming stands, laid out as `core.arms` wants it.
+"""The procedure of interval rules for units whose outcomes recur, stage by stage.
 
-In that layout the clock of an arm takes the place of its units, and its weighted sum that of its
-total; both are what the evidence of two arms asks for.
+In the layout of `interval_state` the clock of an arm takes the place of its units, and its weighted
+sum that of its total; both are what the evidence of two arms asks for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from bascule.core.design import Design
-from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.cohorts import ArmCohorts, CohortStatistics
+from bascule.core.cohorts import ArmCohorts, CohortStatistics
+from bascule.core.errors import InputError
+from bascule.core.evidence.looks import coming_look, look_part
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.procedures.base import AnyStatistics, Interval
 from bascule.core.procedures.estimators import weighted
 from bascule.core.procedures.interval_state import FloatArray, place, width
-from bascule.core.procedures.looks import coming_look, look_part
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.procedures.intervals import ArmProcedure, Shape
+from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.statistics import Statistics
 
 
-def log_level(design: Design, stage: int) -> float:
-    """What the radius is given at a stage: the level of the design, or of the look to come.
+@dataclass(frozen=True, slots=True)
+class RecurrentProcedure(ArmProcedure):
+    """Intervals of arms whose units give an outcome at every stage.
 
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), error=0.05)
-    >>> round(math.exp(log_level(design, 10)), 6)
-    20.0
+    `clock_shape` is the shape with which the clocks of arms behave as units do that give one
+    outcome each; None where the radius goes by the number of units.
     """
-    arms = len(design.arms)
-    shape = design.paper_rule.unit_shape(arms)
-    level = math.log(shape.count / design.calibration.delta)
-    if shape.growth > 0:
-        number, _ = coming_look(stage, FIRST_UNITS * arms, shape.growth)
-        level -= math.log(look_part(number))
-    return level
 
+    shape: UnitShape
+    clock_shape: Shape | None
+    counts: ClassVar[Literal["stages"]] = "stages"
 
-def may_decide(design: Design, stage: int) -> bool:
-    """Whether the rule allows a decision at this stage.
+    @property
+    def spreads(self) -> tuple[float, float]:
+        """The spread between units and that within them."""
+        return self.outcome.unit_spreads
 
-    >>> import bascule as bs
-    >>> looks = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2, radius="looks"))
-    >>> [stage for stage in range(1, 30) if may_decide(looks, stage)]
-    [6, 9, 14, 21]
-    """
-    arms = len(design.arms)
-    growth = design.paper_rule.unit_shape(arms).growth
-    return growth == 0 or coming_look(stage, FIRST_UNITS * arms, growth)[1] == stage
+    @property
+    def sequences(self) -> int:
+        """How many sequences share the error."""
+        return self.shape.sequences
 
+    def empty(self) -> CohortStatistics:
+        """Return the statistics before the first unit."""
+        return CohortStatistics.empty(self.arms)
 
-def joining(design: Design, statistics: CohortStatistics) -> int:
-    """How many units the next stage brings.
+    def log_level(self, stage: int) -> float:
+        """Return what the radius is given: the level of the design, or of the look to come."""
+        level = math.log(self.shape.count / self.design.calibration.delta)
+        if self.shape.growth > 0:
+            number, _ = coming_look(stage, FIRST_UNITS * self.arms, self.shape.growth)
+            level -= math.log(look_part(number))
+        return level
 
-    >>> import bascule as bs
-    >>> joining(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.ETC()), CohortStatistics.empty(2))
-    2
-    """
-    arms = len(design.arms)
-    together = design.paper_rule.unit_shape(arms).together
-    return arms - len(statistics.out) if together else 1
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether the rule allows a decision at this stage."""
+        assert isinstance(statistics, CohortStatistics)
+        return self.looks_at(statistics.stage)
 
+    def looks_at(self, stage: int) -> bool:
+        """Return whether a stage is one at which the rule looks."""
+        growth = self.shape.growth
+        return growth == 0 or coming_look(stage, FIRST_UNITS * self.arms, growth)[1] == stage
 
-def arm_interval(design: Design, arm: ArmCohorts, stage: int) -> tuple[float, float, float, float]:
-    """An arm's weighted sum, its clock, its mean and its radius."""
-    return _interval_of_arms(design, stage)(arm)
+    def coming(self, statistics: AnyStatistics) -> int:
+        """Return how many units the next stage brings."""
+        return self.arms - len(statistics.out) if self.shape.together else 1
 
+    def interval_of_arms(
+        self, stage: int
+    ) -> Callable[[ArmCohorts], tuple[float, float, float, float]]:
+        """Return the function from an arm's cohorts to its weighted sum, clock, mean and radius."""
+        shape, spreads, level = self.shape, self.spreads, self.log_level(stage)
 
-def _interval_of_arms(
-    design: Design, stage: int
-) -> Callable[[ArmCohorts], tuple[float, float, float, float]]:
-    """`arm_interval`, with what all arms of the design share looked up once."""
-    outcome = design.outcome
-    assert isinstance(outcome, Recurrent)
-    shape = design.paper_rule.unit_shape(len(design.arms))
-    spreads = (outcome.sigma_unit, outcome.sigma_noise)
-    level = log_level(design, stage)
+        def interval_of(arm: ArmCohorts) -> tuple[float, float, float, float]:
+            total, clock = weighted(arm, shape.weight, *spreads)
+            wide = shape.radius(float(arm.units), clock, *spreads, level)
+            return total, clock, total / clock if clock else 0.0, wide
 
-    def interval_of(arm: ArmCohorts) -> tuple[float, float, float, float]:
-        total, clock = weighted(arm, shape.weight, *spreads)
-        wide = shape.radius(float(arm.units), clock, *spreads, level)
-        return total, clock, total / clock if clock else 0.0, wide
+        return interval_of
 
-    return interval_of
+    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of each arm; where looks are planned, it holds at the looks."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        interval_of = self.interval_of_arms(statistics.stage)
+        return tuple(Interval(*interval_of(arm)[2:]) for arm in statistics.arms)
 
+    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
+        """Return clock and mean of each arm."""
+        assert isinstance(statistics, CohortStatistics)
+        interval_of = self.interval_of_arms(statistics.stage)
+        return [interval_of(arm)[1:3] for arm in statistics.arms]
 
-def laid_out(design: Design, statistics: CohortStatistics) -> FloatArray:
-    """The state of the test, ready for a rule's steps."""
-    arms, rule = len(design.arms), design.paper_rule
-    score, interval_of = rule.steps().score, _interval_of_arms(design, statistics.stage)
-    out = statistics.out
-    state = np.full(width(arms), -math.inf)
-    for i, arm in enumerate(statistics.arms):
-        total, clock, mean, wide = interval_of(arm)
-        if i in out:
-            place(state, 0, arms, i, clock, total, -math.inf, 0.0, -math.inf)
-        else:
-            urgency = score(mean, wide, float(arm.units), rule.alpha)
-            place(state, 0, arms, i, clock, total, mean, wide, urgency)
-    return state
+    def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
+        """Refuse a single outcome, which says too little where outcomes recur."""
+        raise InputError(
+            "outcome",
+            "one outcome says too little where they keep coming: count the cohorts of a whole "
+            "stage as CohortStatistics, and close_stage drops the arms that are beaten",
+        )
+
+    def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
+        """Return the statistics at the end of a stage, with newly beaten arms dropped."""
+        return replace(statistics, dropped=self.dropped(statistics))
+
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        arms, out = self.arms, statistics.out
+        score, interval_of = self.steps.score, self.interval_of_arms(statistics.stage)
+        state = np.full(width(arms), -math.inf)
+        for i, arm in enumerate(statistics.arms):
+            total, clock, mean, wide = interval_of(arm)
+            if i in out:
+                place(state, 0, arms, i, clock, total, -math.inf, 0.0, -math.inf)
+            else:
+                urgency = score(mean, wide, float(arm.units), self.alpha)
+                place(state, 0, arms, i, clock, total, mean, wide, urgency)
+        return state

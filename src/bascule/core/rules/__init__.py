@@ -1,27 +1,30 @@
-"""Rules, one file each. A new one is registered by adding it to `AnyRule`."""
+"""Rules, one file each. A new one derives from `Rule` and is registered here."""
 
 from __future__ import annotations
 
-from bascule.core.rules.base import IntervalRule, Rule, Shape
+from bascule.core.registry import Registry
+from bascule.core.rules.base import Knob, Rule, Shape
 from bascule.core.rules.etc import ETC
 from bascule.core.rules.etc_prime import ETCPrime
 from bascule.core.rules.static import Static
 from bascule.core.rules.tilt import Tilt
 from bascule.core.rules.ucb import UCB
 
-PaperRule = UCB | ETC | ETCPrime
-"""The rules of the paper, which compare the intervals of the arms."""
+RULES: Registry[Rule] = Registry("rule", Rule)  # type: ignore[type-abstract]
+"""Every rule that a design file can name."""
 
-AnyRule = PaperRule | Tilt | Static
-"""Every rule a design can hold."""
+for _rule in (UCB, ETC, ETCPrime, Tilt, Static):
+    RULES.register(_rule)
+
+AnyRule = Rule
 
 __all__ = [
     "ETC",
+    "RULES",
     "UCB",
     "AnyRule",
     "ETCPrime",
-    "IntervalRule",
-    "PaperRule",
+    "Knob",
     "Rule",
     "Shape",
     "Static",

@@ -1,97 +1,97 @@
-"""What every rule of the i.i.d. setting tells the rest of the package about itself."""
+"""The contract of rules: parameters, calibration, and the procedure that they give.
+
+A rule is a frozen dataclass that derives from `Rule`, in a file of its own, and is registered once
+(`RULES.register`). It states which outcomes it can be used with, what its error is, and how a test
+proceeds. docs/how-to/add-a-rule.md shows how to add one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Self
 
+from bascule.core.calibration import Calibration, level_for, peel
+from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.interval_state import Steps, Within
-from bascule.core.rules.calibration import Calibration, level_for, peel
-from bascule.core.rules.radius import Radius, radius
-from bascule.core.rules.units import UnitShape
+from bascule.core.procedures.base import Problem, Procedure
+from bascule.core.procedures.intervals import Shape, SpreadOf, known_spread
 
-SpreadOf = Callable[[float, float, float, float, float, float], float]
-"""(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
-
-
-def known_spread(
-    units: float,
-    total: float,
-    squares: float,
-    sigma: float,
-    low: float,
-    high: float,
-) -> float:
-    """The sigma of the outcome model, whatever the outcomes look like."""
-    return sigma
+__all__ = ["Knob", "Rule", "Shape", "SpreadOf", "calibrate_intervals", "known_spread"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """Which radius a rule uses and how its proof adds up.
+class Knob:
+    """The one setting that trades regret against decision time: its name, value and least value.
 
-    The radius is given (units, spread, factor, count, delta), its spread comes from `spread_of`.
-
-    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
-    with the paper's radius and `sequences * delta` with that of a mixture.
+    `regret_grows` says whether a larger value costs more regret and decides sooner (alpha), or
+    costs less regret and decides later (tilt).
     """
 
-    factor: float
-    count: float
-    sequences: int
-    radius: Radius = radius
-    spread_of: SpreadOf = known_spread
+    name: str
+    value: float
+    least: float
+    regret_grows: bool
 
 
-class Rule(Protocol):
-    """Allocation with stopping: who gets the next unit, and is there a decision."""
+class Rule(ABC):
+    """Allocation with stopping: which arm gets the next unit, and when is there a decision."""
+
+    __slots__ = ()
+
+    kind: str
+    """The name of the rule in a design file and on the command line."""
 
     @property
-    def kind(self) -> str:
-        """The name the rule has in a design file and on the command line."""
-
-    @property
+    @abstractmethod
     def label(self) -> str:
-        """The name the rule has in tables and figures."""
+        """The short name of the rule in tables and figures."""
 
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The rule in a few words: "tilted blocks, tilt 3"."""
+
+    @property
+    def family(self) -> str:
+        """The name of the rule's family, whatever the knob: "tilted blocks"."""
+        return self.words.split(",")[0]
+
+    @property
+    def knob(self) -> Knob | None:
+        """The setting that trades regret against decision time, if the rule has one."""
+        return None
+
+    def with_knob(self, value: float) -> Self:
+        """Return the rule with its knob at another value."""
+        knob = self.knob
+        if knob is None:
+            raise InputError("rule", f"{self.label} has no knob to turn")
+        changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
+        return changed  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Raise `InputError` if the rule cannot be used with such outcomes; say what can be."""
+
+    def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
+        """Raise `InputError` if the rule must not run with so many arms or with this cap."""
+
+    @abstractmethod
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """What a design with this rule promises, given one of `error` and `delta`."""
+        """Return what a design with this rule guarantees, given one of `error` and `delta`."""
 
-    def check_outcome(self, outcome: Outcome) -> None:
-        """Raise if the rule cannot be used with such outcomes, and say what to use instead."""
-
-    def check_size(self, arms: int, max_units: int | None) -> None:
-        """Raise if the rule must not run with so many arms, or with this cap on units or none."""
-
-
-class IntervalRule(Rule, Protocol):
-    """A rule that compares the intervals of the arms, as the paper's do."""
-
-    @property
-    def alpha(self) -> float:
-        """The knob between regret (1) and decision time (infinity)."""
-
-    def shape(self, outcome: Outcome, arms: int) -> Shape:
-        """The radius and the proof for a test of this many arms."""
-
-    def unit_shape(self, arms: int) -> UnitShape:
-        """The same for units whose outcomes keep coming."""
-
-    def steps(self) -> Steps:
-        """The functions that allocate and stop."""
-
-    def within(self) -> Within:
-        """The function that finds all differences smaller than what matters."""
+    @abstractmethod
+    def procedure(self, design: Problem) -> Procedure:
+        """Return how a test with this rule proceeds."""
 
 
 @lru_cache(maxsize=1024)
 def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) -> Calibration:
-    """The calibration of a rule that compares intervals, by peeling.
+    """Calibrate a rule that compares intervals, by peeling.
 
     >>> round(calibrate_intervals(Shape(2.0, 3.0, 2), 0.05, None).delta, 3)
     0.017
@@ -101,3 +101,19 @@ def calibrate_intervals(shape: Shape, error: float | None, delta: float | None) 
         return Calibration(delta, proven, "proven" if proven < 1 else "as published")
     assert error is not None
     return Calibration(shape.count * level_for(error / shape.sequences), error, "proven")
+
+
+def refuse_delta(error: float | None, delta: float | None) -> None:
+    """Raise if a rule that is not the paper's is given the paper's nominal parameter."""
+    if delta is not None or error is None:
+        raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+
+
+def refuse_unknown_spread(label: str, outcome: Outcome) -> None:
+    """Raise if an outcome model states no finite sub-Gaussian spread."""
+    if outcome.sigma == float("inf"):
+        raise InputError(
+            "outcome",
+            f"{label} needs outcomes with a known spread or within limits, and {outcome!r} states "
+            "neither: use Bounded(low, high) with a cap, or Gaussian(sigma)",
+        )

@@ -14,23 +14,25 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
-from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.calibration import Calibration
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures import unit_shapes as units
+from bascule.core.procedures.base import Problem
 from bascule.core.procedures.interval_state import (
     NOBODY,
     FloatArray,
     Steps,
-    Within,
     eliminate,
     parted,
     round_complete,
 )
+from bascule.core.procedures.intervals import IntervalProcedure, Shape
 from bascule.core.procedures.margin import rounds_within
-from bascule.core.rules import units
-from bascule.core.rules.base import Shape, calibrate_intervals
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.etc_prime import score
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.rules.base import Rule, calibrate_intervals, refuse_unknown_spread
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
-from bascule.core.rules.units import UnitShape
+from bascule.core.rules.ucb import even_score
 
 
 def decide(
@@ -51,7 +53,7 @@ def decide(
 
 
 @dataclass(frozen=True, slots=True)
-class ETC:
+class ETC(Rule):
     """Explore then commit: an even split that ends as soon as the evidence allows.
 
     >>> ETC().label
@@ -70,9 +72,9 @@ class ETC:
         return "ETC mixture" if self.stop == "mixture" else "ETC"
 
     @property
-    def alpha(self) -> float:
-        """ETC allocates evenly, as UCB_alpha does at infinity."""
-        return math.inf
+    def words(self) -> str:
+        """The rule in a few words."""
+        return f"even split, {self.label}"
 
     def shape(self, outcome: Outcome, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
@@ -84,29 +86,28 @@ class ETC:
         return Shape(factor=2.0, count=3.0 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
-        """The same for units whose outcomes keep coming: one difference for each pair of arms."""
+        """Return the radius and the proof where outcomes recur: one difference for each pair."""
         return units.even_mixture(arms) if self.stop == "mixture" else units.even_split(arms)
 
-    def steps(self) -> Steps:
-        """Even allocation with elimination."""
-        return Steps(score, decide)
-
-    def within(self) -> Within:
-        """Differences are judged by what decides between arms."""
-        return rounds_within
+    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+        """Return how an even split with elimination proceeds."""
+        arms, steps = len(design.arms), Steps(even_score, decide)
+        shared = (design, self.label, math.inf, steps, rounds_within, False, True)
+        if design.outcome.recurring:
+            clock_shape = self.shape(design.outcome, arms) if self.stop == "mixture" else None
+            return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
+        return IntervalProcedure(*shared, self.shape(design.outcome, arms))
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """By peeling, for the intervals of `shape`; the level of each pair with a mixture's."""
-        if isinstance(outcome, Recurrent):
+        """Calibrate by peeling, for the intervals of `shape`; each pair with a mixture's."""
+        if outcome.recurring:
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
             return calibrate_mixture(self.shape(outcome, arms), error, delta)
         return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Its intervals hold for every outcome with a sigma."""
-
-    def check_size(self, arms: int, max_units: int | None) -> None:
-        """Its time is bounded."""
+        """Accept every outcome with a sigma."""
+        refuse_unknown_spread(self.label, outcome)

@@ -1,49 +1,27 @@
-"""ETC': UCB_alpha as alpha tends to infinity: even allocation, one interval an arm."""
+"""ETC': UCB_alpha at alpha = infinity, under the name that the paper gives it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from bascule.core.outcomes import Outcome, Recurrent
-from bascule.core.procedures.interval_state import (
-    NOBODY,
-    FloatArray,
-    Steps,
-    Within,
-    parted,
-    round_complete,
-)
-from bascule.core.procedures.margin import rounds_within
-from bascule.core.rules import units
-from bascule.core.rules.base import Shape, calibrate_intervals
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.units import UnitShape
+from bascule.core.calibration import Calibration
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.unit_shapes import refuse_without_noise
+from bascule.core.rules.base import Rule, refuse_unknown_spread
+from bascule.core.rules.ucb import UCB
 
-
-def score(mean: float, radius: float, units: float, alpha: float) -> float:
-    """The fewer units an arm has, the sooner it gets one."""
-    return -units
-
-
-def decide(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-) -> int:
-    """The arm whose interval has parted from all others, checked after each full round."""
-    complete = round_complete(state, scores, arms)
-    return parted(state, lowers, uppers, arms) if complete else NOBODY
+LIMIT = UCB(math.inf)
+"""The rule that ETC' is another name of."""
 
 
 @dataclass(frozen=True, slots=True)
-class ETCPrime:
-    """ETC', the even-split end of the UCB_alpha family.
+class ETCPrime(Rule):
+    """ETC', the even-split end of the UCB_alpha family: `UCB(inf)`.
 
     >>> ETCPrime().label
     "ETC'"
@@ -57,38 +35,22 @@ class ETCPrime:
         return "ETC'"
 
     @property
-    def alpha(self) -> float:
-        """Where ETC' stands in the UCB_alpha family."""
-        return math.inf
+    def words(self) -> str:
+        """The rule in a few words."""
+        return f"even split, {self.label}"
 
-    def shape(self, outcome: Outcome, arms: int) -> Shape:
-        """The same intervals as UCB_alpha."""
-        return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
-
-    def unit_shape(self, arms: int) -> UnitShape:
-        """The intervals of UCB-MM; the split is even whatever the outcomes, so they are proven."""
-        return units.algorithm_2(arms, "proven")
-
-    def steps(self) -> Steps:
-        """Even allocation and the intervals of UCB_alpha."""
-        return Steps(score, decide)
-
-    def within(self) -> Within:
-        """Differences are judged by what decides between arms."""
-        return rounds_within
+    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+        """Return how `UCB(inf)` proceeds."""
+        return replace(LIMIT.procedure(design), label=self.label)
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """By peeling, for the intervals of `shape`."""
-        if isinstance(outcome, Recurrent):
-            return units.calibrate_units(self.unit_shape(arms), error, delta)
-        return calibrate_intervals(self.shape(outcome, arms), error, delta)
+        """Calibrate as `UCB(inf)` does."""
+        return LIMIT.calibrate(outcome, arms, error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Its intervals hold for every outcome with a sigma; for units they need noise."""
-        if isinstance(outcome, Recurrent):
-            units.refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')
-
-    def check_size(self, arms: int, max_units: int | None) -> None:
-        """Its time is bounded."""
+        """Accept every outcome with a sigma; recurring ones need noise."""
+        refuse_unknown_spread(self.label, outcome)
+        if outcome.recurring:
+            refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')

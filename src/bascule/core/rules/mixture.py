@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from bascule.core.errors import InputError
+from bascule.core.calibration import Calibration
 from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.interval_state import (
     FEW_ARMS,
@@ -21,9 +22,10 @@ from bascule.core.procedures.interval_state import (
     runner_up,
     value_of,
 )
-from bascule.core.rules.base import Shape
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.radius import FIRST_UNITS
+from bascule.core.procedures.intervals import Shape, log_threshold
+from bascule.core.rules.base import refuse_delta
+
+__all__ = ["log_threshold", "refuse_delta"]
 
 RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
 """Whose radius an arm has; the last two are for units whose outcomes keep coming."""
@@ -44,15 +46,6 @@ def mixture_interval(n: float, sigma: float, factor: float, count: float, delta:
     if n < FIRST_UNITS:
         return math.inf
     return sigma * mixture_boundary(0.5 * factor * n, math.log(count / delta)) / n
-
-
-def log_threshold(arms: int, error: float) -> float:
-    """The log evidence that a leader needs against each of its rivals.
-
-    >>> round(math.exp(log_threshold(3, 0.05)))
-    40
-    """
-    return math.log((arms - 1) / error)
 
 
 def beats(
@@ -117,9 +110,3 @@ def calibrate_mixture(shape: Shape, error: float | None, delta: float | None) ->
     refuse_delta(error, delta)
     assert error is not None
     return Calibration(error / shape.sequences, error, "proven")
-
-
-def refuse_delta(error: float | None, delta: float | None) -> None:
-    """Raise if a design with a mixture asks for the paper's nominal parameter."""
-    if delta is not None or error is None:
-        raise InputError("delta", "delta belongs to the paper's rules: give error instead")

@@ -15,8 +15,11 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from bascule.core import checks
+from bascule.core.calibration import Calibration, peel
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Outcome, Recurrent
+from bascule.core.numerics import turning_point
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Problem
 from bascule.core.procedures.population import (
     Threshold,
     any_time,
@@ -25,7 +28,8 @@ from bascule.core.procedures.population import (
     open_look,
     planned_looks,
 )
-from bascule.core.rules.calibration import Calibration, peel
+from bascule.core.procedures.static import StaticProcedure
+from bascule.core.rules.base import Rule, refuse_delta
 
 StaticStop = Literal["horizon", "intervals", "looks", "mixture"]
 """What ends a static test: one look at the horizon, the paper's bound for every stage, planned
@@ -43,7 +47,7 @@ LAST_STAGE = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Static:
+class Static(Rule):
     """A static population: `population` units, which all give an outcome at every stage.
 
     `population` is how many there are in all, split evenly, or how many each arm has. `horizon` is
@@ -83,6 +87,23 @@ class Static:
         return "Static" if self.stop == "intervals" else f"Static {self.stop}"
 
     @property
+    def words(self) -> str:
+        """The rule in a few words."""
+        return "static population, split by a hash"
+
+    def procedure(self, design: Problem) -> StaticProcedure:
+        """Return how a test of a static population proceeds."""
+        return StaticProcedure(
+            design,
+            self.label,
+            self.sizes(len(design.arms)),
+            self.horizon,
+            self.stop == "horizon",
+            self.threshold,
+            self.looks(design.outcome),
+        )
+
+    @property
     def threshold(self) -> Threshold:
         """What a difference has to reach at a stage."""
         return THRESHOLDS[str(self.stop)]
@@ -98,37 +119,38 @@ class Static:
             return tuple(each + (arm < over) for arm in range(arms))
         return tuple(self.population)
 
-    def looks(self, outcome: Recurrent) -> int:
+    def looks(self, outcome: Outcome) -> int:
         """How many looks are planned; 0 for endlessly many."""
         if self.stop != "looks":
             return 1
         last = math.inf if self.horizon is None else float(self.horizon)
-        return planned_looks(outcome.sigma_unit, outcome.sigma_noise, last)
+        return planned_looks(*outcome.unit_spreads, last)
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """Each pair of arms has its part of the error; the paper's bound gets there by peeling."""
         rivals = arms - 1
-        assert isinstance(outcome, Recurrent)
-        spreads = (outcome.sigma_unit > 0, outcome.sigma_noise > 0)
+        differ, noisy = (spread > 0 for spread in outcome.unit_spreads)
         if self.stop not in ("horizon", "intervals"):
-            if delta is not None or error is None:
-                raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+            refuse_delta(error, delta)
+            assert error is not None
             kind: Literal["gaussian", "proven"]
             kind = "gaussian" if self.stop == "mixture" else "proven"
             return Calibration(error / rivals, error, kind)
         if delta is not None:
-            one_pair = delta if self.stop == "horizon" else proven_error(delta, *spreads)
+            one_pair = delta if self.stop == "horizon" else proven_error(delta, differ, noisy)
             proven = min(1.0, rivals * one_pair)
             return Calibration(delta, proven, "proven" if proven < 1 else "as published")
         assert error is not None
-        level = error / rivals if self.stop == "horizon" else delta_for(error / rivals, *spreads)
+        level = (
+            error / rivals if self.stop == "horizon" else delta_for(error / rivals, differ, noisy)
+        )
         return Calibration(level, error, "proven")
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Only outcomes that keep coming make sense for units that are all there."""
-        if not isinstance(outcome, Recurrent):
+        if not outcome.recurring:
             raise InputError(
                 "outcome",
                 f"{self.label} is for units that give outcomes again and again, not for "
@@ -175,14 +197,13 @@ def delta_for(error: float, differ: bool, noisy: bool) -> float:
     >>> round(delta_for(0.05, True, True), 4)
     0.0257
     """
-    low, high = math.log(error) - 30.0, 0.0
-    while high - low > 1e-12 * max(1.0, abs(low)):
-        middle = (low + high) / 2
-        if proven_error(math.exp(middle), differ, noisy) <= error:
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
+
+    def within(level: float) -> bool:
+        return proven_error(math.exp(level), differ, noisy) <= error
+
+    return math.exp(
+        math.nextafter(turning_point(within, math.log(error) - 30.0, -1e-12), -math.inf)
+    )
 
 
 def _checked_population(given: object) -> int | tuple[int, ...]:

@@ -9,119 +9,21 @@ The proof is in docs/explanation/tilted-blocks.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from bascule.core import checks
+from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
-from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.outcomes import Gaussian, Outcome, Recurrent
-from bascule.core.procedures import betting_state as betting_blocks
-from bascule.core.procedures import block_state as blocks
-from bascule.core.procedures.betting_state import drop_beaten as drop_beaten_by_bets
-from bascule.core.procedures.block_state import Evidence, drop_beaten
-from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.margin import bets_within, pairs_within
-from bascule.core.rules.calibration import Calibration
-
-
-class BlockSteps(NamedTuple):
-    """What distinguishes one test in blocks from another while it runs.
-
-    `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is given (state, first,
-    arms, effect, threshold, floors), with the floors of `core.blocks.drop_beaten`; `within` is
-    given (state, first, arms, effect, threshold, margin). With `split` a batch is as many blocks
-    of the same sizes, one after the other, instead of one large block.
-    """
-
-    width: Callable[[int], int]
-    clear: Callable[[FloatArray, int, int], None]
-    leader: Callable[[FloatArray, int, int], tuple[int, float]]
-    observe: Callable[[FloatArray, int, int, int, float], None]
-    fold: Callable[[FloatArray, int, int, float], None]
-    drop: Callable[[FloatArray, int, int, float, float, FloatArray], None]
-    within: Callable[[FloatArray, int, int, float, float, float], bool]
-    split: bool
-
-
-def uninformed(total: float, clock: float, effect: float) -> float:
-    """Evidence for a difference of any size."""
-    return log_mixture(total, clock)
-
-
-def informed(total: float, clock: float, effect: float) -> float:
-    """Evidence that is strongest for differences around `effect`, and valid for any."""
-    return log_informed(total, clock, effect)
-
-
-def drop_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop what is beaten by a difference of any size."""
-    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
-
-
-def drop_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop what is beaten, soonest by a difference around `effect`."""
-    drop_beaten(state, first, arms, informed, effect, threshold, floors)
-
-
-def within_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are proven smaller than the margin."""
-    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
-
-
-def within_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are proven smaller than the margin."""
-    return pairs_within(state, first, arms, informed, effect, threshold, margin)
-
-
-def within_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether bets have proven all differences smaller than the margin."""
-    return bets_within(state, first, arms, threshold, margin)
-
-
-def drop_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop what a bet has beaten; floors are for evidence that is dearer to compute."""
-    drop_beaten_by_bets(state, first, arms, threshold)
-
-
-UNINFORMED = BlockSteps(
-    blocks.width,
-    blocks.clear,
-    blocks.leader,
-    blocks.observe,
-    blocks.fold,
-    drop_uninformed,
-    within_uninformed,
-    split=False,
-)
-INFORMED = UNINFORMED._replace(drop=drop_informed, within=within_informed)
-BETTING = BlockSteps(
-    betting_blocks.width,
-    betting_blocks.clear,
-    betting_blocks.leader,
-    betting_blocks.observe,
-    betting_blocks.fold,
-    drop_betting,
-    within_betting,
-    split=True,
-)
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.block_steps import BETTING, INFORMED, UNINFORMED, BlockSteps
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.rules.base import Knob, Rule, refuse_delta, refuse_unknown_spread
 
 
 @dataclass(frozen=True, slots=True)
-class Tilt:
+class Tilt(Rule):
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
 
     `effect` is the difference worth finding, in outcome units: the test decides sooner around it
@@ -157,25 +59,36 @@ class Tilt:
         return f"Tilt_{self.tilt:g}{about}"
 
     @property
-    def evidence(self) -> Evidence:
-        """What decides between outcomes with a known spread."""
-        return uninformed if self.effect is None else informed
+    def words(self) -> str:
+        """The rule in a few words."""
+        return f"tilted blocks, tilt {self.tilt:g}"
+
+    @property
+    def knob(self) -> Knob:
+        """The tilt: the larger, the less regret and the later the decision."""
+        return Knob("tilt", self.tilt, 1.0, regret_grows=False)
 
     def steps(self, outcome: Outcome) -> BlockSteps:
-        """The functions that lead a test of such outcomes through its blocks."""
-        if not isinstance(outcome, Gaussian):
+        """Return the steps for such outcomes: bets within limits, else a normal mixture."""
+        if outcome.limited:
             return BETTING
         return UNINFORMED if self.effect is None else INFORMED
 
+    def procedure(self, design: Problem) -> BlockProcedure:
+        """Return how a test in tilted blocks proceeds."""
+        steps = self.steps(design.outcome)
+        return BlockProcedure(design, self.label, steps, self.tilt, self.batch, self.effect or 0.0)
+
     def check_outcome(self, outcome: Outcome) -> None:
-        """Refuse units that give more than one outcome, and an effect where it has no use."""
-        if isinstance(outcome, Recurrent):
+        """Refuse recurring outcomes, unknown spreads, and an effect where it has no use."""
+        if outcome.recurring:
             raise InputError(
                 "rule",
                 f"{self.label} compares units that give one outcome each, not Recurrent ones: "
                 'use UCB(2, radius="mixture"), or ETC(stop="mixture") for an even split',
             )
-        if self.effect is not None and not isinstance(outcome, Gaussian):
+        refuse_unknown_spread(self.label, outcome)
+        if self.effect is not None and outcome.limited:
             raise InputError(
                 "effect",
                 f"effect belongs to outcomes with a known spread, not to {outcome!r}: leave it "
@@ -185,10 +98,7 @@ class Tilt:
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """Each pair of arms is compared at `error / (arms - 1)`."""
-        if delta is not None or error is None:
-            raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+        """Compare each pair of arms at `error / (arms - 1)`."""
+        refuse_delta(error, delta)
+        assert error is not None
         return Calibration(error / (arms - 1), error, "proven")
-
-    def check_size(self, arms: int, max_units: int | None) -> None:
-        """Every difference is found in the end."""

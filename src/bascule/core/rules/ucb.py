@@ -13,18 +13,33 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bascule.core import checks
+from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
-from bascule.core.outcomes import Outcome, Recurrent
-from bascule.core.procedures.interval_state import FloatArray, Steps, Within, parted
-from bascule.core.procedures.looks import GROWTH
+from bascule.core.evidence.looks import GROWTH
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures import unit_shapes as units
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.interval_state import (
+    NOBODY,
+    FloatArray,
+    Steps,
+    parted,
+    round_complete,
+)
+from bascule.core.procedures.intervals import IntervalProcedure, Shape
 from bascule.core.procedures.margin import intervals_within, rounds_within, two_arms_within
-from bascule.core.rules import mixture, units
-from bascule.core.rules.base import Shape, calibrate_intervals
-from bascule.core.rules.calibration import Calibration
-from bascule.core.rules.etc_prime import ETCPrime
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.rules import mixture
+from bascule.core.rules.base import (
+    Knob,
+    Rule,
+    calibrate_intervals,
+    refuse_delta,
+    refuse_unknown_spread,
+)
 from bascule.core.rules.mixture import RadiusName, StopName
-from bascule.core.rules.units import UnitShape
 
 STALLS_BELOW = 2.0
 """Below this alpha a test with the stop of a mixture may go on for ever."""
@@ -48,6 +63,25 @@ def decide(
     return parted(state, lowers, uppers, arms)
 
 
+def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
+    """Return an index that is the higher, the fewer units an arm has: an even split."""
+    return -units
+
+
+def decide_rounds(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+) -> int:
+    """Return the arm whose interval has parted from all others, checked after each full round."""
+    complete = round_complete(state, scores, arms)
+    return parted(state, lowers, uppers, arms) if complete else NOBODY
+
+
 def seen_spread(
     units: float, total: float, squares: float, sigma: float, low: float, high: float
 ) -> float:
@@ -67,7 +101,7 @@ def bernstein_interval(
 
 
 @dataclass(frozen=True, slots=True)
-class UCB:
+class UCB(Rule):
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
     A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
@@ -133,7 +167,7 @@ class UCB:
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
-        """The same for units whose outcomes keep coming."""
+        """Return the radius and the proof for units whose outcomes recur."""
         if self.radius == "mixture":
             return units.mixture(arms)
         if self.radius == "looks":
@@ -143,32 +177,49 @@ class UCB:
         # At infinity the split is even whatever the outcomes, and the proof has no gap.
         return units.algorithm_2(arms, "proven" if math.isinf(self.alpha) else "as published")
 
-    def steps(self) -> Steps:
-        """Index and stop; at alpha = infinity those of ETC', which is the limit."""
-        steps = ETCPrime().steps() if math.isinf(self.alpha) else Steps(score, decide)
-        return steps._replace(decide=mixture.decide) if self.stop == "mixture" else steps
+    @property
+    def words(self) -> str:
+        """The rule in a few words."""
+        if math.isinf(self.alpha):
+            return f"even split, {self.label}"
+        return f"UCB, alpha {self.alpha:g}"
 
-    def within(self) -> Within:
-        """Differences are judged by what decides between arms."""
-        if self.stop == "mixture":
-            return two_arms_within
-        return rounds_within if math.isinf(self.alpha) else intervals_within
+    @property
+    def knob(self) -> Knob:
+        """Alpha: the larger, the more regret and the sooner the decision."""
+        return Knob("alpha", self.alpha, 1.0, regret_grows=True)
+
+    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+        """Return how a test with intervals proceeds; at infinity the split is even."""
+        even, arms = math.isinf(self.alpha), len(design.arms)
+        steps = Steps(even_score, decide_rounds) if even else Steps(score, decide)
+        within = rounds_within if even else intervals_within
+        pairwise = self.stop == "mixture"
+        if pairwise:
+            steps, within = steps._replace(decide=mixture.decide), two_arms_within
+        shared = (design, self.label, self.alpha, steps, within, pairwise, False)
+        if design.outcome.recurring:
+            by_clock = self.radius in ("mixture", "looks")
+            clock_shape = Shape(2.0, 1.0, arms, mixture.mixture_interval) if by_clock else None
+            return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
+        return IntervalProcedure(*shared, self.shape(design.outcome, arms))
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
-        """By peeling, for the intervals of `shape`; the level of each arm with a mixture's."""
-        if isinstance(outcome, Recurrent):
+        """Calibrate by peeling, for the intervals of `shape`; by parts of the error otherwise."""
+        if outcome.recurring:
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
             return mixture.calibrate_mixture(self.shape(outcome, arms), error, delta)
         if self.stop == "mixture":
-            mixture.refuse_delta(error, delta)
+            refuse_delta(error, delta)
         return calibrate_intervals(self.shape(outcome, arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Its intervals hold for every outcome with a sigma; Bernstein's need limits."""
-        if self.radius == "bernstein" and math.isinf(outcome.high):
+        """Accept every outcome with a sigma; Bernstein's radius needs limits."""
+        refuse_unknown_spread(self.label, outcome)
+        if self.radius == "bernstein" and not outcome.limited:
             raise InputError(
                 "radius",
                 f"radius 'bernstein' needs outcomes within limits, not {outcome!r}: use "
@@ -178,7 +229,7 @@ class UCB:
             raise InputError(
                 "stop", "stop 'mixture' needs a known spread: leave it out with radius 'bernstein'"
             )
-        if isinstance(outcome, Recurrent):
+        if outcome.recurring:
             self._check_recurrent(outcome)
         elif self.radius in ("alternative", "looks"):
             raise InputError(
@@ -187,7 +238,7 @@ class UCB:
                 'use "paper" or "mixture"',
             )
 
-    def _check_recurrent(self, outcome: Recurrent) -> None:
+    def _check_recurrent(self, outcome: Outcome) -> None:
         if self.stop == "mixture" and self.radius != "mixture":
             raise InputError(
                 "stop",

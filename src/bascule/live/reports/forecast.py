@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.procedures.intervals import AnyStatistics, next_arm
+from bascule.core.procedures.base import AnyStatistics
+from bascule.core.progress import next_arm
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.live.steps.lead import evidence_of
 from bascule.theory import Prediction, mean_path, predict

@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from bascule.core.approximate import about
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.procedures.cohorts import CohortStatistics
-from bascule.core.procedures.effects import Effect, effects
-from bascule.core.procedures.ends import ending
-from bascule.core.procedures.intervals import AnyStatistics, intervals
+from bascule.core.effects import Effect, effects
+from bascule.core.ends import ending
+from bascule.core.procedures.base import AnyStatistics
+from bascule.core.progress import intervals
 from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment

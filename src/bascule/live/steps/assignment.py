@@ -8,12 +8,12 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import NamedTuple
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.blocks import Block, next_block
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.procedures.intervals import AnyStatistics, next_arm
+from bascule.core.procedures.base import AnyStatistics, Block
+from bascule.core.progress import next_arm, next_block
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.stages import joined

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bascule.core.design import Design
-from bascule.core.procedures.blocks import fold_block
-from bascule.core.procedures.ends import remove_arm
-from bascule.core.procedures.intervals import AnyStatistics, decision, record
+from bascule.core.ends import remove_arm
+from bascule.core.procedures.base import AnyStatistics
+from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.state import Deal, Standing, Verdict
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from bascule.core.design import Design
-from bascule.core.procedures.effects import Effect, effects
-from bascule.core.procedures.intervals import AnyStatistics
+from bascule.core.effects import Effect, effects
+from bascule.core.procedures.base import AnyStatistics
 
 
 def evidence_of(design: Design, seen: AnyStatistics) -> float:

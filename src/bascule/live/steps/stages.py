@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.procedures.estimators import equal_weight
-from bascule.core.procedures.intervals import close_stage
+from bascule.core.progress import close_stage, recurrent_procedure
 from bascule.core.rules import Static
 from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Crowd, Standing
@@ -49,7 +49,7 @@ def check_stages(design: Design) -> None:
                 "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
             )
         return
-    shape = design.paper_rule.unit_shape(len(design.arms))
+    shape = recurrent_procedure(design).shape
     if shape.weight is equal_weight or shape.together:
         raise InputError(
             "rule",

@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from itertools import chain, starmap
 from typing import Literal, NamedTuple
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.procedures.intervals import AnyStatistics, Decision
+from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
 State = Literal["ready", "running", "paused", "decided", "over", "stopped"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
+from bascule.core.ends import cap_met
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.ends import cap_met
 from bascule.core.rules import Static
 from bascule.live.steps import stages
 from bascule.live.steps.folding import fold_unit

@@ -10,7 +10,7 @@ from bascule.presentation.analysis.numbers import has_days, percent, stamp
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, ArmAnswer
-    from bascule.core.procedures.effects import Effect
+    from bascule.core.effects import Effect
 
 MOST_PAIRS = 10
 """So many differences are printed; the others are in the data."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
 
-from bascule.core.procedures.effects import Effect
+from bascule.core.effects import Effect
 from bascule.live.reports.status import Point, Status
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.block_state import OCTAVES, PARTS, Evidence
-from bascule.core.procedures.blocks import evidence_wanted
-from bascule.core.rules.tilt import BlockSteps, Tilt
-from bascule.simulation.engines.feasible import units_cap
+from bascule.core.procedures.block_steps import BlockSteps
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.blocks import CALLED, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
-from bascule.simulation.random.draws import Draws, draws_of
-from bascule.simulation.random.streams import WORDS, ziggurat_table
+from bascule.simulation.random.draws import Draws
+from bascule.simulation.random.streams import WORDS
+from bascule.simulation.worlds.world import World
 
 
 @lru_cache(maxsize=16)
@@ -32,42 +32,41 @@ def floor_table(evidence: Evidence) -> Kernel:
     return compile_loop(lambda fingerprint: build_floors(evidence, fingerprint), CALLED)
 
 
-class BlockRuns:
-    """The numbers the loop needs, and the columns that the loops of all threads fill."""
+def floors_of(procedure: BlockProcedure) -> FloatArray:
+    """Totals, for each part of the clock, below which the evidence need not be computed."""
+    floors = np.zeros(OCTAVES * PARTS)
+    evidence = procedure.steps.evidence
+    if evidence is not None:
+        floor_table(evidence)(floors, procedure.threshold, procedure.scaled_effect)
+    return floors
+
+
+class BlockRuns(Runs):
+    """Runs in blocks, where a world is steady and outcomes are normal or 0/1."""
 
     def __init__(
-        self, design: Design, rule: Tilt, means: tuple[float, ...], seed: int, runs: int
+        self,
+        design: Design,
+        procedure: BlockProcedure,
+        draws: Draws,
+        world: World,
+        seed: int,
+        runs: int,
     ) -> None:
-        self.arms = len(means)
-        self.seed = np.uint64(seed)
-        self.means = np.array(means)
-        self.cap = units_cap(design)
-        self.sigma = design.outcome.sigma
-        self.precision = 1.0 / design.outcome.scale
-        self.rule = rule
-        self.effect, self.threshold = evidence_wanted(design, rule)
-        self.margin = (design.min_effect or 0.0) / design.outcome.scale
-        steps = rule.steps(design.outcome)
-        self.width = steps.width(self.arms)
-        self.loop = block_loop(steps, draws_of(design.outcome), arms_to_fix(self.arms, runs))
-        self.floors = np.zeros(OCTAVES * PARTS)
-        if isinstance(design.outcome, Gaussian):
-            floor_table(rule.evidence)(self.floors, self.threshold, self.effect)
-        self.ziggurat = ziggurat_table()
-        self.times = np.zeros(runs, np.int64)
-        self.winners = np.zeros(runs, np.int64)
-        self.counts = np.zeros(runs * self.arms, np.int64)
+        super().__init__(design, world, seed, runs)
+        self.sigma, self.precision = design.outcome.sigma, 1.0 / design.outcome.scale
+        self.procedure = procedure
+        self.floors = floors_of(procedure)
+        self.loop = block_loop(procedure.steps, draws, arms_to_fix(self.arms, runs))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        here = slice(first_run, first_run + runs)
-        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
-        largest_block = self.rule.batch * (math.ceil(self.rule.tilt) + self.arms)
+        procedure = self.procedure
         self.loop(
-            np.empty(self.width),
+            np.empty(procedure.steps.width(self.arms)),
             np.empty(WORDS, np.uint64),
-            np.empty(largest_block, np.int64),
-            np.empty(largest_block),
+            np.empty(procedure.largest_block, np.int64),
+            np.empty(procedure.largest_block),
             self.arms,
             self.seed,
             first_run,
@@ -76,15 +75,13 @@ class BlockRuns:
             self.means,
             self.sigma,
             self.precision,
-            self.rule.tilt,
-            self.rule.batch,
-            self.effect,
-            self.threshold,
-            self.margin,
+            procedure.tilt,
+            procedure.batch,
+            procedure.scaled_effect,
+            procedure.threshold,
+            procedure.margin,
             self.floors,
             self.ziggurat,
-            self.times[here],
-            self.winners[here],
-            self.counts[cells],
+            *self.columns(first_run, runs),
             control,
         )

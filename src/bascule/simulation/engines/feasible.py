@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
-from bascule.core.rules import UCB, Static, Tilt
-from bascule.core.rules.base import known_spread
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.static import StaticProcedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
 from bascule.theory.prediction import (
@@ -36,7 +35,7 @@ HOPELESS = 10
 
 def units_limit(design: Design) -> int:
     """Where a run ends that has no cap of its own: units are followed for so many stages only."""
-    return LONGEST if isinstance(design.outcome, Recurrent) else UNITS_LIMIT
+    return LONGEST if design.outcome.recurring else UNITS_LIMIT
 
 
 def units_cap(design: Design) -> int:
@@ -44,15 +43,9 @@ def units_cap(design: Design) -> int:
     return design.max_units or units_limit(design)
 
 
-def last_stage(design: Design) -> int:
-    """Where a run of a static population ends at the latest.
-
-    >>> import bascule as bs
-    >>> last_stage(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100, horizon=30)))
-    30
-    """
-    horizon = design.rule.horizon if isinstance(design.rule, Static) else None
-    return STAGES_LIMIT if horizon is None else horizon
+def last_stage(procedure: StaticProcedure) -> int:
+    """Return the stage at which a run of a static population ends at the latest."""
+    return STAGES_LIMIT if procedure.horizon is None else procedure.horizon
 
 
 def check_feasible(design: Design, world: World) -> None:
@@ -61,10 +54,11 @@ def check_feasible(design: Design, world: World) -> None:
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     Of the means before and after a change, the better ones count.
     """
-    if isinstance(design.rule, Static):
-        _check_static(design.rule, min(rival_gaps(world.start)))
+    procedure = design.procedure
+    if isinstance(procedure, StaticProcedure):
+        _check_static(procedure, design.min_effect, min(rival_gaps(world.start)))
         return
-    if isinstance(design.outcome, Recurrent) and (design.max_units or 0) > LONGEST:
+    if design.outcome.recurring and (design.max_units or 0) > LONGEST:
         raise InputError(
             "max_units",
             f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
@@ -101,35 +95,37 @@ def check_feasible(design: Design, world: World) -> None:
         )
 
 
-def _check_static(rule: Static, gap: float) -> None:
-    if gap == 0 and rule.horizon is None:
+def _check_static(procedure: StaticProcedure, min_effect: float | None, gap: float) -> None:
+    if gap == 0 and procedure.horizon is None and min_effect is None:
         raise InputError(
             "means",
             "means must have one best arm, or the test never ends: change means, or set the "
             "horizon of Static to study a test without a difference",
         )
-    if rule.stop != "horizon" and (rule.horizon or 0) > MOST_STAGES:
+    if not procedure.once and (procedure.horizon or 0) > MOST_STAGES:
         raise InputError(
             "horizon",
             f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
-            f"(got {rule.horizon})",
+            f"(got {procedure.horizon})",
         )
 
 
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
-    rule = design.rule
-    if isinstance(design.outcome, Recurrent):
+    procedure, outcome = design.procedure, design.outcome
+    if isinstance(procedure, RecurrentProcedure):
         return 2 * arm_units_until(design, gap / 2)
-    if isinstance(rule, Tilt) and isinstance(design.outcome, Bernoulli):
-        return 2 * rounds_to_win(best, best - gap, -math.log(design.calibration.delta))
-    if isinstance(rule, Tilt) and isinstance(design.outcome, Bounded):
-        return 2 * rounds_at_best(gap / design.outcome.scale, -math.log(design.calibration.delta))
-    if isinstance(rule, Tilt):
-        return 4 * information(design, rule, gap)
-    if isinstance(rule, UCB) and rule.stop == "mixture":
+    if isinstance(procedure, BlockProcedure):
+        if procedure.steps.evidence is not None:
+            return 4 * information(procedure, gap)
+        if outcome.binary:
+            return 2 * rounds_to_win(best, best - gap, procedure.threshold)
+        return 2 * rounds_at_best(gap / outcome.scale, procedure.threshold)
+    if not isinstance(procedure, IntervalProcedure):
+        # Nothing is known of a procedure of another kind: let it be tried.
+        return 0.0
+    if procedure.pairwise:
         return 2 * units_to_convince(design, gap)
-    shape = design.paper_rule.shape(design.outcome, len(design.arms))
     # A spread that is still to be seen could be anything, even nothing.
-    spread = design.outcome.sigma if shape.spread_of is known_spread else 0.0
-    return 2 * units_until(gap / 2, spread, shape, design.calibration.delta)
+    spread = 0.0 if procedure.follows_spread else outcome.sigma
+    return 2 * units_until(gap / 2, spread, procedure.shape, design.calibration.delta)

@@ -8,17 +8,17 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.radius import Radius, radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.interval_state import FloatArray, Steps, width
-from bascule.core.rules import PaperRule
-from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.radius import Radius, radius
-from bascule.simulation.engines.feasible import units_cap
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_table
-from bascule.simulation.random.draws import NORMAL, Draws, draws_of
-from bascule.simulation.random.streams import WORDS, ziggurat_table
+from bascule.simulation.random.draws import NORMAL, Draws
+from bascule.simulation.random.streams import WORDS
+from bascule.simulation.worlds.world import World
 from bascule.theory import predict
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
@@ -53,35 +53,29 @@ def _lanes(arms: int) -> int:
     return max(4, min(16, 256 // arms))
 
 
-class IntervalRuns:
-    """The numbers the loop needs, and the columns that the loops of all threads fill."""
+class IntervalRuns(Runs):
+    """Runs of intervals that go by units alone, where a world is steady."""
 
     def __init__(
-        self, design: Design, rule: PaperRule, means: tuple[float, ...], seed: int, runs: int
+        self,
+        design: Design,
+        procedure: IntervalProcedure,
+        draws: Draws,
+        world: World,
+        seed: int,
+        runs: int,
     ) -> None:
-        arms = len(means)
-        steps = rule.steps()
-        self.arms = arms
-        self.seed = np.uint64(seed)
-        self.means = np.array(means)
-        self.cap = units_cap(design)
-        shape = rule.shape(design.outcome, arms)
-        delta = design.calibration.delta
-        self.radius_of = (shape.factor, shape.count, delta)
-        self.threshold = log_threshold(arms, design.calibration.error)
-        self.sigma = design.outcome.sigma
-        self.alpha = rule.alpha
-        draws = draws_of(design.outcome)
-        fixed = arms_to_fix(arms, runs)
+        super().__init__(design, world, seed, runs)
+        shape, steps = procedure.shape, procedure.steps
+        self.radius_of = (shape.factor, shape.count, design.calibration.delta)
+        self.threshold = procedure.threshold
+        self.sigma, self.alpha = design.outcome.sigma, procedure.alpha
+        fixed = arms_to_fix(self.arms, runs)
         self.tabulated: Kernel = interval_loop(steps, fixed, False, draws, shape.radius)
         self.endless: Callable[[], Kernel] = lambda: interval_loop(
             steps, fixed, True, draws, shape.radius
         )
-        self.radii = self._table(design, means, shape.radius)
-        self.ziggurat = ziggurat_table()
-        self.times = np.zeros(runs, np.int64)
-        self.winners = np.zeros(runs, np.int64)
-        self.counts = np.zeros(runs * arms, np.int64)
+        self.radii = self._table(design, world.start, shape.radius)
 
     def _table(self, design: Design, means: tuple[float, ...], radius_of: Radius) -> FloatArray:
         gaps = rival_gaps(means)
@@ -94,8 +88,6 @@ class IntervalRuns:
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         lanes = min(_lanes(self.arms), runs)
-        here = slice(first_run, first_run + runs)
-        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
         arguments = (
             np.empty(width(self.arms) * lanes),
             np.empty(WORDS * lanes, np.uint64),
@@ -114,9 +106,7 @@ class IntervalRuns:
             self.threshold,
             self.radii,
             self.ziggurat,
-            self.times[here],
-            self.winners[here],
-            self.counts[cells],
+            *self.columns(first_run, runs),
             control,
         )
         control[ALIVE] = control[WAITING] = 0

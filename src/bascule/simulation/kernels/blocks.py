@@ -13,10 +13,9 @@ from bascule.core.procedures.block_state import (
     Evidence,
     begin_block,
     last_in,
-    units_of_leader,
 )
+from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.core.rules.tilt import BlockSteps
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream, uniform
@@ -73,7 +72,9 @@ def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
 
 def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms."""
-    clear, leader, observe, fold, drop, within, split = steps[1:]
+    clear, leader, share_of = steps.clear, steps.leader, steps.share
+    observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
+    split = steps.split
     fill, outcome = draws
 
     def play(
@@ -112,7 +113,7 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
             winner = NOBODY
             while winner == NOBODY and control[STOP] == 0:
                 front, ahead = leader(state, 0, arms)
-                share = units_of_leader(ahead, tilt)
+                share = share_of(ahead, tilt)
                 size = begin_block(state, 0, arms, front, share * each, each)
                 if units + rounds * size > max_units:
                     break

@@ -55,7 +55,7 @@ def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()
 def used_functions(function: Function) -> set[Function]:
     """The functions of this package that a function calls, and those that they call.
 
-    >>> from bascule.core.rules.radius import lg, radius
+    >>> from bascule.core.evidence.radius import lg, radius
     >>> used_functions(radius) == {lg}
     True
     """

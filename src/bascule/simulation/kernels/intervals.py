@@ -16,6 +16,7 @@ from bascule.core.evidence.normal import (
     tail_series,
     tilted,
 )
+from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.procedures.interval_state import (
     NOBODY,
@@ -27,7 +28,6 @@ from bascule.core.procedures.interval_state import (
     span,
     width,
 )
-from bascule.core.rules.radius import Radius, radius
 from bascule.simulation.kernels.control import (
     ALIVE,
     FINISHED,

@@ -17,8 +17,8 @@ from bascule.core.evidence.normal import (
     tail_series,
     tilted,
 )
-from bascule.core.procedures.interval_state import NOBODY, FloatArray
-from bascule.core.procedures.population import Threshold, winner
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.population import Threshold, winner, within
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.random.streams import (
     WordArray,
@@ -67,6 +67,7 @@ def build(fingerprint: str) -> Kernel:
         means: FloatArray,
         unit_spreads: FloatArray,
         noise_spreads: FloatArray,
+        margin: float,
         ziggurat: FloatArray,
         times: IntArray,
         winners: IntArray,
@@ -91,6 +92,12 @@ def build(fingerprint: str) -> Kernel:
                     walks[arm] += step * noise_spreads[arm] * noise[arm]
                     seen[arm] = centres[arm] + walks[arm] / stage
                 won = winner(seen, scales, arms, thresholds[i])
+                if (
+                    margin > 0.0
+                    and won == NOBODY
+                    and within(seen, scales, arms, thresholds[i], margin)
+                ):
+                    won = NO_DIFFERENCE
                 i += 1
             if control[STOP] != 0:
                 break

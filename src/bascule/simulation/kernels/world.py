@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
+from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, uniform
-from bascule.simulation.worlds.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulation.worlds.world import World
 
 NOISE, SPREAD, DF, CONCENTRATION, LOW, HIGH = range(6)
@@ -64,6 +64,13 @@ def world_numbers(world: World) -> FloatArray:
         if delay.window is not None:
             numbers[WINDOW] = delay.window
     return numbers
+
+
+def points_of(world: World) -> tuple[FloatArray, FloatArray]:
+    """The values of discrete noise, and the chances of each or one before it, arm after arm."""
+    if not isinstance(world.noise, Discrete):
+        return np.zeros(1), np.ones(len(world.start))
+    return np.array(world.noise.values), np.cumsum(np.array(world.noise.chances), axis=1).ravel()
 
 
 def drift(world: FloatArray, time: float) -> float:

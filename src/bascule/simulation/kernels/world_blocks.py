@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from bascule.core.procedures.block_state import begin_block, last_in, units_of_leader
+from bascule.core.procedures.block_state import begin_block, last_in
+from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.core.rules.tilt import BlockSteps
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
@@ -34,7 +34,9 @@ MISSING = -1
 
 def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     """The loop for one rule, for any number of arms."""
-    clear, leader, observe, fold, drop, within, split = steps[1:]
+    clear, leader, share_of = steps.clear, steps.leader, steps.share
+    observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
+    split = steps.split
 
     def play(
         state: FloatArray,
@@ -91,7 +93,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                 if below_cap and dealt == size:
                     if left == 0:
                         front, ahead = leader(state, 0, arms)
-                        share = units_of_leader(ahead, tilt)
+                        share = share_of(ahead, tilt)
                         left = rounds
                     # An arm that was dropped since the batch began gets no units of its blocks.
                     size = begin_block(state, 0, arms, front, share * each, each)

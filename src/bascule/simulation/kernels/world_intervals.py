@@ -16,6 +16,7 @@ import math
 
 import numpy as np
 
+from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.procedures.interval_state import (
     NO_DIFFERENCE,
     NOBODY,
@@ -30,8 +31,7 @@ from bascule.core.procedures.interval_state import (
     span,
     value_of,
 )
-from bascule.core.rules.base import SpreadOf, known_spread
-from bascule.core.rules.radius import FIRST_UNITS, Radius, radius
+from bascule.core.procedures.intervals import SpreadOf, known_spread
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Outcome
+from bascule.core.outcomes.noise import Coin, Noise, Normal
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals, fill_uniforms
 
@@ -46,13 +45,14 @@ def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001
 NORMAL = Draws(fill_normals, shifted)
 ZERO_OR_ONE = Draws(fill_uniforms, hit)
 
+DRAWS: dict[type[object], Draws] = {Normal: NORMAL, Coin: ZERO_OR_ONE}
+"""The noise that is drawn in bursts by the quick loops."""
 
-def draws_of(outcome: Outcome) -> Draws:
-    """The draws of an outcome model.
 
-    >>> draws_of(Bernoulli()) is ZERO_OR_ONE
-    True
+def draws_of(noise: Noise) -> Draws | None:
+    """Return how noise is drawn in bursts; None for noise that the general loops draw.
+
+    >>> draws_of(Coin()) is ZERO_OR_ONE, draws_of(Beta())
+    (True, None)
     """
-    if isinstance(outcome, Bounded):
-        raise InputError("outcome", f"{outcome!r} says nothing of how outcomes fall within it")
-    return ZERO_OR_ONE if isinstance(outcome, Bernoulli) else NORMAL
+    return DRAWS.get(type(noise))

@@ -10,10 +10,10 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from bascule.core.outcomes import Recurrent
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.estimators import Weight, equal_weight
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.rules.units import UnitRadius
+from bascule.core.procedures.unit_shapes import UnitRadius
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.streams import fill_normals
@@ -106,7 +106,7 @@ def radii_by_clock(radius_of: UnitRadius) -> Kernel:
 class Plain:
     """Every outcome of every unit is drawn: the reference, and the way for noise of any kind."""
 
-    outcome: Recurrent
+    outcome: Outcome
     weight: Weight
     shape: ShapeName = "normal"
     name: EngineName = "plain"
@@ -132,7 +132,7 @@ class Plain:
     def tables(self, room: int) -> Tables:
         """The weights of a unit by its number of outcomes."""
         tables = np.empty(room + 1), np.empty(room + 1)
-        spreads = self.outcome.sigma_unit, self.outcome.sigma_noise
+        spreads = self.outcome.unit_spreads
         weight_tables(self.weight)(*tables, *spreads)
         return tables
 
@@ -153,7 +153,7 @@ class Plain:
 class Fast:
     """Units as sums of powers of their ages; noise and units are normal."""
 
-    outcome: Recurrent
+    outcome: Outcome
     weight: Weight
     name: EngineName = "fast"
     fill_effect: Fill = fill_normals
@@ -165,7 +165,7 @@ class Fast:
     @property
     def even(self) -> bool:
         """Whether all units count the same, and the clock is their number."""
-        return self.weight is equal_weight or self.outcome.sigma_noise == 0
+        return self.weight is equal_weight or self.outcome.unit_spreads[1] == 0
 
     @property
     def crowd(self) -> Crowd:
@@ -180,7 +180,7 @@ class Fast:
     def tables(self, room: int) -> Tables:
         """Nodes, and the weights of `weight / age` on them for ages from 2 on; last, that of 1."""
         nodes, weights, _ = self._powers(room)
-        spreads = (self.outcome.sigma_unit, self.outcome.sigma_noise)
+        spreads = self.outcome.unit_spreads
         return np.array(nodes), np.array([*weights, self.weight(1.0, *spreads)])
 
     def accuracy(self, room: int) -> float:
@@ -193,7 +193,7 @@ class Fast:
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
         """By the number of units, or by the clock."""
-        spreads = (self.outcome.sigma_unit, self.outcome.sigma_noise)
+        spreads = self.outcome.unit_spreads
         if self.weight is equal_weight:
             radii = np.empty(min(room, MOST_RADII) + 1)
             radii_by_units(radius_of)(radii, *spreads, level)
@@ -211,13 +211,13 @@ class Fast:
         mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`.
         """
         units = max(2.0, room / 2.0)
-        of_unit = self.outcome.sigma_unit**2 * units
-        of_noise = self.outcome.sigma_noise**2 * math.log(units)
+        of_unit = self.outcome.unit_spreads[0] ** 2 * units
+        of_noise = self.outcome.unit_spreads[1] ** 2 * math.log(units)
         return min(COARSER, max(FINER, UNSEEN * (of_unit + of_noise) / of_noise))
 
     def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-        of_unit = (self.outcome.sigma_unit / self.outcome.sigma) ** 2
-        of_noise = (self.outcome.sigma_noise / self.outcome.sigma) ** 2
+        of_unit = (self.outcome.unit_spreads[0] / self.outcome.sigma) ** 2
+        of_noise = (self.outcome.unit_spreads[1] / self.outcome.sigma) ** 2
         if of_noise == 0:
             return (1.0,), (0.0,), 0.0
         shift = 0.0 if self.even else of_noise / of_unit if of_unit else math.inf

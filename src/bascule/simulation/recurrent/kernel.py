@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bascule.core.evidence.looks import following_look, look_part
 from bascule.core.evidence.normal import (
     mixture_boundary,
     mixture_boundary_from,
     tail_series,
     tilted,
 )
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.procedures.estimators import Weight
 from bascule.core.procedures.interval_state import (
@@ -33,8 +35,6 @@ from bascule.core.procedures.interval_state import (
     span,
     value_of,
 )
-from bascule.core.procedures.looks import following_look, look_part
-from bascule.core.rules.radius import FIRST_UNITS
 from bascule.simulation.kernels.control import (
     ALIVE,
     FINISHED,

@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from bascule.core.evidence.looks import look_part
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.looks import look_part
-from bascule.core.rules.radius import FIRST_UNITS
-from bascule.core.rules.units import UnitRadius
+from bascule.core.procedures.unit_shapes import UnitRadius
 from bascule.simulation.kernels.control import Kernel
 
 Find = Callable[[FloatArray, int, float, float, float, float, float], float]

@@ -8,20 +8,20 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.looks import coming_look
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.interval_state import FloatArray, Steps, Within, width
-from bascule.core.procedures.looks import coming_look
-from bascule.core.rules.mixture import log_threshold
-from bascule.core.rules.radius import FIRST_UNITS
-from bascule.simulation.engines.feasible import units_cap
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
-from bascule.simulation.random.streams import WORDS, ziggurat_table
+from bascule.simulation.random.streams import WORDS
 from bascule.simulation.recurrent.engines import Engine
 from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, build
 from bascule.simulation.recurrent.radii import Find
+from bascule.simulation.worlds.world import World
 from bascule.theory import predict
-from bascule.theory.unit_solve import recurrent
 
 MORE = 4
 """How many times more room a run gets that has used up what it had."""
@@ -47,51 +47,43 @@ def unit_loop(
     )
 
 
-class UnitRuns:
-    """The numbers the loop needs, and the columns that the loops of all threads fill."""
+class UnitRuns(Runs):
+    """Runs of units whose outcomes recur."""
 
     def __init__(
         self,
         design: Design,
+        procedure: RecurrentProcedure,
         engine: Engine,
-        means: tuple[float, ...],
+        world: World,
         seed: int,
         runs: int,
     ) -> None:
-        arms, outcome, rule = len(means), recurrent(design), design.paper_rule
-        self.arms = arms
-        self.seed = np.uint64(seed)
-        self.means = np.array(means)
-        self.cap = units_cap(design)
-        self.spreads = (outcome.sigma_unit, outcome.sigma_noise)
-        self.alpha = rule.alpha
-        shape = rule.unit_shape(arms)
-        self.shape = shape
+        super().__init__(design, world, seed, runs)
+        shape = procedure.shape
+        self.spreads, self.alpha, self.shape = procedure.spreads, procedure.alpha, shape
         self.log_level = math.log(shape.count / design.calibration.delta)
-        self.threshold = log_threshold(arms, design.calibration.error)
+        self.threshold = procedure.threshold
         self.margin = design.min_effect or 0.0
-        self.engine = engine
-        self.room = self._first_room(design, means)
+        self.units_engine = engine
+        self.engine = engine.name
+        self.room = self._first_room(design, world.start)
         self.accuracy = engine.accuracy(self.room)
         self.loop = unit_loop(
-            rule.steps(),
-            rule.within(),
+            procedure.steps,
+            procedure.within,
             engine.find(shape.radius),
             shape.together,
             shape.growth > 0,
             engine.crowd,
             engine.fill_effect,
-            arms_to_fix(arms, runs),
+            arms_to_fix(self.arms, runs),
         )
-        self.ziggurat = ziggurat_table()
-        self.times = np.zeros(runs, np.int64)
-        self.winners = np.zeros(runs, np.int64)
-        self.counts = np.zeros(runs * arms, np.int64)
 
     def _first_room(self, design: Design, means: tuple[float, ...]) -> int:
         gaps = rival_gaps(means)
         expected = predict(design, gaps).decision_time if min(gaps) > 0 else math.nan
-        return int(min(self.cap, self.engine.room(expected)))
+        return int(min(self.cap, self.units_engine.room(expected)))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
@@ -110,17 +102,15 @@ class UnitRuns:
         looks = 1
         if self.shape.growth > 0:
             looks, _ = coming_look(room, FIRST_UNITS * self.arms, self.shape.growth)
-        return self.engine.radii(self.shape.radius, room, looks, self.log_level)
+        return self.units_engine.radii(self.shape.radius, room, looks, self.log_level)
 
     def _play(self, room: int, first_run: int, runs: int, control: IntArray) -> None:
-        here = slice(first_run, first_run + runs)
-        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
-        self.accuracy = max(self.accuracy, self.engine.accuracy(room))
+        self.accuracy = max(self.accuracy, self.units_engine.accuracy(room))
         self.loop(
             np.empty(width(self.arms)),
-            np.empty(self.engine.memory(self.arms, room)),
+            np.empty(self.units_engine.memory(self.arms, room)),
             np.empty(3 * self.arms),
-            *self.engine.tables(room),
+            *self.units_engine.tables(room),
             np.empty(WORDS, np.uint64),
             np.empty(BURST),
             self.arms,
@@ -138,8 +128,6 @@ class UnitRuns:
             self.margin,
             self._radii(room),
             self.ziggurat,
-            self.times[here],
-            self.winners[here],
-            self.counts[cells],
+            *self.columns(first_run, runs),
             control,
         )

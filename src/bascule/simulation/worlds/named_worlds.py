@@ -13,7 +13,7 @@ from dataclasses import replace
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Outcome
-from bascule.simulation.worlds.noise import Discrete, Normal, StudentT, noise_of
+from bascule.core.outcomes.noise import Discrete, Normal, StudentT
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 WAIT = 200
@@ -137,7 +137,7 @@ def named_world(name: str, base: World, outcome: Outcome) -> World:
     >>> named_world("rising", World([0.0, 0.1]), Gaussian(2.0)).words
     'trend -1 exp(-t / 2000)'
     """
-    noise = noise_of(outcome) if base.noise is None else base.noise
+    noise = outcome.noise(base.start) if base.noise is None else base.noise
     means = base.start
     made = replace(base, noise=noise)
     for part in name.split("+"):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from bascule.core import checks
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.outcomes import Outcome
+from bascule.core.outcomes.noise import Discrete, Noise
 from bascule.core.serialization import plain, read
-from bascule.simulation.worlds.noise import Discrete, Noise, check_fits, noise_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -249,7 +249,7 @@ class World:
         >>> World([0, 1], batch=2).plain_for(Gaussian(1))
         False
         """
-        expected = self.noise is None or self.noise == noise_of(outcome)
+        expected = self.noise is None or self.noise == outcome.noise(self.start)
         return expected and not replace(self, noise=None, means=self.start).extras
 
     def for_outcome(self, outcome: Outcome, arms: int) -> World:
@@ -259,8 +259,8 @@ class World:
                 "means",
                 f"means must give one number an arm: {arms} arms, but {len(self.start)} means",
             )
-        noise = noise_of(outcome) if self.noise is None else self.noise
-        check_fits(noise, outcome)
+        noise = outcome.noise(self.start) if self.noise is None else self.noise
+        outcome.check_noise(noise)
         for mean in (*self.start, *self.end):
             outcome.check_mean(mean)
             if not noise.low <= mean <= noise.high:
@@ -275,7 +275,7 @@ class World:
     def _check_limits(self, noise: Noise, outcome: Outcome) -> None:
         """Refuse movements that limited outcomes cannot follow."""
         if isinstance(noise, Discrete):
-            if (self.trend or self.change) and not isinstance(outcome, Gaussian):
+            if (self.trend or self.change) and outcome.limited:
                 raise InputError(
                     "noise",
                     "discrete outcomes within limits cannot follow a trend or a change: leave "

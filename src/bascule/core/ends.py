@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
+from bascule.core.effects import Effect, beaten_by, effects
 from bascule.core.errors import InputError
-from bascule.core.procedures.blocks import next_block
-from bascule.core.procedures.cohorts import CohortStatistics
-from bascule.core.procedures.effects import Effect, beaten_by, effects
-from bascule.core.procedures.intervals import AnyStatistics, Decision, decision
-from bascule.core.procedures.recurrent import joining
-from bascule.core.rules import Tilt
+from bascule.core.procedures.base import AnyStatistics, Decision
+from bascule.core.progress import decision
 from bascule.core.statistics import Statistics
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
@@ -65,12 +63,7 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     """
     if design.max_units is None:
         return False
-    coming = 1
-    if isinstance(statistics, CohortStatistics):
-        coming = joining(design, statistics)
-    elif isinstance(design.rule, Tilt):
-        coming = next_block(design, statistics).size
-    return statistics.units + coming > design.max_units
+    return statistics.units + design.procedure.coming(statistics) > design.max_units
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:

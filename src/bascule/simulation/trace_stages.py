@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.gaps import checked_means
-from bascule.core.procedures.cohorts import ArmCohorts, CohortStatistics
-from bascule.core.procedures.intervals import Decision, close_stage, decision, next_arm
+from bascule.core.procedures.base import Decision
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.progress import recurrent_procedure
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.trace import normals
 from bascule.simulation.worlds.world import World
-from bascule.theory.unit_solve import recurrent
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,33 +54,33 @@ def trace_stages(
     >>> last.decision.name, last.decision.guarantee
     ('b', 'gaussian')
     """
-    outcome = recurrent(design)
-    means = checked_means(means, len(design.arms), outcome)
+    procedure = recurrent_procedure(design)
+    means = checked_means(means, len(design.arms), design.outcome)
     noise = normals(checked_seed(seed), checked_seed(run, "run"))
     check_feasible(design, World(means))
-    together = design.paper_rule.unit_shape(len(means)).together
+    between, within = procedure.spreads
     members: list[_Member] = []
     seen = CohortStatistics.empty(len(means))
     while True:
-        joined = _joining(design, seen, together)
+        joined = _joining(procedure, seen)
         if len(members) + len(joined) > units_cap(design):
             return
-        members += [_Member(arm, means[arm] + outcome.sigma_unit * next(noise)) for arm in joined]
-        values = tuple(unit.mean + outcome.sigma_noise * next(noise) for unit in members)
+        members += [_Member(arm, means[arm] + between * next(noise)) for arm in joined]
+        values = tuple(unit.mean + within * next(noise) for unit in members)
         for unit, value in zip(members, values, strict=True):
             unit.outcomes += 1
             unit.total += value
-        seen = close_stage(design, _counted(members, seen))
-        reached = decision(design, seen)
+        seen = procedure.close_stage(_counted(members, seen))
+        reached = procedure.decision(seen)
         yield Stage(joined, values, seen, reached)
         if reached is not None:
             return
 
 
-def _joining(design: Design, seen: CohortStatistics, together: bool) -> tuple[int, ...]:
-    if together:
+def _joining(procedure: RecurrentProcedure, seen: CohortStatistics) -> tuple[int, ...]:
+    if procedure.shape.together:
         return tuple(arm for arm in range(len(seen.arms)) if arm not in seen.out)
-    return (next_arm(design, seen),)
+    return (procedure.next_arm(seen),)
 
 
 def _counted(members: list[_Member], before: CohortStatistics) -> CohortStatistics:

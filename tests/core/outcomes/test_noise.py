@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import bascule as bs
-from bascule.simulation.worlds.noise import Noise, check_fits, noise_of
+from bascule.core.outcomes.noise import Noise
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], Noise], field: str, w
 
 
 def test_each_outcome_model_has_its_noise() -> None:
-    assert noise_of(bs.Gaussian(2.0)) == bs.Normal(2.0)
-    assert noise_of(bs.Bernoulli()) == bs.Coin()
-    assert noise_of(bs.Bounded(0, 5)) == bs.Beta(low=0, high=5)
+    assert bs.Gaussian(2.0).noise((0.5, 0.6)) == bs.Normal(2.0)
+    assert bs.Bernoulli().noise((0.5, 0.6)) == bs.Coin()
+    assert bs.Bounded(0, 5).noise((0.5, 0.6)) == bs.Beta(low=0, high=5)
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_outcomes_that_a_design_does_not_take_are_refused(
     noise: Noise, outcome: bs.Bernoulli | bs.Bounded
 ) -> None:
     with pytest.raises(bs.InputError, match="does not fit the design"):
-        check_fits(noise, outcome)
+        outcome.check_noise(noise)
 
 
 def test_outcomes_that_a_design_takes() -> None:
-    check_fits(bs.Discrete([0, 1], [[1, 1], [1, 2]]), bs.Bernoulli())
-    check_fits(bs.Coin(), bs.Bounded(-1, 1))
-    check_fits(bs.StudentT(), bs.Gaussian(1))
+    bs.Bernoulli().check_noise(bs.Discrete([0, 1], [[1, 1], [1, 2]]))
+    bs.Bounded(-1, 1).check_noise(bs.Coin())
+    bs.Gaussian(1).check_noise(bs.StudentT())

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.normal import log_mixture
-from bascule.core.rules import units
-from bascule.core.rules.radius import radius
-from bascule.core.rules.units import (
+from bascule.core.evidence.radius import radius
+from bascule.core.procedures import unit_shapes as units
+from bascule.core.procedures.unit_shapes import (
     algorithm_2_radius,
     alternative_radius,
     clock_radius,

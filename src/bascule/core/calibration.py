@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import lg
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.rules.radius import lg
 
 Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
 """What kind of proof stands behind a decision."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.rules.radius import lg, radius
+from bascule.core.evidence.radius import lg, radius
 
 
 def test_lg_is_the_logarithm_from_two_on() -> None:

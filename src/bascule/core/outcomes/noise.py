@@ -1,7 +1,7 @@
 """How outcomes spread around the mean of their arm: the noise of a simulated world.
 
-Each kind is one class, registered by adding it to `Noise`; how it is drawn stands in
-`simulate.noise_kernel`.
+Each kind is one class, registered by adding it to `Noise`; `simulation.random.noise_kernel` draws
+it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import ClassVar, Literal
 
 from bascule.core import checks
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Outcome
 
 LEAST_DF = 2.0
 """Up to these degrees of freedom Student's t has no standard deviation."""
@@ -44,7 +43,7 @@ class Normal:
         """The noise in words."""
         return f"normal noise, sigma {self.sigma:g}"
 
-    def spread(self, mean: float) -> float:  # noqa: ARG002
+    def spread(self, mean: float) -> float:
         """The standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
@@ -80,7 +79,7 @@ class StudentT:
         """The noise in words."""
         return f"heavy tails, t with {self.df:g} degrees of freedom and sigma {self.sigma:g}"
 
-    def spread(self, mean: float) -> float:  # noqa: ARG002
+    def spread(self, mean: float) -> float:
         """The standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
@@ -215,35 +214,3 @@ class Discrete:
 
 Noise = Normal | StudentT | Coin | Beta | Discrete
 """Every noise a world can have."""
-
-
-def noise_of(outcome: Outcome) -> Noise:
-    """The noise that the outcome model of a design stands for.
-
-    >>> noise_of(Bernoulli())
-    Coin()
-    """
-    if isinstance(outcome, Bounded):
-        return Beta(low=outcome.low, high=outcome.high)
-    return Coin() if isinstance(outcome, Bernoulli) else Normal(outcome.sigma)
-
-
-def check_fits(noise: Noise, outcome: Outcome) -> None:
-    """Refuse noise that gives outcomes which the design does not take.
-
-    >>> check_fits(Coin(), Bernoulli())
-    """
-    if isinstance(outcome, Bernoulli):
-        fits = isinstance(noise, Coin) or (
-            isinstance(noise, Discrete) and set(noise.values) <= {0.0, 1.0}
-        )
-        taken = "0 or 1"
-    else:
-        fits = outcome.low <= noise.low and noise.high <= outcome.high
-        taken = f"between {outcome.low:g} and {outcome.high:g}"
-    if not fits:
-        raise InputError(
-            "noise",
-            f"{noise!r} does not fit the design, whose outcomes are {taken}: leave noise out, or "
-            "change the outcome model",
-        )

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
-from bascule.core.outcomes.recurrent import Recurrent
+from bascule.core.evidence.radius import FIRST_UNITS, lg
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.estimators import Weight, equal_weight, precision_weight
-from bascule.core.rules.calibration import Calibration, Guarantee
-from bascule.core.rules.radius import FIRST_UNITS, lg
 
 UnitRadius = Callable[[float, float, float, float, float], float]
 """(units, clock, sigma_unit, sigma_noise, log(count / delta)) -> half the width of an interval."""
@@ -169,9 +169,9 @@ def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) 
     return Calibration(error / shape.sequences, error, shape.guarantee)
 
 
-def refuse_without_noise(outcome: Recurrent, instead: str) -> None:
+def refuse_without_noise(outcome: Outcome, instead: str) -> None:
     """Raise where Algorithm 2's radius would be infinite, and say what to use."""
-    if outcome.sigma_noise == 0:
+    if outcome.unit_spreads[1] == 0:
         raise InputError(
             "sigma_noise",
             "sigma_noise must be above 0 with the radius of Algorithm 2, which is infinite at 0: "

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
+from bascule.core.effects import beaten_by
 from bascule.core.evidence.betting import BETS, LOG_PARTS, log_shifted_wealth
-from bascule.core.procedures.effects import beaten_by, error_of_an_end
 
 RULES = [
     (bs.Gaussian(1), bs.Tilt(3)),
@@ -124,4 +124,4 @@ def test_the_sums_never_say_more_than_the_bets(differences: list[float], shift: 
 )
 def test_the_error_of_an_end(rule: Any, arms: int, error: float) -> None:
     design = bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, error=0.05)
-    assert error_of_an_end(design) == pytest.approx(error)
+    assert design.procedure.end_error == pytest.approx(error)

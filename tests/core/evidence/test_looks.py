@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.procedures.looks import coming_look, following_look, look_part
+from bascule.core.evidence.looks import coming_look, following_look, look_part
 
 
 @given(st.integers(6, 10**6), st.floats(1.0001, 10))

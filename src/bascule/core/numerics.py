@@ -1,0 +1,34 @@
+"""Numerical helpers that have no home in a library: searches by halving an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+HALVINGS = 200
+"""The most steps of a search; it ends sooner, once its two ends are neighbouring numbers."""
+
+
+def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the number between `low` and `high` up to which `before` holds, and then no more.
+
+    >>> round(turning_point(lambda x: x * x < 2, 1.0, 2.0), 6)
+    1.414214
+    """
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if before(middle):
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def smallest(enough: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the smallest number in (low, high] from which on `enough` holds.
+
+    >>> round(smallest(lambda x: x * x >= 2.0, 0.0, 2.0), 12)
+    1.414213562373
+    """
+    return turning_point(lambda x: not enough(x), low, high)

@@ -1,0 +1,121 @@
+"""The contract of outcome models: what a model states about the outcomes of one unit.
+
+A model is a frozen dataclass that derives from `Outcome`, in a file of its own. What it does not
+state is not assumed: without a finite `sigma` and without limits no rule accepts it. How to add
+one is shown in docs/how-to/add-a-rule.md.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from bascule.core.errors import InputError
+from bascule.core.outcomes.noise import Noise
+
+
+class Outcome(ABC):
+    """What one unit gives: its limits, its spread, how it is checked, drawn and named."""
+
+    __slots__ = ()
+
+    kind: str
+    """The name of the model in a design file and on the command line."""
+
+    recurring: ClassVar[bool] = False
+    """Whether a unit gives outcomes again and again, one at every stage."""
+
+    binary: ClassVar[bool] = False
+    """Whether an outcome is 0 or 1, so that a mean is a probability."""
+
+    integer: ClassVar[bool] = False
+    """Whether an outcome is a whole number."""
+
+    cost_unit: ClassVar[str] = "outcome units"
+    """What regret is counted in."""
+
+    example: ClassVar[str]
+    """How the model is written in Python, for messages: `Gaussian(sigma)`."""
+
+    @property
+    def low(self) -> float:
+        """No outcome lies below; minus infinity unless a model states a limit."""
+        return -math.inf
+
+    @property
+    def high(self) -> float:
+        """No outcome lies above; infinity unless a model states a limit."""
+        return math.inf
+
+    @property
+    def sigma(self) -> float:
+        """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
+        return math.inf
+
+    @property
+    def unit_spreads(self) -> tuple[float, float]:
+        """The spread between units and within them, of models whose outcomes recur."""
+        raise InputError("outcome", f"{self!r} gives one outcome a unit: use Recurrent here")
+
+    @property
+    def limited(self) -> bool:
+        """Whether both limits are finite, so that differences can be bet on."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def known_spread(self) -> bool:
+        """Whether a sub-Gaussian spread is known that does not come from limits."""
+        return math.isfinite(self.sigma) and not self.limited
+
+    @property
+    def scale(self) -> float:
+        """What differences are divided by: the width of the limits, or else the spread."""
+        return self.high - self.low if self.limited else self.sigma
+
+    @abstractmethod
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return how outcomes are drawn in a simulation where arms have these means."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The model in a few words: "0/1 outcomes"."""
+
+    def variance(self, mean: float) -> float | None:
+        """Return the variance of an outcome with this mean; None where only data can tell."""
+        return self.sigma**2 if self.known_spread else None
+
+    def check_mean(self, mean: float) -> None:
+        """Raise `InputError` unless an arm can have this mean."""
+        if not self.low <= mean <= self.high:
+            raise InputError(
+                "means",
+                f"means must lie between {self.low:g} and {self.high:g}, the limits of the "
+                f"outcomes (got {mean:g}): change means, or the limits",
+            )
+
+    def check_value(self, value: float) -> None:
+        """Raise `InputError` unless a unit can have this outcome."""
+        if not self.low <= value <= self.high:
+            raise InputError(
+                "value",
+                f"value must lie between {self.low:g} and {self.high:g}, the limits of this "
+                f"design's outcomes (got {value!r})",
+            )
+        if self.integer and value != math.floor(value):
+            raise InputError(
+                "value",
+                f"value must be a whole number (got {value!r}): outcomes of this design are "
+                f"{self.words}",
+            )
+
+    def check_noise(self, noise: Noise) -> None:
+        """Raise `InputError` if noise gives outcomes that this model does not take."""
+        if self.low <= noise.low and noise.high <= self.high:
+            return
+        raise InputError(
+            "noise",
+            f"{noise!r} does not fit the design, whose outcomes are between {self.low:g} and "
+            f"{self.high:g}: leave noise out, or change the outcome model",
+        )

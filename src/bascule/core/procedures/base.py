@@ -1,0 +1,239 @@
+"""The contract of procedures: how a test with a given rule proceeds, step by step.
+
+A design gives its procedure (`design.procedure`). Simulation, live tests, planning and analysis
+call it and do not ask which rule it came from. A procedure is a frozen value, and its methods are
+pure functions of what a test has shown.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NoReturn, Protocol
+
+from bascule.core.calibration import Calibration, Guarantee
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY
+from bascule.core.statistics import ArmStatistics, Statistics
+
+AnyStatistics = Statistics | CohortStatistics
+"""What a test has shown: one outcome a unit, or cohorts where outcomes recur."""
+
+Ends = tuple[float, float, float]
+"""A difference of two means, and the lower and upper end of its interval."""
+
+UNKNOWN: Ends = (0.0, -math.inf, math.inf)
+"""The ends while nothing is known of a difference."""
+
+SAME = "no difference that matters"
+"""What a decision is called that declares no arm the best."""
+
+
+class Problem(Protocol):
+    """What a procedure needs to know of a design."""
+
+    @property
+    def arms(self) -> Sequence[str]:
+        """The names of the arms."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome model."""
+
+    @property
+    def calibration(self) -> Calibration:
+        """The level of each comparison, and the error that it proves."""
+
+    @property
+    def min_effect(self) -> float | None:
+        """The smallest difference that matters, if one was named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The arm that a test declares best, or none if no difference matters, with its guarantee."""
+
+    arm: int | None
+    name: str
+    error: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What a rule compares: an arm's mean and the radius around it.
+
+    When one arm's interval lies above another's, its mean does too, but for the error of the
+    design. The radius is made for that comparison: with ETC on two arms it is half of what their
+    difference needs, and no interval for one mean alone.
+    """
+
+    mean: float
+    radius: float
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.mean - self.radius
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.mean + self.radius
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """How many units of each arm come next, in random order; and how many such blocks in a row."""
+
+    units: tuple[int, ...]
+    leader: int
+    repeat: int
+
+    @property
+    def size(self) -> int:
+        """Units until the arms are compared again."""
+        return self.repeat * sum(self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure(ABC):
+    """How a test proceeds: who comes next, what outcomes change, when it is decided.
+
+    `counts` says what enters the statistics at a time: a unit, a block, or a stage of recurring
+    outcomes; `assigns` says how a unit gets its arm: one by one, in blocks, or by a hash of its
+    name. A verb that a procedure does not have raises `InputError`.
+    """
+
+    design: Problem
+    label: str
+    counts: ClassVar[Literal["units", "blocks", "stages"]]
+    assigns: ClassVar[Literal["units", "blocks", "hash"]]
+
+    # Facts
+
+    @property
+    def arms(self) -> int:
+        """How many arms are compared."""
+        return len(self.design.arms)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome model of the design."""
+        return self.design.outcome
+
+    @property
+    @abstractmethod
+    def end_error(self) -> float:
+        """The probability that one given end of one interval ever fails."""
+
+    @property
+    def even(self) -> bool:
+        """Whether every active arm gets equally many units whatever the outcomes."""
+        return False
+
+    @property
+    def last_stage(self) -> int | None:
+        """The stage at which the test ends at the latest, where it is planned by stages."""
+        return None
+
+    # Statistics
+
+    @abstractmethod
+    def empty(self) -> AnyStatistics:
+        """Return the statistics before the first unit."""
+
+    def check(self, statistics: AnyStatistics) -> None:
+        """Raise `InputError` if statistics are not those of such a design."""
+        if len(statistics.arms) != self.arms:
+            raise InputError(
+                "statistics",
+                f"statistics must have the design's {self.arms} arms (got {len(statistics.arms)})",
+            )
+        expected = CohortStatistics if self.outcome.recurring else Statistics
+        if not isinstance(statistics, expected):
+            raise InputError(
+                "statistics",
+                f"statistics must be {expected.__name__} with {self.outcome!r} "
+                f"(got {type(statistics).__name__})",
+            )
+
+    @abstractmethod
+    def winner(self, statistics: AnyStatistics) -> int:
+        """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
+
+    def decision(self, statistics: AnyStatistics) -> Decision | None:
+        """Return the decision that the data allow, or None."""
+        return self.declared(self.winner(statistics))
+
+    def declared(self, winner: int) -> Decision | None:
+        """Return the decision for a winner that a step returned."""
+        if winner == NOBODY:
+            return None
+        promise = self.design.calibration
+        if winner == NO_DIFFERENCE:
+            return Decision(None, SAME, promise.error, promise.guarantee)
+        return Decision(winner, self.design.arms[winner], promise.error, promise.guarantee)
+
+    @abstractmethod
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the interval of the difference of every pair of arms, the first less the second.
+
+        Pairs come in the order of `itertools.combinations`.
+        """
+
+    def coming(self, statistics: AnyStatistics) -> int:
+        """Return how many units the next step takes."""
+        return 1
+
+    # Unit by unit
+
+    def next_arm(self, statistics: AnyStatistics) -> int:
+        """Return the arm that the next unit joins."""
+        self._refuse("assigns no single units: use next_block, or a rule such as UCB(alpha)")
+
+    def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
+        """Return the statistics after one more outcome, with newly beaten arms dropped."""
+        self._refuse("counts no single outcomes: use fold_block or close_stage")
+
+    def record_and_decide(
+        self, statistics: Statistics, arm: int, value: float
+    ) -> tuple[Statistics, Decision | None]:
+        """Return what `record` and then `decision` give."""
+        after = self.record(statistics, arm, value)
+        return after, self.decision(after)
+
+    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of each arm, for procedures that compare such intervals."""
+        self._refuse(
+            "compares differences, not intervals of arms: use UCB(alpha), ETC() or ETCPrime() here"
+        )
+
+    # Block by block
+
+    def next_block(self, statistics: Statistics) -> Block:
+        """Return the block that comes next; it is fixed before its outcomes are."""
+        self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
+
+    def fold_block(
+        self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
+    ) -> Statistics:
+        """Return the statistics after one more block, with newly beaten arms dropped."""
+        self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
+
+    # Stage by stage
+
+    def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
+        """Return the statistics at the end of a stage, with newly beaten arms dropped."""
+        self._refuse("has no stages: use Recurrent outcomes")
+
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether a decision is allowed at this moment."""
+        return True
+
+    def _refuse(self, reason: str) -> NoReturn:
+        raise InputError("rule", f"{self.label} {reason}")

@@ -1,0 +1,258 @@
+"""The steps of a test in blocks, one set for each kind of evidence.
+
+A set of steps is all that distinguishes one test in blocks from another: how its numbers are laid
+out, who leads and by how much, what a block adds, which arms are beaten, and the interval of a
+difference. The simulator compiles the functions on flat arrays; everything else calls them as they
+are. docs/explanation/tilted-blocks.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from bascule.core.evidence.betting import log_shifted_wealth, log_wealth
+from bascule.core.evidence.normal import (
+    informed_boundary,
+    log_informed,
+    log_mixture,
+    mixture_boundary,
+)
+from bascule.core.numerics import smallest
+from bascule.core.procedures import betting_state, block_state
+from bascule.core.procedures.base import UNKNOWN, Ends
+from bascule.core.procedures.betting_state import STAKES, SUMS, stake, sums_of
+from bascule.core.procedures.betting_state import drop_beaten as drop_beaten_by_bets
+from bascule.core.procedures.block_state import Evidence, drop_beaten, units_of_leader
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.margin import bets_within, pairs_within
+from bascule.core.statistics import PairStatistics, Statistics
+
+Boundary = Callable[[float, float, float], float]
+"""(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""
+
+
+class BlockSteps(NamedTuple):
+    """What distinguishes one test in blocks from another while it runs.
+
+    `share` is given (lead in standard deviations, tilt) and returns the leader's units for each
+    one of a challenger. `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is
+    given (state, first, arms, effect, threshold, floors), with the floors of
+    `block_state.drop_beaten`; `within` is given (state, first, arms, effect, threshold, margin).
+    `write` lays out what the pairs have shown beyond totals and clocks, and `read` reads one pair.
+    `ends` is given (pair, effect, threshold) and returns an interval in units of the scale. With
+    `split` a batch is as many blocks of the same sizes, one after the other, instead of one large
+    block. `evidence` and `boundary` belong to a known spread and are None where bets decide.
+    """
+
+    width: Callable[[int], int]
+    clear: Callable[[FloatArray, int, int], None]
+    leader: Callable[[FloatArray, int, int], tuple[int, float]]
+    share: Callable[[float, float], int]
+    observe: Callable[[FloatArray, int, int, int, float], None]
+    fold: Callable[[FloatArray, int, int, float], None]
+    drop: Callable[[FloatArray, int, int, float, float, FloatArray], None]
+    within: Callable[[FloatArray, int, int, float, float, float], bool]
+    write: Callable[[FloatArray, int, Statistics], None]
+    read: Callable[[FloatArray, int, int, int], PairStatistics]
+    ends: Callable[[PairStatistics, float, float], Ends]
+    split: bool
+    evidence: Evidence | None
+    boundary: Boundary | None
+
+
+# A known spread: the evidence is a normal mixture
+
+
+def uninformed(total: float, clock: float, effect: float) -> float:
+    """Log evidence for a difference of any size."""
+    return log_mixture(total, clock)
+
+
+def informed(total: float, clock: float, effect: float) -> float:
+    """Log evidence that is strongest for differences around `effect`, and valid for any."""
+    return log_informed(total, clock, effect)
+
+
+def uninformed_boundary(clock: float, threshold: float, effect: float) -> float:
+    """The total at which `uninformed` reaches a threshold."""
+    return mixture_boundary(clock, threshold)
+
+
+def drop_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten by a difference of any size."""
+    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
+
+
+def drop_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten, soonest by a difference around `effect`."""
+    drop_beaten(state, first, arms, informed, effect, threshold, floors)
+
+
+def within_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin."""
+    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
+
+
+def within_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin, by informed evidence."""
+    return pairs_within(state, first, arms, informed, effect, threshold, margin)
+
+
+def write_nothing(state: FloatArray, arms: int, statistics: Statistics) -> None:
+    """Lay out nothing: totals and clocks are all there is."""
+
+
+def read_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the total and the clock of a pair."""
+    totals = 4 * arms
+    clocks = totals + arms * arms
+    return PairStatistics(float(state[totals + i * arms + j]), float(state[clocks + i * arms + j]))
+
+
+def ends_uninformed(pair: PairStatistics, effect: float, threshold: float) -> Ends:
+    """The interval of a difference by `uninformed` evidence."""
+    return _ends_of_total(pair, uninformed, uninformed_boundary, effect, threshold)
+
+
+def ends_informed(pair: PairStatistics, effect: float, threshold: float) -> Ends:
+    """The interval of a difference by `informed` evidence."""
+    return _ends_of_total(pair, informed, informed_boundary, effect, threshold)
+
+
+def _ends_of_total(
+    pair: PairStatistics, evidence: Evidence, boundary: Boundary, effect: float, threshold: float
+) -> Ends:
+    if pair.clock == 0.0:
+        return UNKNOWN
+    reach = boundary(pair.clock, threshold, effect)
+    low, high = (pair.total - reach) / pair.clock, (pair.total + reach) / pair.clock
+    decided = evidence(abs(pair.total), pair.clock, effect) >= threshold
+    beats, beaten = decided and pair.total > 0.0, decided and pair.total < 0.0
+    return one_sided(pair.total / pair.clock, low, high, beats, beaten)
+
+
+# Limits only: the evidence is a bet
+
+
+def drop_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that bets have beaten; floors are for evidence that is dearer to compute."""
+    drop_beaten_by_bets(state, first, arms, threshold)
+
+
+def within_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether bets have proven all differences smaller than the margin."""
+    return bets_within(state, first, arms, threshold, margin)
+
+
+def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
+    """Lay out the moments of all outcomes, and what the bets on each pair have won."""
+    moments = block_state.width(arms)
+    state[moments] = sum(arm.total for arm in statistics.arms)
+    state[moments + 1] = sum(arm.squares for arm in statistics.arms)
+    # As if bets had been won since the last look, so that the next one compares all arms.
+    state[moments + 2] = 1.0
+    for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
+        if pair.wins:
+            state[stake(0, arms, i, j) :][:STAKES] = pair.wins[:STAKES]
+            state[stake(0, arms, j, i) :][:STAKES] = pair.wins[STAKES:]
+        state[sums_of(0, arms, i, j) :][:SUMS] = (pair.blocks, pair.differences, pair.squares)
+
+
+def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read what a pair has shown, its bets included."""
+    pair = read_totals(state, arms, i, j)
+    blocks, differences, squares = state[sums_of(0, arms, i, j) :][:SUMS].tolist()
+    mine, theirs = (state[stake(0, arms, *side) :][:STAKES] for side in ((i, j), (j, i)))
+    wins = (*mine.tolist(), *theirs.tolist())
+    return PairStatistics(pair.total, pair.clock, blocks, differences, squares, wins)
+
+
+def ends_betting(pair: PairStatistics, effect: float, threshold: float) -> Ends:
+    """The interval of a difference by bets."""
+    if pair.blocks == 0.0:
+        return UNKNOWN
+    low = _end_of_bets(pair.blocks, pair.differences, pair.squares, threshold)
+    high = -_end_of_bets(pair.blocks, -pair.differences, pair.squares, threshold)
+    half = len(pair.wins) // 2
+    wins = np.array(pair.wins)
+    beats, beaten = log_wealth(wins, 0) >= threshold, log_wealth(wins, half) >= threshold
+    return one_sided(pair.differences / pair.blocks, low, high, beats, beaten)
+
+
+def _end_of_bets(blocks: float, differences: float, squares: float, threshold: float) -> float:
+    """The largest shift that the bets have ruled out, looked for below the mean difference."""
+    mean = differences / blocks
+
+    def ruled_out(below: float) -> bool:
+        shift = mean - below
+        # No difference lies below -1, whatever was bet.
+        return shift <= -1.0 or log_shifted_wealth(blocks, differences, squares, shift) >= threshold
+
+    return mean - smallest(ruled_out, 0.0, 1.0 + mean)
+
+
+def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:
+    """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
+    return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high
+
+
+UNINFORMED = BlockSteps(
+    block_state.width,
+    block_state.clear,
+    block_state.leader,
+    units_of_leader,
+    block_state.observe,
+    block_state.fold,
+    drop_uninformed,
+    within_uninformed,
+    write_nothing,
+    read_totals,
+    ends_uninformed,
+    split=False,
+    evidence=uninformed,
+    boundary=uninformed_boundary,
+)
+"""A known spread, and a difference of any size."""
+
+INFORMED = UNINFORMED._replace(
+    drop=drop_informed,
+    within=within_informed,
+    ends=ends_informed,
+    evidence=informed,
+    boundary=informed_boundary,
+)
+"""A known spread, and a difference around a planned effect."""
+
+BETTING = BlockSteps(
+    betting_state.width,
+    betting_state.clear,
+    betting_state.leader,
+    units_of_leader,
+    betting_state.observe,
+    betting_state.fold,
+    drop_betting,
+    within_betting,
+    write_bets,
+    read_bets,
+    ends_betting,
+    split=True,
+    evidence=None,
+    boundary=None,
+)
+"""Limits only."""

@@ -1,0 +1,168 @@
+"""Where a test stands: next arm or block, statistics, decision; functions of design and data.
+
+Each function asks the design for its procedure and calls it; they are the public form of
+`core.procedures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.static import Look, StaticProcedure
+from bascule.core.statistics import ArmStatistics, Statistics
+
+Family = TypeVar("Family", bound=Procedure)
+
+
+def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
+    """Return the interval of each arm; infinitely wide until an arm has three units.
+
+    Where looks are planned, the intervals hold at the looks.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> intervals(design, Statistics.empty(2))[0].high
+    inf
+    """
+    return design.procedure.intervals(statistics)
+
+
+def next_arm(design: Design, statistics: AnyStatistics) -> int:
+    """Return the arm that the next unit joins.
+
+    >>> import bascule as bs
+    >>> next_arm(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()), Statistics.empty(2))
+    0
+    """
+    return design.procedure.next_arm(statistics)
+
+
+def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
+    """Return the statistics after one more outcome, with newly beaten arms dropped."""
+    return design.procedure.record(statistics, arm, value)
+
+
+def record_and_decide(
+    design: Design, statistics: Statistics, arm: int, value: float
+) -> tuple[Statistics, Decision | None]:
+    """Return what `record` and then `decision` give, in half the time unless an arm is dropped.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> seen, reached = record_and_decide(design, Statistics.empty(2), 0, 1.5)
+    >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
+    (True, True)
+    """
+    return design.procedure.record_and_decide(statistics, arm, value)
+
+
+def next_block(design: Design, statistics: Statistics) -> Block:
+    """Return the block that comes next; it is fixed before its outcomes are.
+
+    >>> import bascule as bs
+    >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
+    Block(units=(1, 1), leader=0, repeat=1)
+    """
+    return design.procedure.next_block(statistics)
+
+
+def fold_block(
+    design: Design, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
+) -> Statistics:
+    """Return the statistics after one more block, whose outcomes are given arm by arm.
+
+    Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
+    unless `look` is false because more of the same batch follows.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> seen = (bs.ArmStatistics(1, 0.25, 0.0625), bs.ArmStatistics(1, 0.5, 0.25))
+    >>> fold_block(design, bs.Statistics.empty(2), seen).pairs[0].total
+    -0.125
+    """
+    return design.procedure.fold_block(statistics, block, look)
+
+
+def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
+    """Return the statistics at the end of a stage, with newly beaten arms dropped.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
+    >>> arms = tuple(bs.ArmCohorts((bs.Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
+    >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
+    frozenset({0})
+    """
+    return design.procedure.close_stage(statistics)
+
+
+def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
+    """Return the decision that the data allow, or None.
+
+    >>> import bascule as bs
+    >>> from bascule.core.statistics import ArmStatistics
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> seen = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
+    >>> decision(design, seen).name
+    'b'
+    """
+    return design.procedure.decision(statistics)
+
+
+def look(design: Design, stage: int, means: Sequence[float]) -> Look:
+    """Return what the means of a static population's arms allow to say at a stage.
+
+    The means are over all units and `stage` stages. A decision stands from the first stage that
+    gives one.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
+    >>> seen = look(design, 30, [4.97, 5.06])
+    >>> round(seen.threshold, 4), seen.decision.name, seen.guarantee
+    (0.0558, 'b', 'proven')
+    """
+    return static_procedure(design).look(stage, means)
+
+
+def static_procedure(design: Design) -> StaticProcedure:
+    """Return the procedure of a design on a static population; InputError for any other."""
+    remedy = "rule must be Static(population) here"
+    return procedure_as(design, StaticProcedure, remedy)
+
+
+def arm_procedure(design: Design) -> ArmProcedure:
+    """Return the procedure of a design that compares intervals of arms; InputError otherwise."""
+    remedy = "it compares differences, not intervals of arms: use UCB(alpha), ETC() or ETCPrime()"
+    return procedure_as(design, ArmProcedure, remedy)  # type: ignore[type-abstract]
+
+
+def interval_procedure(design: Design) -> IntervalProcedure:
+    """Return the procedure of intervals whose units give one outcome; InputError otherwise."""
+    remedy = "use UCB(alpha), ETC() or ETCPrime() on outcomes that come once"
+    return procedure_as(design, IntervalProcedure, remedy)
+
+
+def recurrent_procedure(design: Design) -> RecurrentProcedure:
+    """Return the procedure of intervals whose outcomes recur; InputError otherwise."""
+    return procedure_as(design, RecurrentProcedure, "outcome must be Recurrent here")
+
+
+def block_procedure(design: Design) -> BlockProcedure:
+    """Return the procedure of a design in blocks; InputError for any other."""
+    remedy = "it assigns unit by unit: use next_arm and record, or Tilt(tilt)"
+    return procedure_as(design, BlockProcedure, remedy)
+
+
+def procedure_as(design: Design, family: type[Family], remedy: str) -> Family:
+    """Return the procedure of a design if it is of a family; InputError with a remedy if not."""
+    procedure = design.procedure
+    if isinstance(procedure, family):
+        return procedure
+    raise InputError("rule", f"{design.rule.label} on {design.outcome!r} does not fit: {remedy}")

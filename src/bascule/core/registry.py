@@ -1,0 +1,63 @@
+"""Rules and outcome models by the kind that a design file names them by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from bascule.core.errors import InputError
+
+Registered = TypeVar("Registered")
+
+
+class Registry(Generic[Registered]):
+    """The registered classes of one sort: rules, or outcome models.
+
+    A class is registered under the default of its field `kind`, which is also how a design file
+    names it. Parsing and the contract test look here; nothing else needs to.
+    """
+
+    def __init__(self, noun: str, base: type[Registered]) -> None:
+        self.noun = noun
+        self.base = base
+        self._classes: dict[str, type[Registered]] = {}
+
+    def register(self, cls: type[Any]) -> type[Any]:
+        """Register a class and return it, so that this also serves as a decorator."""
+        if not (isinstance(cls, type) and issubclass(cls, self.base)):
+            raise InputError(
+                self.noun,
+                f"{cls!r} cannot be registered: a {self.noun} is a frozen dataclass derived from "
+                f"{self.base.__name__}",
+            )
+        field = getattr(cls, "__dataclass_fields__", {}).get("kind")
+        kind = None if field is None else field.default
+        if not isinstance(kind, str):
+            raise InputError(
+                self.noun,
+                f"{cls.__name__} needs a field `kind` whose default names it in a design file, as "
+                f'in kind: Literal["mine"] = field(default="mine", kw_only=True, repr=False)',
+            )
+        known = self._classes.get(kind)
+        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise InputError(
+                self.noun, f"kind {kind!r} belongs to {known.__name__} already: choose another"
+            )
+        self._classes[kind] = cls
+        return cls
+
+    def get(self, kind: object) -> type[Registered]:
+        """Return the class that is registered under a kind; InputError if there is none."""
+        found = self._classes.get(kind) if isinstance(kind, str) else None
+        if found is None:
+            kinds = ", ".join(repr(kind) for kind in self._classes)
+            raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
+        return found
+
+    def __iter__(self) -> Iterator[type[Registered]]:
+        return iter(tuple(self._classes.values()))
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The registered kinds, in the order of their registration."""
+        return tuple(self._classes)
