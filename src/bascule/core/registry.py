@@ -54,6 +54,10 @@ class Registry(Generic[Registered]):
             raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
         return found
 
+    def forget(self, kind: str) -> None:
+        """Remove a class, for tests that register one of their own."""
+        self._classes.pop(kind, None)
+
     def __iter__(self) -> Iterator[type[Registered]]:
         return iter(tuple(self._classes.values()))
 

@@ -81,7 +81,7 @@ def steps_of(
 def _unit_steps(
     design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
 ) -> Iterator[Step]:
-    values = _outcomes(design, means, streams, BURST)
+    values = outcome_source(design, means, streams, BURST)
     seen = Statistics.empty(len(means))
     for _ in range(units_cap(design)):
         arm = procedure.next_arm(seen)
@@ -97,7 +97,7 @@ def _block_steps(
 ) -> Iterator[Step]:
     """Every unit of one run; a decision can come with the last unit of a batch only."""
     arms, cap = len(means), units_cap(design)
-    values = _outcomes(design, means, streams, 0)
+    values = outcome_source(design, means, streams, 0)
     seen = Statistics.empty(arms)
     while True:
         coming = procedure.next_block(seen)
@@ -121,7 +121,9 @@ def _block_steps(
             return
 
 
-def _outcomes(design: Design, means: tuple[float, ...], streams: WordArray, burst: int) -> Values:
+def outcome_source(
+    design: Design, means: tuple[float, ...], streams: WordArray, burst: int
+) -> Values:
     """Return the function that draws outcomes as the loops do.
 
     Noise that quick loops draw comes in bursts of `burst` numbers, or, with 0, as many as asked.

@@ -20,6 +20,9 @@ Function = Any
 """A plain function, or what the compiler makes of one."""
 
 
+COMPILERS_OWN = ("numpy", "numba")
+"""Packages whose functions the compiler knows."""
+
 MANY_RUNS = 20_000
 """So many runs repay the seconds that it takes to compile a loop for one number of arms alone."""
 
@@ -45,15 +48,28 @@ def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()
     that it does not watch itself. The plain functions that the loop uses are found by looking;
     they become part of it, but for those in `called`, which are rare enough to stay outside.
     """
-    loop = build(source_fingerprint())
+    # Functions of a user's own rule lie in files that the digest of the package does not cover.
+    foreign = sorted(filter(None, map(_foreign_source, used_functions(build("")))))
+    loop = build("".join((source_fingerprint(), *foreign)))
     outside = frozenset(called)
     for function in used_functions(loop):
         _register(function, function not in outside)
     return _compile(loop)
 
 
+def _foreign_source(function: Function) -> str:
+    """A digest of a function from outside the package; nothing for one of its own."""
+    if function.__module__.startswith("bascule."):
+        return ""
+    code = function.__code__
+    content = repr((code.co_code, code.co_consts, code.co_names, function.__defaults__))
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def used_functions(function: Function) -> set[Function]:
-    """The functions of this package that a function calls, and those that they call.
+    """The plain Python functions that a function calls, and those that they call.
+
+    Functions of NumPy and the compiler are not among them: these know how to compile their own.
 
     >>> from bascule.core.evidence.radius import lg, radius
     >>> used_functions(radius) == {lg}
@@ -66,7 +82,8 @@ def used_functions(function: Function) -> set[Function]:
         captured = [cell.cell_contents for cell in code.__closure__ or ()]
         named = [code.__globals__.get(name) for name in code.__code__.co_names]
         for value in (*captured, *named):
-            ours = isinstance(value, FunctionType) and value.__module__.startswith("bascule.")
+            plain = isinstance(value, FunctionType)
+            ours = plain and value.__module__.split(".")[0] not in COMPILERS_OWN
             if ours and value not in found:
                 found.add(value)
                 waiting.append(value)

@@ -1,0 +1,248 @@
+"""The contract of rules and outcome models, as checks that any of them can be run through.
+
+`check_contract(design, means)` takes one design through everything that the package does with it:
+a round trip through plain data, simulation and its trace, a live test with `verify`, an analysis
+of the exported log, a plan, and the error at a tie. It is what the package's own rules and outcome
+models are tested with; run it on yours (docs/how-to/add-a-rule.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bascule.analysis import analyze
+from bascule.core.design import Design
+from bascule.core.effects import effects
+from bascule.core.ends import ending
+from bascule.core.errors import InputError
+from bascule.core.gaps import checked_means
+from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
+from bascule.core.rules import RULES
+from bascule.core.statistics import Statistics
+from bascule.live import open as open_store
+from bascule.live.clock import ManualClock
+from bascule.live.reports.export import export
+from bascule.planning import plan
+from bascule.simulation import simulate, trace, trace_stages
+from bascule.simulation.random.streams import WORDS, seed_stream
+from bascule.simulation.trace import outcome_source
+
+RUNS, TIES = 5, 400
+"""Runs that are compared with their trace, and runs at a tie."""
+
+UNITS = 240
+"""Units of the live test."""
+
+TOLERANCE = 3.0
+"""Standard errors that a measured error may exceed the stated one by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unstated(Outcome):
+    """An outcome model that states nothing about itself: no rule may accept it."""
+
+    kind: str = "unstated"
+
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        return "outcomes that nothing is known of"
+
+    def noise(self, means: tuple[float, ...]) -> Noise:  # noqa: ARG002
+        """Return standard normal noise."""
+        return Normal()
+
+
+def check_contract(design: Design, means: Sequence[float], seed: int = 1) -> tuple[str, ...]:
+    """Run a design through every check and return the names of the checks that applied.
+
+    `means` are means of the arms with a clear best one. AssertionError says which promise of the
+    contract does not hold.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> "live test agrees with verify" in check_contract(design, [0.0, 1.0])
+    True
+    """
+    checked = checked_means(means, len(design.arms), design.outcome)
+    return tuple(name for name, check in CHECKS.items() if check(design, checked, seed))
+
+
+def _round_trip(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """A registered rule and outcome model survive JSON."""
+    if type(design.rule) not in tuple(RULES) or type(design.outcome) not in tuple(OUTCOMES):
+        return False
+    again = Design.from_dict(design.to_dict())
+    assert again == design, f"{design!r} comes back from plain data as {again!r}"
+    return True
+
+
+def _words(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """Rule and outcome model have names that messages, tables and pages can use."""
+    rule, outcome = design.rule, design.outcome
+    for value in (rule.label, rule.words, rule.family, outcome.words, outcome.cost_unit):
+        assert isinstance(value, str), f"{value!r} must be text"
+        assert value.strip(), "names must not be empty"
+    assert rule.label in repr(rule) or type(rule).__name__ in repr(rule)
+    return True
+
+
+def _refusal(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """What an outcome model does not state is refused, and never called proven."""
+    try:
+        replace(design, outcome=Unstated(), measure=None, min_effect=None)
+    except InputError:
+        return True
+    raise AssertionError(
+        f"{design.rule.label} accepts an outcome model that states neither a spread nor limits"
+    )
+
+
+def _grouping(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """Statistics of two halves of the data add up to those of the whole."""
+    if design.procedure.counts == "stages":
+        return False
+    draw = _source(design, means, seed)
+    arms = len(means)
+    whole, parts = Statistics.empty(arms), [Statistics.empty(arms), Statistics.empty(arms)]
+    for i in range(40):
+        (value,) = draw([i % arms])
+        whole = whole.record(i % arms, value)
+        parts[i % 2] = parts[i % 2].record(i % arms, value)
+    both = parts[0] + parts[1]
+    for one, other in zip(both.arms, whole.arms, strict=True):
+        assert one.units == other.units
+        assert math.isclose(one.total, other.total, abs_tol=1e-9)
+        assert math.isclose(one.squares, other.squares, abs_tol=1e-9)
+    return True
+
+
+def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """Every run of the simulator is the run that its trace shows."""
+    if design.procedure.assigns == "hash":
+        return False
+    capped = replace(design, max_units=design.max_units or 3000)
+    staged = capped.procedure.counts == "stages"
+    if staged:
+        capped = replace(capped, max_units=min(200, capped.max_units or 200))
+    played = simulate(capped, means, runs=RUNS, seed=seed, engine="plain" if staged else None)
+    for run in range(RUNS):
+        steps = (trace_stages if staged else trace)(capped, means, seed=seed, run=run)
+        last = None
+        for step in steps:
+            last = step
+        assert last is not None, "a run has at least one unit"
+        units = [arm.units for arm in last.statistics.arms]
+        assert units == played.units[run].tolist(), f"run {run}: {units} units in its trace"
+        winner = None if last.decision is None else last.decision.arm
+        simulated = int(played.winner[run])
+        assert winner == (simulated if simulated >= 0 else None), f"run {run}: another winner"
+    return True
+
+
+def _ties(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """At a tie each arm is declared the best no more often than the stated error allows."""
+    promise = design.calibration
+    if promise.guarantee not in ("proven", "gaussian") or promise.error >= 1:
+        return False
+    tied = replace(design, min_effect=None)
+    if design.procedure.assigns != "hash":
+        tied = replace(tied, max_units=300)
+    elif design.procedure.last_stage is None:
+        return False
+    played = simulate(tied, [min(means)] * len(means), runs=TIES, seed=seed)
+    for arm in range(len(means)):
+        share = float((played.winner == arm).mean())
+        allowed = promise.error + TOLERANCE * math.sqrt(promise.error / TIES)
+        assert share <= allowed, f"arm {arm} wins {share:.3f} of tied runs, stated {promise.error}"
+    return True
+
+
+def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """An interval never contradicts the decision that it belongs to."""
+    if design.procedure.counts == "stages":
+        return False
+    capped = replace(design, max_units=design.max_units or 3000, min_effect=None)
+    last = None
+    for step in trace(capped, means, seed=seed):
+        last = step
+    assert last is not None
+    for effect in effects(capped, last.statistics):
+        assert not math.isnan(effect.low), f"{effect!r} has no lower end"
+        assert effect.low <= effect.high, f"{effect!r} has its ends in the wrong order"
+        assert effect.guarantee == capped.calibration.guarantee
+        if last.decision is not None and len(means) == 2:
+            ahead = effect.low if effect.first == last.decision.name else -effect.high
+            assert ahead >= 0.0, f"{effect!r} contradicts the decision for {last.decision.name}"
+    assert last.decision is None or ending(capped, last.statistics) is not None
+    return True
+
+
+def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """A live test, recomputed from its raw log and analysed from its export, is the same test."""
+    if design.procedure.counts == "stages":
+        return False
+    draw = _source(design, means, seed)
+    clock = ManualClock()
+    with TemporaryDirectory() as folder, open_store(":memory:", clock=clock) as store:
+        test = store.create("contract", replace(design, measure=None, deadline=None))
+        for i in range(UNITS):
+            unit = f"unit-{i}"
+            arm = test.assign(unit)
+            (value,) = draw([design.arms.index(arm)])
+            test.record(unit, value)
+            clock.advance(600.0)
+            if test.state not in ("running", "paused"):
+                break
+        assert test.verify().differences == (), str(test.verify())
+        status = test.status()
+        for effect in status.effects:
+            assert not math.isnan(effect.low), f"{effect!r} has no lower end"
+        now = datetime.fromtimestamp(clock.now(), UTC)
+        assignments, outcomes = export(test, Path(folder))
+        found = analyze(outcomes, assignments=assignments, design=test.design, until=now)
+    assert found.effects == status.effects, "the analysis of the export gives other intervals"
+    decided = None if status.decision is None else status.decision.name
+    analysed = None if found.decision is None else found.decision.name
+    assert decided == analysed, f"live says {decided}, the analysis of its export {analysed}"
+    return True
+
+
+def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """A plan for such outcomes has a design, or says in an `InputError` what is missing."""
+    baseline, lift = min(means), max(means) - min(means)
+    asked = {"baseline": baseline, "lift": lift, "units_per_day": 500.0, "runs": 40, "seed": seed}
+    made = plan(design.outcome, **asked)  # type: ignore[arg-type]
+    assert made.design.outcome == design.outcome
+    assert made.design.calibration.guarantee in ("proven", "gaussian", "asymptotic")
+    return True
+
+
+def _source(
+    design: Design, means: tuple[float, ...], seed: int
+) -> Callable[[Sequence[int]], list[float]]:
+    streams = np.empty(WORDS, np.uint64)
+    with np.errstate(over="ignore"):
+        seed_stream(streams, 0, np.uint64(seed), np.uint64(0))
+    return outcome_source(design, means, streams, 64)
+
+
+CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
+    "plain data give the design back": _round_trip,
+    "rule and outcome have words": _words,
+    "what is not stated is refused": _refusal,
+    "halves of the data add up": _grouping,
+    "trace agrees with simulate": _trace,
+    "error at a tie is as stated": _ties,
+    "intervals agree with decisions": _agreement,
+    "live test agrees with verify": _live,
+    "a plan can be made": _plan,
+}
+"""Every check, by what it shows."""
