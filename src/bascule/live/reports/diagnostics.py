@@ -17,12 +17,12 @@ from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.queries import Loaded, ask
+from bascule.live.storage.queries import Loaded, fetch
 from bascule.live.storage.schema import assignments, audit, blocks, history
 from bascule.live.storage.state import Deal, run_from_json, statistics_from_json
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
 
@@ -54,7 +54,7 @@ def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tupl
     return tuple(one.named(stored.design.arms) for one in found)
 
 
-def put_into_log(work: Work, found: Diagnostic) -> bool:
+def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:
     """Put an alarm into the audit log; whether it is new there."""
     asked = select(audit.c.detail).where(
         audit.c.experiment == work.before.id, audit.c.action == "alarm"
@@ -105,17 +105,17 @@ def _by_delay(
 
     Only where a unit reports when it likes: with a measure all wait equally long.
     """
-    folded, arms = stored.standing.folded, len(stored.design.arms)
+    folded, arms = stored.state.folded, len(stored.design.arms)
     if stored.design.measure is not None or not folded:
         return None, None
-    middle = ask(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
-    if ask(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
+    middle = fetch(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
+    if fetch(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
         # Most took longest: then those count as prompt that were any quicker.
-        middle = ask(connection, _LONGEST, stored.id, folded, middle)[0][0]
+        middle = fetch(connection, _LONGEST, stored.id, folded, middle)[0][0]
     if middle is None:
         return None, None
     halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
-    rows = ask(connection, _BY_DELAY, folded, middle, stored.id, folded)
+    rows = fetch(connection, _BY_DELAY, folded, middle, stored.id, folded)
     for stretch, slow, arm, *sums in rows:
         halves[slow][stretch][arm] = ArmStatistics(*sums)
     prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)
@@ -124,7 +124,7 @@ def _by_delay(
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
     """The arms of all units against the probabilities that the blocks gave them."""
-    if not isinstance(stored.design.rule, Tilt) or not stored.standing.deal:
+    if not isinstance(stored.design.rule, Tilt) or not stored.state.deal:
         return None
     arms = len(stored.design.arms)
     dealt = (
