@@ -70,18 +70,14 @@ class Experiment(Units):
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""
-        from sqlalchemy import select
+        from bascule.live.storage.queries import history_of
 
-        from bascule.live.storage.schema import history
-        from bascule.live.storage.state import statistics_from_json
-
-        asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
-            rows = connection.execute(asked).all()
+            points = history_of(connection, self.id)
         return [
-            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-            for row in spread(rows, [row.folded for row in rows], most)
+            point_of(design, statistics, folded, time)
+            for folded, time, statistics in spread(points, [point[0] for point in points], most)
         ]
 
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:

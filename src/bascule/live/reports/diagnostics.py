@@ -17,9 +17,9 @@ from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.queries import Loaded, fetch
-from bascule.live.storage.schema import assignments, audit, blocks, history
-from bascule.live.storage.state import Deal, run_from_json, statistics_from_json
+from bascule.live.storage.queries import Loaded, fetch, history_of
+from bascule.live.storage.schema import assignments, audit, blocks
+from bascule.live.storage.state import Deal, run_from_json
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -84,12 +84,7 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
 
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
-    asked = (
-        select(history.c.statistics)
-        .where(history.c.experiment == stored.id)
-        .order_by(history.c.folded)
-    )
-    kept = (statistics_from_json(text) for text in connection.execute(asked).scalars())
+    kept = (statistics for _, _, statistics in history_of(connection, stored.id))
     # Where outcomes keep coming, a point holds the same units as the one before.
     points = [seen for seen in kept if isinstance(seen, Statistics)]
     start = Statistics.empty(len(stored.design.arms))

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from threading import Lock, RLock
+from threading import Condition, Lock, RLock
 from time import perf_counter, time
 from typing import Any
 
@@ -36,7 +36,7 @@ LONG_WAIT = 1.0
 CHECKPOINT_PATIENCE = 2.0
 """Seconds that closing a file waits for reads that are still under way."""
 
-HOT = Limits(kept=4, more=6, statement=10.0)
+HOT = Limits(kept=4, more=6, statement=15.0)
 READS = Limits(kept=5, more=10, statement=15.0)
 REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0)
 """Connections for assigning and recording, for short reads, and for reads that may take long."""
@@ -60,6 +60,7 @@ PLAIN_WORDS = (
     ("timeout expired", "the server did not answer in time: try again"),
     ("connection is lost", "the server did not answer, or closed the connection: try again"),
     ("closed the connection", "the server did not answer, or closed the connection: try again"),
+    ("interrupted", "the store was closed meanwhile"),
     ("queuepool limit", "all its connections are in use: try again"),
     ("locked", "other programs kept it busy: try again"),
     ("not a database", "it is not a SQLite file"),
@@ -79,6 +80,8 @@ class Database:
         self._is_memory = location == MEMORY
         self._alone = RLock() if self._is_memory else nullcontext()
         self._current: Connection | None = None
+        self._active_reads: list[Any] = []
+        self._reads_change = Condition()
         self._engines = _engines(location)
         self._hot, self._reads, self._reports = self._engines
         self.is_sqlite = self._hot.dialect.name == "sqlite"
@@ -142,7 +145,11 @@ class Database:
                     # A read within a transaction of this thread, in memory.
                     yield self._current
                     return
-                with engine.connect() as connection, self._noted(connection):
+                with (
+                    engine.connect() as connection,
+                    self._noted(connection),
+                    self._counted(connection),
+                ):
                     # Statements may go straight to the driver, which begins nothing by itself.
                     connection.execution_options(**options).begin()
                     yield connection
@@ -161,6 +168,29 @@ class Database:
         finally:
             self._current = None
 
+    @contextmanager
+    def _counted(self, connection: Connection) -> Iterator[None]:
+        """Count a read of a file, so that closing the store can end it and wait for it."""
+        if self._writer is None:
+            yield
+            return
+        file: Any = connection.connection.driver_connection
+        with self._reads_change:
+            self._active_reads.append(file)
+        try:
+            yield
+        finally:
+            with self._reads_change:
+                self._active_reads.remove(file)
+                self._reads_change.notify_all()
+
+    def _end_reads(self) -> None:
+        """Interrupt the reads that are under way, and wait a moment until they have ended."""
+        with self._reads_change:
+            for file in self._active_reads:
+                file.interrupt()
+            self._reads_change.wait_for(lambda: not self._active_reads, CHECKPOINT_PATIENCE)
+
     def check_writable(self) -> None:
         """Write something that nobody reads; raise `StoreError` if that fails."""
         with self.writing() as connection:
@@ -175,6 +205,7 @@ class Database:
         if self._is_closed:
             return
         self._is_closed = True
+        self._end_reads()
         self._reads.dispose()
         self._reports.dispose()
         if self._writer is not None:
@@ -242,8 +273,14 @@ class Writer:
             file: Any = connection.connection.driver_connection
             file.execute("PRAGMA secure_delete = OFF")
             file.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT_PATIENCE:.0f}")
-            file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            is_busy = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             file.execute(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
+        if is_busy:
+            logger.warning(
+                "%s: another program uses it, so a part of it stays in %s-wal: copy both",
+                self._name,
+                self._name,
+            )
 
     def close(self) -> None:
         """Write all of the log back into the file, and close the connection."""
@@ -288,7 +325,7 @@ def _engines(location: str) -> tuple[Engine, Engine, Engine]:
     )
 
 
-HOT_CACHE, CACHE = 65536, 8192
+HOT_CACHE, CACHE = 32768, 8192
 """Memory for pages of a file, in kB: of a connection that writes, and of one that reads."""
 
 

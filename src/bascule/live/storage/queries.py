@@ -8,6 +8,7 @@ a list of values; each database has a form of its own that uses the index for ev
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -18,6 +19,7 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.procedures.intervals import AnyStatistics
 from bascule.live.steps.assignment import Assignment
 from bascule.live.storage.state import (
     Deal,
@@ -28,6 +30,8 @@ from bascule.live.storage.state import (
     state_from_json,
     statistics_from_json,
 )
+
+logger = logging.getLogger("bascule.live")
 
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
@@ -73,6 +77,7 @@ _AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
 _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
+_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
@@ -271,6 +276,25 @@ def database_time(connection: Connection) -> float | None:
     if connection.dialect.name == "sqlite":
         return None
     return float(fetch(connection, _DATABASE_TIME)[0][0])
+
+
+def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
+    """Return the points of a test's history: units folded by then, time, and statistics.
+
+    A point that is damaged is left out and logged; `verify` lists it.
+    """
+    points = []
+    for folded, time, statistics in fetch(connection, _HISTORY, experiment):
+        try:
+            points.append((folded, time, statistics_from_json(statistics)))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            logger.warning(
+                "experiment %s: its history after %s units cannot be read and is left out: %s",
+                experiment,
+                folded,
+                error,
+            )
+    return points
 
 
 def audit_entries(
