@@ -63,7 +63,7 @@ class FastClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, so that a month passes in a second.
+    """A clock that moves only by `advance`, so that a month passes in a second.
 
     >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance("7d")

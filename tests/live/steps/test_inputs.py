@@ -97,7 +97,7 @@ def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
         test = store.create("out", design)
         test.drop_arm("c")
         for change in (test.pause_arm, test.resume_arm):
-            with pytest.raises(bs.InputError, match="out of the test for good"):
+            with pytest.raises(bs.InputError, match="was dropped for good"):
                 change("c")
 
 

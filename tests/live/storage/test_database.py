@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 import bascule as bs
-from bascule.live.storage import database
+from bascule.live.storage import database, sqlite
 from bascule.live.storage.database import Database, shown
 from bascule.live.storage.queries import fetch
 from bascule.live.storage.schema import metadata
@@ -324,7 +324,7 @@ def test_a_store_that_cannot_be_written_says_so_before_anyone_assigns(tmp_path: 
 def test_a_file_that_another_program_keeps_locked_is_an_error_that_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(database, "PATIENCE", 0.2)
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.2)
     path = tmp_path / "tests.db"
     with bs.open(path) as store:
         test = store.create("test", DESIGN)
@@ -335,6 +335,6 @@ def test_a_file_that_another_program_keeps_locked_is_an_error_that_can_be_repeat
         other.execute("ROLLBACK")
         other.close()
         test.assign("u")
-        monkeypatch.setattr(database, "LONG_WAIT", -1.0)
+        monkeypatch.setattr(sqlite, "LONG_WAIT", -1.0)
         test.assign("v")
     assert "waited" in caplog.text

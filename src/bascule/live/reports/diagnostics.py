@@ -1,4 +1,4 @@
-"""What a live test cannot see in its own decision: drift, and arms that got what they should not.
+"""Diagnostics of a live test: drift of the outcomes, and sample ratio mismatch.
 
 It is read from the history and from the log, and takes as long as that is.
 """
@@ -59,8 +59,8 @@ def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:
     asked = select(audit.c.detail).where(
         audit.c.experiment == work.before.id, audit.c.action == "alarm"
     )
-    told = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
-    if found.name in told:
+    known = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
+    if found.name in known:
         return False
     work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
     return True
@@ -156,7 +156,7 @@ def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
         left = [part.count(arm) for arm in range(arms)]
         for arm in part:
             if not any(arm == out and slot >= since for out, since in deal.struck):
-                # Of an arm that was taken out nothing is left from that slot on.
+                # Of an arm that was dropped nothing is left from that slot on.
                 gone = {out for out, since in deal.struck if slot >= since}
                 yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
             left[arm] -= 1

@@ -41,7 +41,7 @@ class Turn:
 
 
 def knob_of(design: Design) -> tuple[str, float] | None:
-    """The name of a design's knob and where it stands; None where there is nothing to turn.
+    """Return the name of a design's knob and its value; None if it has none.
 
     >>> import bascule as bs
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))

@@ -1,4 +1,4 @@
-"""Where a live test stands, in the words of a reader: a pure function of what is stored.
+"""The status of a live test: a pure function of what is stored.
 
 The intervals are those that decide. Nothing here is looked up, so the answer takes as long after a
 million units as after ten.
@@ -54,7 +54,7 @@ class ArmStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a live test stands.
+    """The status of a live test.
 
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
     difference from every rival lies above 0. `cost` is what the units so far, those up to the
@@ -128,7 +128,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a test stood after `matured` units."""
+    """A point of a test's history, after `matured` units."""
 
     time: str
     matured: int
@@ -145,7 +145,7 @@ class Point:
 def status_of(
     name: str, design: Design, phase: Phase, state: ExperimentState, now: float, created: float
 ) -> Status:
-    """The status of a test that stands there.
+    """Return the status of an experiment state.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -291,7 +291,7 @@ def _promise(design: Design, seen: AnyStatistics, phase: Phase) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same as JSON has it, with None for the ends of an endless interval."""
+    """Return plain data for JSON, with None for infinite bounds."""
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -330,5 +330,5 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         return f"Ended undecided: {why}" if why else "Ended undecided"
     if action == "decide":
         return f"Decided: {detail.get('name', '')}"
-    told = ", ".join(f"{key} {value}" for key, value in dict(detail).items())
-    return f"{action.capitalize()}{': ' if told else ''}{told}"
+    parts = ", ".join(f"{key} {value}" for key, value in dict(detail).items())
+    return f"{action.capitalize()}{': ' if parts else ''}{parts}"

@@ -6,38 +6,41 @@ Damaged rows do not end it: each is listed, and what does not depend on them is 
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, get_args
+from typing import Any
 
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
 from bascule.core.rules import Static
-from bascule.live.clock import TOLERANCE
+from bascule.live.reports.row_checks import (
+    AUDIT,
+    BLOCKS,
+    DAMAGE,
+    READ_AT_ONCE,
+    Findings,
+    RowCheck,
+    check_leftovers,
+    check_orphans,
+    check_outcomes,
+    check_state,
+    reason,
+    short,
+)
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import fold_unit, take_out
-from bascule.live.steps.maturity import judge_value, unit_outcome
+from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.stages import begun, closed, joined
-from bascule.live.storage import queries, schema
+from bascule.live.storage import queries
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, ExperimentState, Phase, run_from_json
+from bascule.live.storage.state import Deal, ExperimentState, run_from_json
 from bascule.live.transactions.change import with_knob
 from bascule.live.transactions.settle import read_stage
-
-READ_AT_ONCE = 5000
-
-MOST_LISTED = 1000
-"""Differences that are listed one by one; of more the number is given."""
-
-DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
-"""What reading or replaying damaged rows may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,44 +64,24 @@ class Verification:
         return f"{self.name}: {counted} do not give what is stored: " + "; ".join(self.differences)
 
 
-class Findings:
-    """Differences found so far; beyond `MOST_LISTED` they are only counted."""
-
-    def __init__(self) -> None:
-        self._listed: list[str] = []
-        self._more = 0
-
-    def add(self, difference: str) -> None:
-        """List a difference."""
-        if len(self._listed) < MOST_LISTED:
-            self._listed.append(difference)
-        else:
-            self._more += 1
-
-    def all(self) -> tuple[str, ...]:
-        """Return the differences, and how many more there are."""
-        more = [f"and {self._more:,} more differences"] if self._more else []
-        return (*self._listed, *more)
-
-
 def verify(connection: Connection, experiment: int, name: str) -> Verification:
     """Replay the log of an experiment as far as it is folded, and list every difference."""
     findings = Findings()
     stored = _load(connection, experiment, name, findings)
     units = 0
     if stored is not None:
-        _check_state(stored, findings)
+        check_state(stored, findings)
         recurrent = isinstance(stored.design.outcome, Recurrent)
         replay = (StageReplay if recurrent else _Replay)(connection, stored, findings)
         try:
             replay.run()
         except DAMAGE as error:
-            findings.add(f"the replay ended at unit {replay.units}: {_reason(error)}")
+            findings.add(f"the replay ended at unit {replay.units}: {reason(error)}")
         else:
             replay.compare()
         units = replay.units
-        _check_outcomes(connection, stored, findings)
-    _check_leftovers(connection, experiment, stored, findings)
+        check_outcomes(connection, stored, findings)
+    check_leftovers(connection, experiment, stored, findings)
     counted = queries.fetch(connection, _COUNT_OUTCOMES, experiment)[0][0]
     return Verification(name, units, counted, findings.all())
 
@@ -106,16 +89,7 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
 def verify_orphans(connection: Connection, name: str) -> Verification:
     """List rows that belong to no experiment at all."""
     findings = Findings()
-    for table in schema.OF_EXPERIMENT:
-        asked = (
-            f"SELECT experiment, count(*) FROM {table.name} WHERE experiment NOT IN "
-            "(SELECT id FROM experiments) GROUP BY experiment ORDER BY experiment"
-        )
-        for experiment, rows in queries.fetch(connection, asked):
-            findings.add(
-                f"{rows:,} rows of {table.name} belong to experiment {experiment}, which "
-                "does not exist"
-            )
+    check_orphans(connection, findings)
     return Verification(name, 0, 0, findings.all())
 
 
@@ -124,19 +98,6 @@ _STORED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
 )
-_UNASSIGNED = (
-    "SELECT o.id, o.number FROM outcomes o LEFT JOIN assignments a "
-    "ON a.experiment = o.experiment AND a.number = o.number "
-    "WHERE o.experiment = ? AND a.number IS NULL ORDER BY o.id"
-)
-_OUTCOMES = (
-    "SELECT o.id, a.unit, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
-    "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
-    "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
-)
-_BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
-_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
-_AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
 def _load(connection: Connection, experiment: int, name: str, findings: Findings) -> Loaded | None:
@@ -146,124 +107,8 @@ def _load(connection: Connection, experiment: int, name: str, findings: Findings
     try:
         return queries.loaded_row(rows[0])
     except DAMAGE as error:
-        findings.add(f"the experiment's own row cannot be read: {_reason(error)}")
+        findings.add(f"the experiment's own row cannot be read: {reason(error)}")
         return None
-
-
-def _check_state(stored: Loaded, findings: Findings) -> None:
-    """Compare the parts of an experiment's own row with each other."""
-    phase, state = stored.phase, stored.state
-    if phase not in get_args(Phase):
-        findings.add(f"state stored as {phase!r:.60}, which is none")
-    if phase == "decided" and state.verdict is None:
-        findings.add("state stored as decided, without a decision")
-    if state.verdict is not None and phase not in ("decided", "stopped"):
-        findings.add(f"state stored as {phase!r:.60}, with a decision")
-    if state.released and state.verdict is None:
-        findings.add("stored as released, without a decision")
-    if not _is_time(stored.created):
-        findings.add(f"created stored as {_short(stored.created)}, which is no time")
-
-
-def _check_outcomes(connection: Connection, stored: Loaded, findings: Findings) -> None:
-    """Compare every outcome with its unit, and with what the design allows."""
-    design, last = stored.design, -1
-    measure = design.measure
-    while rows := queries.fetch(connection, _OUTCOMES, stored.id, last, READ_AT_ONCE):
-        last = rows[-1][0]
-        for row, _, number, arrived, value, at, received in rows:
-            where = f"outcome {row} of unit {number}"
-            if not judge_value(design, value).accepted:
-                findings.add(f"{where}: value stored as {_short(value)}, which is not valid")
-            if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
-                findings.add(f"{where}: at or received is stored as no time")
-            elif not arrived <= at <= max(received, arrived) + TOLERANCE:
-                findings.add(f"{where}: at {at!r} lies outside {arrived!r} to {received!r}")
-            elif measure is not None and measure.period is None and at >= measure.closes(arrived):
-                findings.add(f"{where}: at {at!r} lies after the conversion window")
-
-
-def _check_leftovers(
-    connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
-) -> None:
-    """List outcomes without a unit, blocks without one, and rows that cannot be read."""
-    for row, number in queries.fetch(connection, _UNASSIGNED, experiment):
-        findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
-    dealt = None if stored is None else stored.state.deal
-    for number, slots in queries.fetch(connection, _BLOCKS, experiment):
-        try:
-            run = run_from_json(number, slots)
-        except DAMAGE as error:
-            findings.add(f"blocks from {number} on cannot be read: {_reason(error)}")
-            continue
-        if dealt is not None and run and run[-1].number > dealt:
-            findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
-    progress = None if stored is None else stored.state.progress
-    for folded, time, statistics in queries.fetch(connection, _HISTORY, experiment):
-        try:
-            json.loads(statistics)
-        except DAMAGE as error:
-            findings.add(f"history after {folded} units cannot be read: {_reason(error)}")
-        if not _is_time(time):
-            findings.add(f"history after {folded} units: time stored as {_short(time)}")
-        if progress is not None and not folded <= progress:
-            findings.add(f"history after {folded} units, but only {progress} are folded")
-    for row, time, action, detail in queries.fetch(connection, _AUDIT, experiment):
-        try:
-            json.loads(detail)
-        except DAMAGE as error:
-            findings.add(f"audit entry {row} ({action}) cannot be read: {_reason(error)}")
-        if not _is_time(time):
-            findings.add(f"audit entry {row} ({action}): time stored as {_short(time)}")
-
-
-class _RowCheck:
-    """Compares each assignment with the one before it and with the design."""
-
-    def __init__(self, stored: Loaded, findings: Findings) -> None:
-        self._arms = len(stored.design.arms)
-        self._stored, self._findings = stored, findings
-        self._is_static = isinstance(stored.design.rule, Static)
-        self._number, self._time = -1, -math.inf
-        self.assigned: Counter[int] = Counter()
-
-    def check(self, row: Assignment, chances: frozenset[float]) -> bool:
-        """List what is wrong with a row; return whether it can be replayed."""
-        where, sound = f"unit {row.number}", True
-        if row.number != self._number + 1:
-            self._findings.add(f"{where} comes after unit {self._number}: units are missing")
-        self._number = row.number
-        if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
-            self._findings.add(f"{where}: arm stored as {_short(row.arm)}, which is none")
-            sound = False
-        else:
-            self.assigned[row.arm] += 1
-        if not _is_time(row.time):
-            self._findings.add(f"{where}: time stored as {_short(row.time)}, which is none")
-            sound = False
-        else:
-            self._check_time(where, row.time)
-        if row.probability not in chances:
-            wanted = " or ".join(f"{chance:g}" for chance in sorted(chances))
-            self._findings.add(
-                f"{where}: probability stored as {_short(row.probability)}, dealt with {wanted}"
-            )
-        return sound
-
-    def _check_time(self, where: str, time: float) -> None:
-        if time < self._time:
-            self._findings.add(f"{where}: time {time!r} lies before that of the unit before it")
-        if time < self._stored.created - TOLERANCE:
-            self._findings.add(f"{where}: time {time!r} lies before the experiment was created")
-        self._time = max(self._time, time)
-
-    def end(self) -> None:
-        """Compare the last row with what is stored."""
-        latest = self._stored.state.latest
-        if self._number >= 0 and not self._is_static and self._time != latest:
-            self._findings.add(
-                f"the last unit's time is {self._time!r}, but stored as {_short(latest)}"
-            )
 
 
 class _Replay:
@@ -274,7 +119,7 @@ class _Replay:
         self.design: Design = stored.design
         self.state = ExperimentState.empty(stored.design)
         self.units = 0
-        self._rows = _RowCheck(stored, findings)
+        self._rows = RowCheck(stored, findings)
         self._folds = True
         self._handed: list[int] = []
         self._block = 0
@@ -336,7 +181,7 @@ class _Replay:
         try:
             self._fold(row, values)
         except DAMAGE as error:
-            self.findings.add(f"unit {row.number} cannot be folded: {_reason(error)}")
+            self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False
 
     def _fold(self, row: Assignment, values: list[float]) -> None:
@@ -372,9 +217,9 @@ class _Replay:
         if self._block == self.stored.state.deal:
             slots = slots[: self.stored.state.handed]
         if tuple(self._handed) != slots:
-            handed = _short(tuple(self._handed))
+            handed = short(tuple(self._handed))
             self.findings.add(
-                f"block {self._block} dealt as {_short(slots)}, handed out as {handed}"
+                f"block {self._block} dealt as {short(slots)}, handed out as {handed}"
             )
         self._handed = []
 
@@ -395,7 +240,7 @@ class _Replay:
         except DAMAGE:
             # One of them cannot be read: the others are read one by one.
             found: dict[int, Deal] = {}
-            for number, slots in queries.fetch(self.connection, _BLOCKS, self.stored.id):
+            for number, slots in queries.fetch(self.connection, BLOCKS, self.stored.id):
                 try:
                     found |= {deal.number: deal for deal in run_from_json(number, slots)}
                 except DAMAGE:
@@ -424,7 +269,7 @@ class ByHand:
 
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
         self._left: list[tuple[str, dict[str, Any]]] = []
-        for _, _, action, text in queries.fetch(connection, _AUDIT, stored.id):
+        for _, _, action, text in queries.fetch(connection, AUDIT, stored.id):
             if action in ("knob", "drop arm"):
                 try:
                     detail = json.loads(text)
@@ -440,7 +285,7 @@ class ByHand:
                     before = float(detail["before"])
                     self.design = with_knob(self.design, detail["knob"], before)
                 except DAMAGE as error:
-                    findings.add(f"a turn of the knob cannot be replayed: {_reason(error)}")
+                    findings.add(f"a turn of the knob cannot be replayed: {reason(error)}")
 
     def after(self, progress: int) -> Iterator[dict[str, Any]]:
         """Turn the knob as it was turned by then, and yield the arms that were dropped."""
@@ -459,7 +304,7 @@ class StageReplay:
         self.connection, self.stored, self.findings = connection, stored, findings
         self.state = ExperimentState.empty(stored.design)
         self.units = 0
-        self._rows = _RowCheck(stored, findings)
+        self._rows = RowCheck(stored, findings)
         self._by_hand = ByHand(connection, stored, findings)
 
     def run(self) -> None:
@@ -511,16 +356,4 @@ def _compare(computed: dict[str, Any], stored: ExperimentState, findings: Findin
     for name, value in computed.items():
         wanted = getattr(stored, name)
         if value != wanted:
-            findings.add(f"{name} stored as {_short(wanted)}, computed as {_short(value)}")
-
-
-def _is_time(time: object) -> bool:
-    return isinstance(time, (int, float)) and math.isfinite(time)
-
-
-def _short(value: object) -> str:
-    return f"{value!r:.120}"
-
-
-def _reason(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:120]
+            findings.add(f"{name} stored as {short(wanted)}, computed as {short(value)}")

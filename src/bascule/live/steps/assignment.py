@@ -1,4 +1,4 @@
-"""Which arm a unit has, and which the next ones get: a pure function of state and shuffle."""
+"""The arms of the next units: a pure function of the experiment state and a shuffle."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Places for units in a row, where the test stands with them, and the blocks dealt for them.
+    """Places for consecutive units, the state after them, and the blocks dealt for them.
 
     They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
     `deals`. There may be fewer than were asked for: then the test is `full`.
@@ -80,7 +80,7 @@ def place(
     units: int = 1,
     now: float = 0.0,
 ) -> Placed:
-    """The places of the next units.
+    """Return the places of the next units.
 
     `deal` is the block that has been handed out so far, up to slot `state.handed`.
 
@@ -98,7 +98,7 @@ def place(
 
 
 def fair_shuffle() -> Shuffle:
-    """A shuffle of its own seed; quick where there are but two, as in most blocks."""
+    """Return a shuffle with a seed of its own; quick for two slots, as most blocks have."""
     source = random.Random()
     order, bits = source.shuffle, source.getrandbits
 
@@ -112,7 +112,7 @@ def fair_shuffle() -> Shuffle:
 
 
 def shipped(state: ExperimentState) -> int:
-    """The arm that everyone gets after the decision: the winner, or the first if none matters."""
+    """Return the arm that everyone gets after the decision: the winner, or the first active one."""
     assert state.verdict is not None
     if state.verdict.arm is not None:
         return state.verdict.arm
@@ -121,7 +121,7 @@ def shipped(state: ExperimentState) -> int:
 
 
 def with_pending(state: ExperimentState) -> AnyStatistics:
-    """The statistics as if every pending unit had given its arm's mean so far.
+    """Return the statistics as if every pending unit had given its arm's mean so far.
 
     Its radius is then that of all units that the arm has been given, so that a burst of units
     spreads as it would one by one. An arm without outcomes is taken to have the mean of all.
@@ -149,7 +149,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
 def _cohorts_with_pending(
     seen: CohortStatistics, assigned: tuple[int, ...]
 ) -> tuple[ArmCohorts, ...]:
-    """The same where outcomes keep coming: as if each pending unit had given one."""
+    """Return the cohorts of recurrent outcomes as if each pending unit had given one."""
     means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
     overall = sum(means) / max(1, seen.units)
     arms = []
@@ -196,7 +196,7 @@ def _slots(
     units: int,
     now: float,
 ) -> Placed:
-    """What is left of the block at hand, and then as many blocks as it takes."""
+    """Hand out the rest of the current block, and then as many blocks as it takes."""
     last, handed = state.deal, state.handed
     arms: list[int] = []
     chances: list[float] = []
@@ -271,7 +271,7 @@ _coming = Coming()
 def _after(
     design: Design, state: ExperimentState, arms: list[int], now: float, deal: int, handed: int
 ) -> ExperimentState:
-    """Where the test stands with so many units more."""
+    """Return the state with these units added."""
     if not arms:
         return state
     assigned = list(state.assigned)

@@ -1,4 +1,4 @@
-"""Mature units enter the statistics, in the order in which they were assigned. Pure functions.
+"""Fold matured units into the statistics, in the order of their assignment. Pure functions.
 
 The order is what the proofs ask for: the n-th outcome of an arm is that of its n-th unit, however
 long each took, so that neither quick nor slow outcomes are preferred. docs/explanation/live.md
@@ -19,7 +19,7 @@ from bascule.live.storage.state import Deal, ExperimentState, Verdict
 def fold_unit(
     design: Design, state: ExperimentState, deal: Deal | None, arm: int, value: float, now: float
 ) -> ExperimentState:
-    """Where the test stands when the next unit has given its outcome.
+    """Return the state after the next unit has given its outcome.
 
     `deal` is the block that the unit belongs to, in tests that have blocks.
 
@@ -56,7 +56,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
 def take_out(
     design: Design, state: ExperimentState, name: str, deal: Deal | None, now: float
 ) -> tuple[ExperimentState, Deal | None]:
-    """The same without an arm, which gets none of the slots that are left of the current block.
+    """Return the state and the block without an arm, which gets no slot that is left in it.
 
     The other slots stay: between arms that are still in, sizes remain what they were dealt.
     """
@@ -89,7 +89,7 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
 
 
 def announced(design: Design, state: ExperimentState, now: float) -> ExperimentState:
-    """The same with the decision that the statistics allow, if it is the first."""
+    """Return the state with the decision that the statistics allow, unless it has one."""
     if state.verdict is not None:
         return state
     reached = decision(design, state.statistics)

@@ -96,7 +96,7 @@ def due(measure: Measure, origin: float, stage: int) -> float:
 
 
 def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState:
-    """A static population is there when its test begins; others begin with their first unit."""
+    """Return the state at the start of a test: a static population is complete from then on."""
     if not isinstance(design.rule, Static) or state.origin is not None:
         return state
     sizes = design.rule.sizes(len(design.arms))
@@ -107,7 +107,7 @@ def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState
 def joined(
     design: Design, state: ExperimentState, arms: Iterable[int], now: float
 ) -> ExperimentState:
-    """The same with units that arrive now."""
+    """Return the state with units that arrive now."""
     assert design.measure is not None
     origin = now if state.origin is None else state.origin
     stage, late = stage_of(origin, period_of(design.measure), now)
@@ -120,7 +120,7 @@ def joined(
 
 
 def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
-    """What the events that count at the end of a stage add up to."""
+    """Return the sums of the events that count at the end of a stage."""
     period = period_of(measure)
     found: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
     for _, its in groupby(rows, key=itemgetter(0)):
@@ -139,7 +139,7 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) ->
 
 
 def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> ExperimentState:
-    """Where the test stands at the end of its next stage, whose events are given."""
+    """Return the state at the end of the next stage, whose events are given."""
     seen, measure = state.statistics, design.measure
     assert isinstance(seen, CohortStatistics)
     assert measure is not None

@@ -1,4 +1,4 @@
-"""What is read from the tables of one experiment, and in which form.
+"""Queries on the tables of an experiment.
 
 Statements are plain text that goes straight to the driver: to put them together from the schema
 takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
@@ -261,7 +261,7 @@ def answered(connection: Connection, experiment: int, numbers: list[int]) -> set
 
 
 def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:
-    """Which events were set aside before, and why."""
+    """Return which events were excluded before, each with its reason."""
     rows = fetch_listed(connection, _SET_ASIDE, experiment, ids)
     return {(event, reason) for event, reason in rows}
 

@@ -1,6 +1,6 @@
-"""Where a live test stands: all that its next step and its status need, in a size of its own.
+"""The state of a live test: all that its next step and its status need.
 
-It is stored as JSON, so a field that comes or goes needs a migration.
+It is stored as JSON: a new field needs a default, and one that goes a migration.
 Nothing here grows with the number of units. The raw log, from which all of it can be computed
 again, is in the tables of assignments and outcomes.
 """
@@ -48,14 +48,14 @@ Parts = tuple[tuple[int, ...], ...]
 """For each part of a block the arms of its slots, in order."""
 
 Struck = tuple[tuple[int, int], ...]
-"""Arms taken out by hand, each with the slot of a block from which on it gets nothing."""
+"""Arms dropped by hand, each with the slot of a block from which on it gets nothing."""
 
 
 @dataclass(frozen=True)
 class Deal:
     """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
 
-    `struck` has the arms taken out by hand while it was handed out, each with the slot from which
+    `struck` has the arms dropped by hand while it was handed out, each with the slot from which
     on it gets nothing.
 
     >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots

@@ -1,4 +1,4 @@
-"""Changes of an experiment by hand: each is checked, done, and put into the audit log."""
+"""Change an experiment by hand: check the change, make it, and put it into the audit log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> None:
-    """Start, pause or stop."""
+    """Start, pause or stop an experiment."""
     if work.phase not in since:
         raise InputError("state", f"{work.before.name} is {work.phase}: it cannot {action} now")
     settle(work)
@@ -31,19 +31,19 @@ def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> 
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
-    """Turn alpha or tilt."""
+    """Set alpha or tilt from now on."""
     rule = work.design.rule
     if not isinstance(rule, UCB if knob == "alpha" else Tilt):
         raise InputError(knob, f"{knob} is no knob of {rule.label}")
     _refuse_ended(work)
     work.design = with_knob(work.design, knob, value)
-    told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
+    values = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
     # Where it happened, so that it can be replayed.
-    work.log("knob", knob=knob, **plain(told), after=work.state.progress)
+    work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
 def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; at an infinite alpha UCB is ETC'.
+    """Return the design with its knob set to a value; with an infinite alpha, UCB is ETC'.
 
     >>> import bascule as bs
     >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
@@ -54,12 +54,12 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
 
 
 def drop_arm(work: UnitOfWork, name: str) -> None:
-    """Take an arm out of the test for good, from the next unit on."""
+    """Drop an arm from the test for good, from the next unit on."""
     _refuse_ended(work)
     _refuse_static(work)
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
-        raise InputError("arm", f"arm {name!r} was taken out before")
+        raise InputError("arm", f"arm {name!r} was dropped before")
     deal = work.deal(state.deal) if state.deal else None
     work.state, kept = take_out(work.design, state, name, deal, work.now)
     # Where it happened, so that it can be replayed.
@@ -73,14 +73,14 @@ def drop_arm(work: UnitOfWork, name: str) -> None:
 
 
 def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
-    """Give an arm no new units for a while, or units again."""
+    """Pause an arm, or let it have new units again."""
     _refuse_ended(work)
     _refuse_static(work)
     arms = work.design.arms
     if arm not in arms:
         raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
     if arms.index(arm) in work.state.statistics.out:
-        raise InputError("arm", f"arm {arm!r} is out of the test for good")
+        raise InputError("arm", f"arm {arm!r} was dropped for good")
     before, this = set(work.state.paused), {arms.index(arm)}
     now = before | this if paused else before - this
     if len(arms) - len(work.state.statistics.out | now) < 2:
@@ -93,7 +93,7 @@ def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
 
 
 def release(work: UnitOfWork) -> None:
-    """Give everyone the winner."""
+    """Give everyone the winner from now on."""
     verdict = work.state.verdict
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""

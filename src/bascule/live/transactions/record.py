@@ -1,4 +1,4 @@
-"""What becomes of the events that a transaction brings."""
+"""Record events: store those that count, and exclude the others with a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit 
 
 
 def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
-    """What becomes of each event; those that count are stored, the others set aside."""
+    """Store the events that count, exclude the others, and return a receipt for each."""
     work.write("outcomes")
     work.write("set_aside")
     work.look_up(event.unit for event in events)
@@ -52,7 +52,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             work.add("outcomes", number, value, at, now, name)
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
-                work.put_aside(event, NOT_EXPOSED)
+                work.exclude(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
@@ -61,12 +61,12 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     refused = _with_others_named(work, refused)
     for i, (_, receipt) in zip(places, refused, strict=True):
         receipts[i] = receipt
-    # A retry of what was set aside is not listed again.
+    # A retry of what was excluded is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = queries.listed(work.connection, work.before.id, ids)
     for event, receipt in refused:
         if (event.id, receipt.reason) not in listed:
-            work.put_aside(event, receipt)
+            work.exclude(event, receipt)
     settle(work)
     return receipts
 
@@ -74,7 +74,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
 def _with_others_named(
     work: UnitOfWork, refused: list[tuple[Event, Receipt]]
 ) -> list[tuple[Event, Receipt]]:
-    """The same, and of units that are in another experiment it is said."""
+    """Return the refusals, naming the other experiment where a unit is in one."""
     unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
     others = queries.elsewhere(work.connection, work.before.id, sorted(unknown))
     found = []
@@ -88,7 +88,7 @@ def _with_others_named(
 
 
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:
-    """A unit of a static population, of whom nothing is stored before its first event."""
+    """Return a unit of a static population, of which nothing is stored before its first event."""
     begun = work.state.origin
     if begun is None or not isinstance(work.design.rule, Static):
         return None

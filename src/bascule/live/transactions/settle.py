@@ -1,4 +1,4 @@
-"""Mature units taken into the statistics, a few in each transaction, and what follows from them."""
+"""Fold matured units into the statistics, a few in each transaction, and decide or end a test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
-"""Units that one transaction takes into the statistics, so that none of them takes long."""
+"""Most units that one transaction folds, so that none of them takes long."""
 
 FOLDED_AT_FIRST = 32
 """Units that are read at first: where outcomes come one by one, few are ready."""
@@ -35,7 +35,7 @@ SHOWN_EVERY = 1.02
 
 
 def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
-    """Take mature units into the statistics; whether there may be more."""
+    """Fold matured units into the statistics; return whether there may be more."""
     if work.phase not in OPEN:
         return False
     work.write("outcomes")
@@ -53,7 +53,7 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
 
 
 def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float) -> bool:
-    """Whether there is nothing to settle now, so that one need not wait for those who write.
+    """Return whether there is nothing to settle now, so that no transaction is needed.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -75,7 +75,7 @@ def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float)
 
 
 def decide(work: UnitOfWork) -> None:
-    """Announce the decision that the statistics have come to."""
+    """End the test with the decision that the statistics have reached."""
     assert work.state.verdict is not None
     work.phase = "decided"
     work.log("decide", **asdict(work.state.verdict))
@@ -104,7 +104,7 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
 
 
 def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
-    """Fold so many units; whether all of them were ready."""
+    """Fold `size` units; return whether all of them were ready."""
     measure = work.design.measure
     work.write("assignments")
     first = work.state.folded
@@ -121,8 +121,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             return False
         value, clipped = unit_outcome(work.design, events.get(row.number, ()))
         if clipped:
-            told = Event(row.unit, value)
-            work.put_aside(told, Receipt(True, "clipped", clipped))
+            work.exclude(Event(row.unit, value), Receipt(True, "clipped", clipped))
         deal = work.deal(row.deal) if row.deal is not None else None
         work.state = fold_unit(work.design, work.state, deal, row.arm, value, work.now)
         if work.state.verdict is not None:
@@ -136,7 +135,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
 
 
 def _close_stages(work: UnitOfWork, end: float) -> bool:
-    """Close the stages whose outcomes are all there, a few at a time; whether there may be more."""
+    """Close a few stages whose outcomes are complete; return whether there may be more."""
     measure = work.design.measure
     assert measure is not None
     for _ in range(STAGES_AT_ONCE):
@@ -158,7 +157,7 @@ def _close_stages(work: UnitOfWork, end: float) -> bool:
 def read_stage(
     connection: Connection, experiment: int, measure: Measure, origin: float, stage: int
 ) -> stages.Sums:
-    """What the log says about a stage."""
+    """Return the sums of the events that count at the end of a stage."""
     period = stages.period_of(measure)
     # The period of a unit that came in the middle of a stage began in the one before.
     first, last = origin + (stage - 2) * period, origin + stage * period

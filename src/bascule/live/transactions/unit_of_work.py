@@ -1,4 +1,4 @@
-"""One transaction's work on one experiment: pure steps in between, reads before, writes after."""
+"""The unit of work: one transaction's reads, changes and writes for one experiment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
 @lru_cache(maxsize=256)
 def _insert(name: str, experiment: int) -> str:
-    """How rows of an experiment are written: without its number, in the order of the schema."""
+    """Return the statement that inserts rows of an experiment, in the order of the schema."""
     table = TABLES[name]
     names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
     if table is schema.assignments:
@@ -45,7 +45,7 @@ LONGEST_RUN = 100
 
 
 class UnitOfWork:
-    """What a transaction does to an experiment; `save` writes it."""
+    """The changes of a transaction to one experiment; `save` writes them."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class UnitOfWork:
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
     def find_arms(self, units: Sequence[str]) -> None:
-        """Have `arms` tell which of the units have one; what is remembered is not read."""
+        """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         if len(self._remembered) != self.before.state.units:
@@ -81,26 +81,26 @@ class UnitOfWork:
             self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 
     def look_up(self, units: Iterable[str]) -> None:
-        """Have the assignments `known` that units have, also those of this transaction."""
+        """Set `known` to the assignments of the units, also those of this transaction."""
         self.write("assignments")
         asked = dict.fromkeys(units)
         self.known = {**asked, **queries.find_units(self.connection, self.before.id, [*asked])}
 
-    def put_aside(self, event: Event, receipt: Receipt) -> None:
-        """List an event that does not count as it came, with the reason."""
+    def exclude(self, event: Event, receipt: Receipt) -> None:
+        """List an event that does not count as it was given, with the reason."""
         value = f"{event.value!r:.200}"
         why = (receipt.reason, receipt.detail)
         self.add("set_aside", event.unit, value, event.at, self.now, event.id, *why)
 
     def log(self, action: str, **detail: Any) -> None:
         """Put a change into the audit log."""
-        told = json.dumps(detail)
-        self.add("audit", self.before.name, self.now, self.actor, action, told)
+        text = json.dumps(detail)
+        self.add("audit", self.before.name, self.now, self.actor, action, text)
 
     # Writing
 
     def save(self) -> Loaded:
-        """Write all that has changed, and return what is stored then."""
+        """Write all that has changed, and return the experiment as it is stored then."""
         for name in [*self._rows]:
             self.write(name)
         before = self.before
@@ -132,19 +132,19 @@ class UnitOfWork:
         queries.deal_again(self.connection, self.before.id, deal)
 
     def read_deals(self, numbers: Sequence[int]) -> None:
-        """Have blocks at hand, from the first of the numbers to the last."""
+        """Read the blocks from the first of the numbers to the last, unless they are known."""
         if numbers and (numbers[0] not in self.deals or numbers[-1] not in self.deals):
             self.write("blocks")
             found = queries.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
             self.deals.update(found)
 
     def deal(self, number: int) -> Deal:
-        """A block as it was dealt."""
+        """Return a block as it was dealt."""
         self.read_deals([number])
         return self.deals[number]
 
     def add_blocks(self, first: int, dealt: Sequence[Parts]) -> None:
-        """Have blocks written that were dealt one after the other; the last one stays at hand."""
+        """Add consecutive blocks to what is written; the last one stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
             self.add("blocks", first + start, run_to_json(zip(run, repeat(()))))
@@ -153,11 +153,11 @@ class UnitOfWork:
             self.deals[last] = Deal(last, dealt[-1])
 
     def add(self, table: str, *values: Any) -> None:
-        """Have a row written with the others of its table, without the experiment's number."""
+        """Add a row to what is written to a table, without the experiment's number."""
         self._rows[table].append(values)
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """The same for many rows."""
+        """Add many rows to what is written to a table."""
         self._rows[table] += rows
 
     def write(self, table: str) -> None:
