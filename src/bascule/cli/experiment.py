@@ -151,7 +151,7 @@ def delete(name: str = NAME, store: str = STORE) -> None:
 def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List every change of an experiment: when, by whom, what."""
     from bascule.live.clock import moment
-    from bascule.live.reports.audit_log import audit_words
+    from bascule.live.reports.status import audit_words
 
     with store_at(store, there=True) as opened:
         entries = opened.audit(name)

@@ -13,9 +13,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from bascule.live.actor import acting_as
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
+from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import COLUMNS, some_rows
 from bascule.service.api import reply
 from bascule.service.api import schemas as models

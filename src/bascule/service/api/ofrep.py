@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bascule.core.errors import InputError
 from bascule.live.api.store import NAME, Store
-from bascule.live.names import checked_unit
+from bascule.live.steps.inputs import checked_unit
 from bascule.live.storage.schema import assignments
 from bascule.service.api import schemas as models
 from bascule.service.api.openapi import REFS, body

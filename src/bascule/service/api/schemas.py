@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Outcome
-from bascule.live.storage.state import State
+from bascule.live.storage.state import Phase
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -180,7 +180,7 @@ class StatusOut(BaseModel):
     """Where a test stands."""
 
     name: str
-    state: State
+    state: Phase
     headline: str
     rule: str
     units: int

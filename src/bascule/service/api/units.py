@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
-from bascule.live.names import checked_unit
+from bascule.live.steps.inputs import checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.service.api import schemas as models
 from bascule.service.api.openapi import EXPERIMENT, body, refusals

@@ -8,9 +8,8 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.reports.audit_log import audit_words
-from bascule.live.reports.status import Point, Status
-from bascule.live.storage.state import State
+from bascule.live.reports.status import Point, Status, audit_words
+from bascule.live.storage.state import Phase
 from bascule.presentation.plan.text import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
@@ -19,7 +18,7 @@ from bascule.service.page.charts import Chart, allocation_chart, effect_charts, 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
 """The plot of an interval in a table, in pixels, and what is left free on each side of it."""
 
-ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
+ORDER: tuple[Phase, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
 
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""

@@ -10,14 +10,14 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN, State
+from bascule.live.storage.state import OPEN, Phase
 from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]
 """What a state feels like; it picks colour and icon, and the words say it too."""
 
-STATES: dict[State, str] = {
+STATES: dict[Phase, str] = {
     "ready": "Not started",
     "running": "Running",
     "paused": "Paused",

@@ -91,9 +91,9 @@ class Directory:
                 if known is None or known.version != row.version:
                     loaded = self._store.load(connection, row.id, row.name)
                     arms = tuple(loaded.design.arms)
-                    standing = loaded.standing
-                    winner = arms[shipped(standing)] if standing.released else None
+                    state = loaded.state
+                    winner = arms[shipped(state)] if state.released else None
                     test = known.test if known else Experiment(self._store, row.id, row.name)
-                    known = Entry(test, arms, loaded.state, loaded.created, loaded.version, winner)
+                    known = Entry(test, arms, loaded.phase, loaded.created, loaded.version, winner)
                 found[row.name] = known
         return found
