@@ -17,6 +17,7 @@ myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "bascule"
+html_search_scorer = str(Path(__file__).parent / "scorer.js")
 html_static_path = ["_static"]
 html_css_files = ["docs.css"]
 html_math_renderer = "mathml"

