@@ -2,85 +2,38 @@
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 import bascule as bs
 from bascule.contract import CHECKS, check_contract
-from bascule.core.outcomes import OUTCOMES, Discrete, Noise, Outcome
-from bascule.core.procedures.base import Problem
-from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.rules import RULES, Rule
+from bascule.core.outcomes import OUTCOMES, Noise, Outcome
+from bascule.core.rules import RULES
 
 ARMS = ["control", "green"]
 
 
-@dataclass(frozen=True, slots=True)
-class Poisson(Outcome):
-    """Counts from a Poisson distribution, cut at `most`."""
-
-    most: int = 20
-    kind: Literal["poisson"] = field(default="poisson", kw_only=True, repr=False)
-    integer: ClassVar[bool] = True
-    low: ClassVar[float] = 0.0
-    cost_unit: ClassVar[str] = "events"
-    example: ClassVar[str] = "Poisson(most)"
-
-    @property
-    def high(self) -> float:
-        return float(self.most)
-
-    @property
-    def sigma(self) -> float:
-        return self.most / 2
-
-    @property
-    def words(self) -> str:
-        return f"counts up to {self.most}"
-
-    def noise(self, means: tuple[float, ...]) -> Noise:
-        counts = range(self.most + 1)
-        return Discrete(
-            [float(k) for k in counts],
-            [[math.exp(-mean) * mean**k / math.factorial(k) for k in counts] for mean in means],
-        )
+HOW_TO = Path(__file__).parents[1] / "docs" / "how-to" / "add-a-rule.md"
 
 
-def eager_share(ahead: float, tilt: float) -> int:
-    """The leader gets its full share as soon as it is ahead at all."""
-    return math.floor(tilt + 0.5) if ahead > 0.0 else 1
+def _page_code() -> dict[str, Any]:
+    """What the code blocks of the page on new rules define, without its examples."""
+    blocks = re.findall(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), flags=re.S)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        if not block.startswith(">>>"):
+            # Registered by a fixture instead, so that other tests do not meet them.
+            code = re.sub(r"@(OUTCOMES|RULES)\.register\n", "", block)
+            exec(compile(code, str(HOW_TO), "exec"), names)
+    return names
 
 
-@dataclass(frozen=True, slots=True)
-class Eager(Rule):
-    """Tilted blocks that tilt fully from the second block on."""
-
-    tilt: float = 3.0
-    kind: Literal["eager"] = field(default="eager", kw_only=True, repr=False)
-
-    @property
-    def label(self) -> str:
-        return f"Eager_{self.tilt:g}"
-
-    @property
-    def words(self) -> str:
-        return f"eager blocks, tilt {self.tilt:g}"
-
-    def check_outcome(self, outcome: Outcome) -> None:
-        bs.Tilt(self.tilt).check_outcome(outcome)
-
-    def calibrate(
-        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
-    ) -> bs.Calibration:
-        return bs.Tilt(self.tilt).calibrate(outcome, arms, error, delta)
-
-    def procedure(self, design: Problem) -> BlockProcedure:
-        steps: BlockSteps = bs.Tilt(self.tilt).steps(design.outcome)._replace(share=eager_share)
-        return BlockProcedure(design, self.label, steps, self.tilt)
+PAGE = _page_code()
+Poisson, Eager = PAGE["Poisson"], PAGE["Eager"]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -150,7 +103,8 @@ class Unbounded(Outcome):
         return "counts without a limit"
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        return Poisson(20).noise(means)
+        noise: Noise = Poisson(20).noise(means)
+        return noise
 
 
 @pytest.mark.parametrize("rule", [bs.Tilt(3), bs.UCB(2), bs.ETC(), bs.ETCPrime(), Eager(2)])

@@ -59,7 +59,7 @@ def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()
 
 def _foreign_source(function: Function) -> str:
     """A digest of a function from outside the package; nothing for one of its own."""
-    if function.__module__.startswith("bascule."):
+    if str(function.__module__).startswith("bascule."):
         return ""
     code = function.__code__
     content = repr((code.co_code, code.co_consts, code.co_names, function.__defaults__))
@@ -83,7 +83,7 @@ def used_functions(function: Function) -> set[Function]:
         named = [code.__globals__.get(name) for name in code.__code__.co_names]
         for value in (*captured, *named):
             plain = isinstance(value, FunctionType)
-            ours = plain and value.__module__.split(".")[0] not in COMPILERS_OWN
+            ours = plain and str(value.__module__).split(".")[0] not in COMPILERS_OWN
             if ours and value not in found:
                 found.add(value)
                 waiting.append(value)
