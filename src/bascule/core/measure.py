@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bascule.core import checks
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Outcome, Recurrent
+from bascule.core.outcomes import Outcome
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 """What the events of a unit add up to; `any` is 1 if one of them was not 0."""
@@ -106,15 +106,15 @@ class Measure:
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse what such outcomes can never be."""
-        if isinstance(outcome, Recurrent) != (self.period is not None):
+        if outcome.recurring != (self.period is not None):
             named, other = ("period", "window") if self.period is None else ("window", "period")
             raise InputError(
                 "measure", f"measure must have a {named} with {outcome!r}, and no {other}"
             )
-        if isinstance(outcome, Bernoulli) and self.aggregate not in ("any", "last"):
+        if outcome.binary and self.aggregate not in ("any", "last"):
             raise InputError(
                 "aggregate",
-                f'aggregate "{self.aggregate}" does not give 0 or 1, as Bernoulli() needs: use '
+                f'aggregate "{self.aggregate}" does not give 0 or 1, as {outcome!r} needs: use '
                 '"any", or an outcome model with a sigma or with limits',
             )
         try:
