@@ -284,7 +284,7 @@ def test_whoever_asks_too_often_is_told_when_to_come_back() -> None:
 def test_slow_clients_are_let_go_and_hold_up_nobody(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bascule.service.server.run.PATIENCE", 0.3)
+    monkeypatch.setattr("bascule.service.server.connection.PATIENCE", 0.3)
     place = (service.settings.host, int(service.url.rpartition(":")[2]))
     head = b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     key = f"X-API-Key: {service.keys['admin']}\r\n".encode()

@@ -81,13 +81,21 @@ def test_without_a_session_the_page_asks_for_a_key(service: Service) -> None:
 
 
 def test_the_link_signs_in_once(service: Service) -> None:
-    way = f"/sign-in?token={make_link(service.store, time.time())}"
+    link = make_link(service.store, time.time())
     with service.caller() as browser, service.caller() as other:
-        assert browser.get(way).headers["location"] == "/"
+        # Whoever follows the link, as a preview or a scanner does, uses nothing up.
+        for _ in range(2):
+            shown = other.get("/sign-in", params={"token": link})
+            assert shown.status_code == 200
+            assert f'name="token" value="{link}"' in shown.text
+            assert "set-cookie" not in shown.headers
+        evil = {"Origin": "https://evil.example"}
+        assert other.post("/sign-in", data={"token": link}, headers=evil).status_code == 403
+        assert browser.post("/sign-in", data={"token": link}).headers["location"] == "/"
         assert browser.get("/", headers=HTML).status_code == 200
-        again = other.get(way)
+        again = other.post("/sign-in", data={"token": link})
         assert again.status_code == 401
-        assert "sign in with a key" in again.text
+        assert "sign in with a key" in again.text.lower()
 
 
 def test_a_viewer_looks_and_changes_nothing(service: Service, name: str) -> None:

@@ -126,7 +126,7 @@ class Experiment(Units):
 
     def audit(self) -> list[dict[str, Any]]:
         """Every change by hand and the decision, the oldest first."""
-        return self.store.audit(self.name)
+        return self.store.audit(self.name, self.id)
 
     # Changes
 

@@ -103,7 +103,8 @@ class Store:
         with self._database.writing() as connection:
             asked = select(experiments.c.id).where(experiments.c.name == name)
             if connection.execute(asked).scalar() is not None:
-                raise InputError("name", f"there is an experiment {name!r} already: take another")
+                message = f"there is an experiment {name!r} already: take another"
+                raise InputError("name", message, kind="conflict")
             made = connection.execute(
                 insert(experiments).values(
                     name=name,
@@ -160,7 +161,8 @@ class Store:
         with self._database.writing() as connection:
             loaded = load(connection, found, name, None, lock=True)
             if loaded.state != "stopped":
-                raise InputError("state", f"{name} is {loaded.state}: stop it, then delete it")
+                message = f"{name} is {loaded.state}: stop it, then delete it"
+                raise InputError("state", message, kind="conflict")
             detail = json.dumps({"units": loaded.standing.units})
             told = insert(schema.audit).values(
                 time=self.clock.now(), action="delete", detail=detail, **entry
@@ -172,8 +174,12 @@ class Store:
             connection.execute(delete(table).where(table.c.id == found))
         self._transactions.forget(found)
 
-    def audit(self, name: str | None = None) -> list[dict[str, Any]]:
-        """Every change by hand and every decision, the oldest first; of one name or of all."""
+    def audit(self, name: str | None = None, experiment: int | None = None) -> list[dict[str, Any]]:
+        """Every change by hand and every decision, the oldest first; of one name or of all.
+
+        A name may have belonged to several experiments, one after the other: `experiment` is the
+        number of one of them.
+        """
         from sqlalchemy import select
 
         from bascule.live.storage.schema import audit
@@ -181,6 +187,8 @@ class Store:
         asked = select(audit).order_by(audit.c.id)
         if name is not None:
             asked = asked.where(audit.c.name == name)
+        if experiment is not None:
+            asked = asked.where(audit.c.experiment == experiment)
         with self._database.reading() as connection:
             return [
                 {
@@ -188,7 +196,7 @@ class Store:
                     "time": row.time,
                     "actor": row.actor,
                     "action": row.action,
-                    "detail": json.loads(row.detail),
+                    "detail": _detail(row.detail),
                 }
                 for row in connection.execute(asked)
             ]
@@ -249,6 +257,15 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self._database.name!r})"
+
+
+def _detail(text: str) -> dict[str, Any]:
+    """The details of an entry of the audit log, also of one that was damaged."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        data = text
+    return data if isinstance(data, dict) else {"unreadable": data}
 
 
 def check_name(name: object) -> None:

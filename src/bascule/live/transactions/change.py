@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def move(work: Work, action: str, since: tuple[State, ...], to: State) -> None:
     """Start, pause or stop."""
     if work.state not in since:
-        raise InputError("state", f"{work.before.name} is {work.state}: it cannot {action} now")
+        message = f"{work.before.name} is {work.state}: it cannot {action} now"
+        raise InputError("state", message, kind="conflict")
     settle(work)
     if work.state in since:
         work.state = to
@@ -97,7 +98,8 @@ def release(work: Work) -> None:
     verdict = work.standing.verdict
     if verdict is None:
         yet = " yet" if work.state in OPEN else ""
-        raise InputError("state", f"{work.before.name} has no decision{yet}: nothing to release")
+        message = f"{work.before.name} has no decision{yet}: nothing to release"
+        raise InputError("state", message, kind="conflict")
     if not work.standing.released:
         work.log("release", arm=verdict.name)
         work.standing = work.standing._replace(released=True)
@@ -112,6 +114,5 @@ def _refuse_static(work: Work) -> None:
 
 def _refuse_ended(work: Work) -> None:
     if work.state not in OPEN:
-        raise InputError(
-            "state", f"{work.before.name} is {work.state}: it cannot be changed any more"
-        )
+        message = f"{work.before.name} is {work.state}: it cannot be changed any more"
+        raise InputError("state", message, kind="conflict")

@@ -61,4 +61,5 @@ def not_enrolling(name: str, state: str) -> InputError:
         "over": "it has ended undecided",
         "stopped": "it was ended by hand",
     }.get(state, "")
-    return InputError("state", f"{name} takes no new units, it is {state}: {remedy}")
+    message = f"{name} takes no new units, it is {state}: {remedy}"
+    return InputError("state", message, kind="conflict")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Outcome
-from bascule.live.storage.state import State
+from bascule.live.api import State
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -200,9 +200,10 @@ class StatusOut(BaseModel):
 
 
 class Statuses(BaseModel):
-    """Where all tests stand, the oldest first."""
+    """Where all tests stand, the oldest first; `unreadable` names those whose data is damaged."""
 
     experiments: list[StatusOut]
+    unreadable: list[str] | None = None
 
 
 class ExperimentOut(BaseModel):

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.api.experiment import Experiment
-from bascule.live.reports.forecast import knob_of
-from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN
+from bascule.live.api import OPEN, Experiment, Status, knob_of
+from bascule.live.api.reads import with_knob
 from bascule.service.page.knob import consequences, forecast_words
 
 
@@ -174,8 +172,6 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
 
 def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
     """The knob, where it stands and where it is to be; what the rule would refuse is refused."""
-    from bascule.live.transactions.change import with_knob
-
     found = knob_of(design)
     if found is None or status.state not in OPEN:
         raise InputError("knob", f"{status.name} has no knob to turn now")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from bascule.service.auth.access import Caller
-    from bascule.service.server.problems import Problem
+    from bascule.service.server.responses import Problem
 
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:

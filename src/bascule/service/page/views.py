@@ -8,9 +8,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.reports.audit_log import audit_words
-from bascule.live.reports.status import Point, Status
-from bascule.live.storage.state import State
+from bascule.live.api import Point, State, Status, audit_words
 from bascule.presentation.plan.text import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
@@ -187,9 +185,17 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[AuditRow]:
     """The audit log, the newest first."""
     return [
-        AuditRow(when(entry["time"]), str(entry["actor"]), audit_words(entry))
+        AuditRow(when(entry["time"]), str(entry["actor"]), _audit_text(entry))
         for entry in reversed(entries)
     ]
+
+
+def _audit_text(entry: Mapping[str, Any]) -> str:
+    """An entry of the audit log in words, also one whose details were damaged."""
+    try:
+        return audit_words(entry)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return f"{str(entry['action']).capitalize()}: {entry['detail']}"
 
 
 def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
@@ -213,11 +219,6 @@ def set_aside_words(counts: Mapping[str, int]) -> str:
     most = sorted(counts.items(), key=lambda pair: -pair[1])
     told = ", ".join(f"{count(found)} {reason}" for reason, found in most)
     return f"{count(total)} outcome{' was' if total == 1 else 's were'} set aside: {told}."
-
-
-def is_released(entries: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the winner was given to everyone."""
-    return any(entry["action"] == "release" for entry in entries)
 
 
 def _begun(text: str) -> str:

@@ -9,8 +9,7 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN, State
+from bascule.live.api import OPEN, State, Status
 from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import count, duration
 

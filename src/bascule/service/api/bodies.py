@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from bascule.core.errors import InputError
 from bascule.core.serialization import readable
-from bascule.service.server.problems import Problem
+from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 
 LARGEST_WHOLE = 2.0**53
