@@ -77,7 +77,7 @@ def test_where_there_is_nothing_yet_it_is_said(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(capsys, "create", "button", "--design", "design.json")
-    assert run(capsys, "set-aside", "button") == "nothing was set aside\n"
+    assert run(capsys, "set-aside", "button") == "no outcome was excluded\n"
     assert run(capsys, "diagnose", "button").startswith("nothing to diagnose yet")
     run(capsys, "stop", "button")
     run(capsys, "delete", "button")

@@ -29,7 +29,7 @@ def test_a_key_is_shown_once_and_revoked(capsys: pytest.CaptureFixture[str]) -> 
     listed = run(capsys, "list")
     assert number in listed
     assert secret not in listed
-    assert run(capsys, "revoke", number) == f"key {number} opens nothing any more\n"
+    assert run(capsys, "revoke", number) == f"key {number} is revoked\n"
     (row,) = json.loads(run(capsys, "list", "--json"))["keys"]
     assert (row["role"], row["experiments"], row["label"]) == ("client", ["button"], "shop")
     assert row["revoked"] is not None
@@ -42,7 +42,7 @@ def test_a_key_for_an_experiment_that_is_not_there_yet_says_so(
         main(["key", "create", "--role", "client", "--experiment", "buton"])
     said = capsys.readouterr()
     assert said.out.startswith("bsc_")
-    assert said.err.endswith("there is no experiment 'buton' yet: the key will open it\n")
+    assert said.err.endswith("there is no experiment 'buton' yet: the key will be valid for it\n")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ NOTEWORTHY_SECONDS = 1.0
 def screen() -> Console:
     """Standard output for lines and tables; plain text when it is not a terminal.
 
-    Markup is off: names of units, arms and files are data, and "[/red]" is one that people may have.
+    Markup is off: names of units, arms and files are data, and "[/red]" may be one of them.
     """
     from rich.console import Console
 

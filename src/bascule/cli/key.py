@@ -12,7 +12,7 @@ from bascule.cli.designs import AS_JSON
 from bascule.cli.experiment import STORE, acting_user, store_at
 
 app = typer.Typer(
-    help="API keys of the service: create, list, revoke, and links to its page.",
+    help="API keys of the service, and links to its page.",
     no_args_is_help=True,
 )
 

@@ -69,12 +69,13 @@ class StoreCalls:
         return asyncio.get_running_loop().run_in_executor(pool, context.run, do)
 
 
-async def in_time(call: Awaitable[Result], name: str, deadline: float = SHORT_DEADLINE) -> Result:
+async def in_time(call: Awaitable[Result], name: str, deadline: float | None = None) -> Result:
     """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
 
     >>> asyncio.run(in_time(asyncio.sleep(0, "green"), "assign"))
     'green'
     """
+    deadline = SHORT_DEADLINE if deadline is None else deadline
     since = time.monotonic()
     loop = asyncio.get_running_loop()
     warning = loop.call_later(SLOW, partial(log, "store is slow", "warning", call=name))
