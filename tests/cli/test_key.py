@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,9 @@ def test_a_mistake_is_one_line(
 def test_what_is_not_there_cannot_be_revoked(capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "create", "--role", "viewer")
     assert run(capsys, "revoke", "none", code=2).startswith("bascule: there is no key 'none'")
+
+
+def test_a_link_is_for_the_address_that_was_given(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "create", "--role", "viewer")
+    link = run(capsys, "link", "--address", "https://tests.example/")
+    assert re.fullmatch(r"https://tests\.example/sign-in\?token=[\w-]{43}\n", link)

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.running import Service
+from tests.service.running import DESIGN, Service
 
 import bascule as bs
 from bascule.service.auth.keys import create_key
@@ -141,6 +141,35 @@ def test_who_changed_something_is_in_the_log(service: Service, name: str) -> Non
     last = service.store.get(name).audit()[-1]
     assert last["action"] == "knob"
     assert last["actor"].startswith("ann")
+
+
+def test_a_test_of_the_same_name_as_a_deleted_one_has_a_history_of_its_own(
+    service: Service, name: str
+) -> None:
+    def decided() -> bs.Experiment:
+        test = service.store.get(name)
+        for i in range(300):
+            test.record(i, float(test.assign(i) == "green"))
+            if test.state == "decided":
+                break
+        return test
+
+    before = decided()
+    before.release()
+    with signed_in(service) as browser:
+        assert "Everyone gets it" in browser.get(f"/tests/{name}").text
+        before.stop()
+        service.store.delete(name)
+        service.store.create(name, bs.Design.from_dict(DESIGN))
+        decided()
+        for path in ("/", f"/tests/{name}"):
+            shown = browser.get(path).text
+            assert "Everyone new gets it" in shown
+            assert "Everyone gets it" not in shown
+        assert "Released" not in browser.get(f"/tests/{name}").text
+        assert "Give everyone green" in browser.get(f"/tests/{name}").text
+    # The log of the store itself still has everything that happened under the name.
+    assert [entry["action"] for entry in service.store.audit(name)].count("release") == 1
 
 
 def test_only_what_is_new_is_sent(service: Service, name: str) -> None:
