@@ -86,6 +86,8 @@ def read_summaries(
                 design, standing = loaded.design, loaded.standing
                 winner = design.arms[shipped(standing)] if standing.released else None
                 test = summary.test if summary else Experiment(store, row.id, row.name)
+                # It keeps its arms at hand from now on, so that no event loop has to wait for them.
+                test.remembered("")
                 summary = Summary(
                     test, design, loaded.state, loaded.created, loaded.version, winner
                 )

@@ -19,7 +19,6 @@ from bascule.service.api.bodies import read_json
 from bascule.service.api.openapi import REFS, body
 from bascule.service.auth.access import allow, client
 from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
-from bascule.service.server.store_calls import in_time
 
 PATH = OFREP_PATH
 
@@ -69,12 +68,10 @@ async def evaluate(request: Request, key: str) -> Response:
     allow(await client(request), key)
     unit = unit_of(await read_json(request))
     try:
-        entry: Summary = await request.app.state.directory.find(key)
-    except InputError:
-        raise Problem(404, f"there is no experiment {key!r:.100}") from None
-    try:
-        arm = await in_time(entry.test.assign_async(unit), "assign")
+        entry, arm = await request.app.state.directory.assign(key, unit)
     except InputError as problem:
+        if problem.kind == "not_found":
+            raise Problem(404, f"there is no experiment {key!r:.100}") from None
         # The client then shows its default, as it should while a test takes nobody.
         raise Problem(400, str(problem), code="GENERAL") from None
     return Answer(flag(entry, arm))

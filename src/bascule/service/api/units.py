@@ -39,8 +39,7 @@ async def assign(request: Request, name: str) -> Response:
     if not isinstance(data, dict) or data.keys() != {"unit"}:
         raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
     unit = named(data["unit"])
-    entry = await request.app.state.directory.find(name)
-    arm = await in_time(entry.test.assign_async(unit), "assign")
+    _, arm = await request.app.state.directory.assign(name, unit)
     return Answer({"experiment": name, "unit": unit, "arm": arm})
 
 
