@@ -86,7 +86,7 @@ async def create(request: Request, caller: Boss) -> Response:
 
 @router.get("/experiments", response_model=models.Statuses, responses=refusals())
 async def show_all(request: Request, caller: Looker) -> Response:
-    """List the tests and where they stand, the oldest first."""
+    """List all tests with their statuses, the oldest first."""
     directory = request.app.state.directory
     entries = [entry for entry in await directory.all(age=0.0) if caller.sees(entry.name)]
     statuses, failed = await calls_of(request).long(directory.statuses, entries)
@@ -104,7 +104,7 @@ async def show_all(request: Request, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def show(request: Request, name: str, caller: Looker) -> Response:
-    """Show a test: its design with the knob as it stands, and where it stands."""
+    """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
     return Answer(await calls_of(request).long(experiment_data, entry.test, entry.created))
 
@@ -130,7 +130,7 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def status(request: Request, name: str, caller: Looker) -> Response:
-    """Where a test stands: arms, intervals, evidence, cost, and the decision if there is one."""
+    """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
     return await _status(request, entry.test)
 
@@ -191,7 +191,7 @@ async def knob(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra={**EXPERIMENT, **body(models.ArmChange)},
 )
 async def change_arm(request: Request, name: str, caller: Boss) -> Response:
-    """Take an arm out for good, or give it no new units for a while, or give it units again."""
+    """Drop an arm for good, pause it, or resume it."""
     entry = await find(request, caller, name)
     given = await read_model(request, models.ArmChange)
     test = entry.test
@@ -207,7 +207,7 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def history(request: Request, name: str, caller: Looker) -> Response:
-    """Where a test stood, time after time: the points of a plot."""
+    """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
     points = await calls_of(request).long(entry.test.history)
     return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
@@ -220,7 +220,7 @@ async def history(request: Request, name: str, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def audit(request: Request, name: str, caller: Looker) -> Response:
-    """Every change of a test and its decision: when, by whom, what."""
+    """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
     return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
 
@@ -245,7 +245,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
-    """Outcomes that do not count as they came, each with its reason."""
+    """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
     rows = await calls_of(request).long(entry.test.set_aside)
     return Answer(set_aside_data(caller, rows))

@@ -53,7 +53,7 @@ NAME = {
     "schema": models.NAME_SCHEMA,
 }
 EXPERIMENT: dict[str, Any] = {"parameters": [NAME]}
-"""What every path of one experiment has."""
+"""The parameters of every path of one experiment."""
 
 OPEN_PATHS = ("/healthz", "/readyz")
 
@@ -113,13 +113,13 @@ def _refusal(status: int) -> dict[str, Any]:
 
 
 def _meant(operation: dict[str, Any]) -> bool:
-    """Whether a 422 is ours, and not one that the framework thinks it may give."""
+    """Whether a 422 is the service's own and not one that the framework adds."""
     content = operation["responses"].get("422", {}).get("content", {})
     return MEDIA_TYPE in content
 
 
 def _say_more(parts: dict[str, Any]) -> None:
-    """What is checked, but cannot be seen in the types."""
+    """Add limits that are checked but not part of the types."""
     for part in parts.values():
         # Docstrings end with an example in Python, which nobody needs here.
         if "description" in part:

@@ -95,7 +95,7 @@ def event_of(given: object) -> Event | Receipt:
 
 
 def named(unit: object) -> str:
-    """A unit's name, as a request has it."""
+    """The name of the unit in a request."""
     try:
         return checked_unit(whole(unit))
     except InputError as problem:

@@ -1,4 +1,4 @@
-"""Parts of a page that change by themselves: the browser says what it has, and gets what is new.
+"""Parts of a page that are updated: the browser sends their versions, and gets what is new.
 
 A fragment carries its own version in a hidden field named `seen`. The poll sends these fields, and
 the answer has only the fragments whose version is another one; htmx puts them in place. So nothing
@@ -23,7 +23,7 @@ class Fragment:
 
     @property
     def version(self) -> str:
-        """The same for the same text."""
+        """A hash of the text."""
         return blake2s(self.html.encode(), digest_size=8).hexdigest()
 
     def __html__(self) -> str:
@@ -31,7 +31,7 @@ class Fragment:
 
     @property
     def out_of_band(self) -> Markup:
-        """The fragment as an answer has it that replaces the one on the page."""
+        """The fragment as HTML that replaces the one on the page."""
         return Markup(self._wrapped(' hx-swap-oob="true"'))
 
     def _wrapped(self, attributes: str) -> str:

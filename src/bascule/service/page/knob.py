@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The knob of a test: what it is called, where it stands, and where it may be put."""
+    """The knob of a test: its name, its value, and its range."""
 
     name: str
     meaning: str

@@ -1,4 +1,4 @@
-"""Plans for the form: by theory at once, and by the service's planner where theory says too little.
+"""Plans for the form: by theory at once, or by the service's planner for more than two arms.
 
 Answers are kept, since the form asks again whenever something was typed.
 """
@@ -17,13 +17,13 @@ MOST_KEPT = 200
 
 
 class Plans:
-    """The answers that were given."""
+    """A cache of plans."""
 
     def __init__(self) -> None:
         self._kept: dict[Wishes, Plan] = {}
 
     async def plan(self, planner: Planner, wishes: Wishes) -> Plan:
-        """The answer to the wishes."""
+        """The plan for a request."""
         found = self._kept.get(wishes)
         if found is None:
             # More arms have to be simulated, and that is not done in the process that serves.
@@ -38,7 +38,7 @@ class Plans:
 
 
 def first_stage(wishes: Wishes) -> Plan:
-    """What theory says; nothing is simulated.
+    """The plan by theory, without simulation.
 
     >>> first_stage(Wishes()).chosen.outlook.simulated
     False
@@ -47,7 +47,7 @@ def first_stage(wishes: Wishes) -> Plan:
 
 
 def wish(wishes: Wishes) -> Wish:
-    """The same as the planner of the service takes it.
+    """A request in the form that the planner of the service takes.
 
     >>> wish(Wishes()).lift
     [0.01]

@@ -1,4 +1,4 @@
-"""Templates made into answers."""
+"""Rendering of templates into responses."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A whole page."""
+    """Render a whole page."""
     text = render(template, caller=caller, **shown)
     return HTMLResponse(text, status)
 
 
 def render(template: str, **shown: Any) -> str:
-    """A template with what it shows; all text in it is escaped."""
+    """Render a template; all text in it is escaped."""
     return _environment().get_template(template).render(**shown)
 
 
 def fragment(id: str, **shown: Any) -> Fragment:  # noqa: A002
-    """The part of a page whose template has the same name."""
+    """Render the part of a page whose template has this id."""
     return Fragment(id, render(f"parts/{id}.html", **shown))
 
 
 def parts(text: str) -> HTMLResponse:
-    """An answer for htmx; 204 where there is nothing new."""
+    """A response for htmx; 204 where nothing changed."""
     return HTMLResponse(text, 200 if text else 204)
 
 
 def problem_page(request: Request, problem: Problem) -> HTMLResponse:
-    """A refusal as a page."""
+    """Render a refusal as a page."""
     answer = page("problem.html", None, problem.status, problem=problem, where=request.url.path)
     for name, value in problem.headers.items():
         answer.headers[name] = value
@@ -65,7 +65,7 @@ def _environment() -> Environment:
 
 
 def tight(text: str) -> str:
-    """The same with numbers that stay on one line with their percent signs.
+    """Keep numbers on one line with their percent signs.
 
     >>> tight("at most 5 %").split(" ")[-1][0]
     '5'
@@ -75,7 +75,7 @@ def tight(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def static_address(name: str) -> str:
-    """Where a static file is; the address changes with the file, so that no old one is used.
+    """The URL of a static file, which changes with its content, so that no old copy is used.
 
     >>> static_address("page.css").startswith("/static/page.css?")
     True

@@ -21,7 +21,7 @@ CSP = (
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-"""Nothing runs in a page, or is loaded by it, but what the service itself serves."""
+"""A page runs and loads only what the service itself serves."""
 
 HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -83,8 +83,8 @@ class Envelope:
             if status is not None:
                 raise
             # The caller learns nothing of what is inside.
-            told = Problem(500, "something went wrong here: it was logged")
-            await refusal(scope, told)(scope, receive, answer)
+            failed = Problem(500, "internal error: it was logged")
+            await refusal(scope, failed)(scope, receive, answer)
         finally:
             self._tell(scope, status or 500, time.perf_counter() - since)
 
@@ -124,7 +124,7 @@ class Envelope:
 
 
 def _length(scope: Scope) -> int:
-    """What the request says of its body; -1 if it sends one and does not say."""
+    """The length of the body by the request's headers; -1 if it states none."""
     found = 0
     for name, value in scope["headers"]:
         if name == b"content-length":
@@ -146,7 +146,7 @@ Endpoint = Callable[[Request, str], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class FastRoute:
-    """A path with one name in it: what stands before and after the name, and its endpoint."""
+    """A path with one name in it: the text before and after the name, and its endpoint."""
 
     before: str
     after: str

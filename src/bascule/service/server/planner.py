@@ -85,13 +85,13 @@ class Planner:
                 limit=LONGEST_LINE,
                 start_new_session=True,
             )
-        given, told = self._process.stdin, self._process.stdout
-        assert given is not None
-        assert told is not None
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert replies is not None
         with suppress(ConnectionError):
-            given.write(line)
-            await given.drain()
-        return await told.readline()
+            requests.write(line)
+            await requests.drain()
+        return await replies.readline()
 
 
 @router.post(

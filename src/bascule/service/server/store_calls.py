@@ -24,7 +24,7 @@ SLOW = 2.0
 """Seconds after which a call that has not been answered is logged."""
 
 SHORT_DEADLINE, LONG_DEADLINE = 10.0, 60.0
-"""Seconds after which the caller of a short or a long call is told to come again."""
+"""Seconds after which a short or a long call is refused with 503."""
 
 LEAVING = 5.0
 """Seconds that calls which still run have to finish when the service ends."""
