@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.live.conftest import Programs
 
 import bascule as bs
-from bascule.live.storage.queries import ask
+from bascule.live.storage.queries import fetch
 from bench.live_places import place
 
 AT_ONCE = 100
@@ -53,8 +53,10 @@ def main(kind: str, programs: int, units: int) -> None:
             test = store.get("test")
             test.settle()
             with store.reading() as connection:
-                rows = ask(connection, "SELECT unit, arm, deal FROM assignments")
-                (events,) = ask(connection, "SELECT count(*), count(DISTINCT event) FROM outcomes")
+                rows = fetch(connection, "SELECT unit, arm, deal FROM assignments")
+                (events,) = fetch(
+                    connection, "SELECT count(*), count(DISTINCT event) FROM outcomes"
+                )
             assert len(rows) == len({row[0] for row in rows}) == units, "a unit is there twice"
             assert tuple(events) == (units, units), "an outcome is there twice"
             sizes = Counter((row[2], row[1]) for row in rows)

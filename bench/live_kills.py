@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.live.conftest import Programs
 
 import bascule as bs
-from bascule.live.storage.queries import ask
+from bascule.live.storage.queries import fetch
 from bench.live_places import place
 
 
@@ -35,8 +35,8 @@ def main(kind: str, kills: int, seed: int = 0) -> None:
             recorded |= outcomes
         with bs.open(location) as store:
             with store.reading() as connection:
-                rows = ask(connection, "SELECT unit, arm FROM assignments")
-                events = Counter(row[0] for row in ask(connection, "SELECT event FROM outcomes"))
+                rows = fetch(connection, "SELECT unit, arm FROM assignments")
+                events = Counter(row[0] for row in fetch(connection, "SELECT event FROM outcomes"))
             stored = dict(tuple(row) for row in rows)
             answered = {f"unit {unit}": "ab".index(arm) for unit, arm in arms.items()}
             assert answered.items() <= stored.items(), "an assignment is lost"

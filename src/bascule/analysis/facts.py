@@ -24,7 +24,7 @@ from bascule.core.procedures.estimators import mean_of_means, precision_mean, to
 from bascule.core.procedures.static import recurrent_outcome
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.statistics import Statistics
-from bascule.live.storage.state import Standing
+from bascule.live.storage.state import ExperimentState
 
 
 def nothing(reduced: Reduced) -> str:
@@ -115,7 +115,7 @@ def arm_answers(arms: Sequence[str], sums: Sums, inside: Sums) -> tuple[ArmAnswe
     return tuple(found)
 
 
-def folded_answers(design: Design, standing: Standing) -> tuple[ArmAnswer, ...]:
+def folded_answers(design: Design, standing: ExperimentState) -> tuple[ArmAnswer, ...]:
     """The arms of a test that was folded again."""
     found = []
     seen = standing.statistics

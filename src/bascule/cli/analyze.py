@@ -115,7 +115,7 @@ def command(
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis import analyze
     from bascule.core.files import csv_text, prepare_file, write_whole
-    from bascule.live.design_file import load_design
+    from bascule.live.api.store import load_design
     from bascule.presentation.figures import figure_kind, rendered
 
     files = (("csv", csv), ("figure", figure), ("html", html))

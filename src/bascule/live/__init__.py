@@ -16,10 +16,11 @@ def open(  # noqa: A001
     clock: Clock | None = None,
     shuffle: Callable[[list[int]], None] | None = None,
 ) -> Store:
-    """A store of live tests: a file, `":memory:"`, or `postgresql://user@host/database`.
+    """Open a store of live tests: a file, `":memory:"`, or `postgresql://user@host/database`.
 
-    A file that is not there is made. `actor` is who the audit log names; `clock` and `shuffle` are
-    for tests and replays.
+    A file that does not exist is created. The audit log names `actor`; `clock` and `shuffle` are
+    for tests and replays. An experiment created on a clock of yours runs on it; one created on the
+    machine's clock refuses any other that differs by more than a minute.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:

@@ -1,12 +1,34 @@
-"""Where a live test gets its time from: one clock, given when the store is opened."""
+"""Where a live test gets its time from, and how a wrong clock is noticed.
+
+A store has one clock, given when it is opened; by default it is the machine's. A wrong clock ruins
+a test for good: a status two days ahead would count every unit as matured without an outcome. So
+the time is checked before it is used, and a call with a wrong one is refused and changes nothing.
+
+- The machine's clock must not jump: it is compared with how long the machine has been running.
+- On PostgreSQL it must agree with the database's clock, within a minute.
+- An experiment that was created on the machine's clock runs on it for ever: a clock that you give
+  to `open` may be used with it only while it agrees with the machine's.
+- An experiment that was created on a clock of your own (a replay, a test, a demonstration) takes
+  any clock; what that says is your responsibility, as long as it does not run backwards.
+- New units are refused by a clock that is behind the arrival of the last one.
+
+What cannot be noticed: a single machine that has the wrong time already when it opens a SQLite
+file, ahead of all times in it.
+"""
 
 from __future__ import annotations
 
+import math
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from bascule.core.approximate import about
+from bascule.core.errors import StoreError
 from bascule.core.measure import seconds
+
+TOLERANCE = 60.0
+"""Seconds by which two clocks may differ."""
 
 
 class Clock(Protocol):
@@ -41,7 +63,7 @@ class FastClock:
 
 
 class ManualClock:
-    """A clock that moves only when told to, so that a month passes in a second.
+    """A clock that moves only by `advance`, so that a month passes in a second.
 
     >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance("7d")
@@ -61,10 +83,78 @@ class ManualClock:
         self._now += seconds("by", by)
 
 
-def moment(now: float) -> datetime:
-    """A time of the clock as a date.
+class ClockGuard:
+    """Reads a clock and refuses what cannot be right.
 
-    >>> moment(0.0).isoformat()
-    '1970-01-01T00:00:00+00:00'
+    >>> ClockGuard(SystemClock()).now("machine") > 0
+    True
     """
-    return datetime.fromtimestamp(now, UTC)
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.kind = "machine" if isinstance(clock, SystemClock) else "given"
+        # The machine's time when it was read last, and how long it had been running then.
+        self._last = time.time(), _running()
+
+    def now(self, kind: str, database_time: float | None = None) -> float:
+        """Return the time for an experiment that was created on that `kind` of clock.
+
+        `database_time` is what the database's own clock says at this moment, if it has one.
+        """
+        now = self._clock.now()
+        if not math.isfinite(now):
+            raise StoreError(
+                f"the clock says {now}, which is no time; nothing of this call was kept"
+            )
+        if self.kind != "machine" and kind != "machine":
+            return now
+        machine = now if self.kind == "machine" else time.time()
+        self._check_jump(machine)
+        if database_time is not None and abs(machine - database_time) > TOLERANCE:
+            raise StoreError(
+                f"this machine's clock is {_apart(machine, database_time)} the database's: set it "
+                "right; nothing of this call was kept"
+            )
+        if self.kind != "machine" and abs(now - machine) > TOLERANCE:
+            raise StoreError(
+                f"the clock given to open() is {_apart(now, machine)} the machine's, on which this "
+                "experiment was created: open the store without a clock; nothing of this call was "
+                "kept"
+            )
+        return now
+
+    def _check_jump(self, machine: float) -> None:
+        last, running_then = self._last
+        running = _running()
+        expected = last + running - running_then
+        if abs(machine - expected) > TOLERANCE:
+            raise StoreError(
+                f"this machine's clock has jumped and is {_apart(machine, expected)} the time that "
+                "has passed: set it right, or open the store again if it is right now; nothing of "
+                "this call was kept"
+            )
+        self._last = machine, running
+
+
+def moment(now: float) -> datetime:
+    """Return a time of the clock as a date; beyond the calendar, its first or last second.
+
+    >>> moment(0.0).isoformat(), moment(-1e12).isoformat()
+    ('1970-01-01T00:00:00+00:00', '0001-01-01T00:00:00+00:00')
+    """
+    try:
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=now)
+    except (OverflowError, ValueError):
+        late = isinstance(now, float) and now > 0
+        return (datetime.max.replace(microsecond=0) if late else datetime.min).replace(tzinfo=UTC)
+
+
+def _running() -> float:
+    """How long the machine has been running, in seconds; with the time it slept, where known."""
+    clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+def _apart(now: float, other: float) -> str:
+    way = "ahead of" if now > other else "behind"
+    return f"{about(abs(now - other) / 86400.0)} {way}"

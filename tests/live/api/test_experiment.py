@@ -259,3 +259,61 @@ def test_a_name_is_used_once(store: bs.Store) -> None:
     store.create("once", COINS)
     with pytest.raises(bs.InputError, match="already"):
         store.create("once", COINS)
+
+
+def decided(store: bs.Store, name: str) -> bs.Experiment:
+    """A test that has decided for b."""
+    test = store.create(name, COINS)
+    for unit in range(1000):
+        test.record(unit, float(test.assign(unit) == "b"))
+        if test.state == "decided":
+            return test
+    raise AssertionError("no decision")
+
+
+def test_a_release_belongs_to_the_experiment_and_not_to_its_name(store: bs.Store) -> None:
+    test = decided(store, "test")
+    test.release()
+    assert test.is_released
+    test.stop()
+    store.delete("test")
+    again = store.create("test", COINS)
+    assert not again.is_released
+    assert [entry["action"] for entry in again.audit()] == ["create", "start"]
+    # All that happened under the name is still there.
+    assert "release" in [entry["action"] for entry in store.audit("test")]
+
+
+def test_a_test_that_was_decided_and_then_stopped_enrols_nobody(store: bs.Store) -> None:
+    test = decided(store, "test")
+    units = test.status().units
+    arm = test.assign(0)
+    test.stop()
+    with pytest.raises(bs.InputError, match="ended by hand"):
+        test.assign("new")
+    assert test.assign(0) == arm
+    assert test.status().units == units
+
+
+def test_a_test_that_was_released_and_then_stopped_gives_everyone_the_winner(
+    store: bs.Store,
+) -> None:
+    test = decided(store, "test")
+    test.release()
+    units = test.status().units
+    test.stop()
+    assert {test.assign(unit) for unit in (0, 1, "new")} == {"b"}
+    assert test.status().units == units
+    assert test.verify().agrees
+
+
+def test_diagnostics_that_many_ask_for_are_computed_once(
+    store: bs.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = decided(store, "test")
+    found = test.diagnostics()
+    monkeypatch.setattr(store.shared_results, "_slow", 0.0)
+    assert test.diagnostics() == found
+    monkeypatch.setattr(test, "_compute_diagnostics", None)
+    # The result is reused without being computed.
+    assert test.diagnostics() == found

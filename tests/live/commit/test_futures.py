@@ -18,8 +18,8 @@ import uvloop
 
 import bascule as bs
 from bascule.live.commit import queue as groups
-from bascule.live.commit.queue import Groups
-from bascule.live.storage import queries as ledger
+from bascule.live.commit.queue import CommitQueue
+from bascule.live.storage import queries
 from bascule.live.transactions.enrol import assign
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), max_units=100)
@@ -257,8 +257,8 @@ def test_what_is_remembered_is_not_looked_for_on_disk(
         looked.append(units)
         return find_arms(connection, experiment, units)
 
-    find_arms = ledger.find_arms
-    monkeypatch.setattr(ledger, "find_arms", find)
+    find_arms = queries.find_arms
+    monkeypatch.setattr(queries, "find_arms", find)
     test.assign_many(range(5))
     test.assign_many(range(3, 8))
     assert looked == []
@@ -331,8 +331,8 @@ class Silent:
     def __init__(self, job: int) -> None:
         self.job = job
 
-    def tell(self, failed: BaseException | None) -> None:
-        assert failed is None
+    def deliver(self, failure: BaseException | None) -> None:
+        assert failure is None
 
 
 def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
@@ -340,7 +340,7 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
 ) -> None:
     monkeypatch.setattr(groups, "IDLE", 0.01)
     done: list[int] = []
-    some: Groups[int] = Groups(done.extend)
+    some: CommitQueue[int] = CommitQueue(done.extend)
     for job in range(3):
         some.submit(Silent(job))
         while some._thread is not None:

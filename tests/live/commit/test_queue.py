@@ -6,7 +6,7 @@ from threading import Event, Thread
 
 import pytest
 
-from bascule.live.commit.queue import Groups
+from bascule.live.commit.queue import CommitQueue
 
 
 def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
@@ -18,7 +18,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
         begun.set()
         go_on.wait(10)
 
-    groups = Groups(work)
+    groups = CommitQueue(work)
     threads = [Thread(target=groups.run, args=(0,))]
     threads[0].start()
     begun.wait(10)
@@ -38,7 +38,7 @@ def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
         if "bad" in jobs:
             raise ValueError("bad")
 
-    groups = Groups(work)
+    groups = CommitQueue(work)
     with pytest.raises(ValueError, match="bad"):
         groups.run("bad")
     groups.run("good")
@@ -53,7 +53,7 @@ def test_those_who_bring_much_do_not_all_go_at_once() -> None:
         begun.set()
         go_on.wait(10)
 
-    groups = Groups(work, weigh=lambda job: job)
+    groups = CommitQueue(work, weigh=lambda job: job)
     threads = [Thread(target=groups.run, args=(job,)) for job in (1, 15_000, 15_000, 30_000)]
     threads[0].start()
     begun.wait(10)

@@ -19,7 +19,7 @@ SPENT = bs.Design(["a", "b"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY)
 def cohorts(test: bs.Experiment) -> list[bs.Cohort]:
     """Of the first arm, as a status finds them."""
     test.status()
-    seen = test._loaded().standing.statistics
+    seen = test._loaded().state.statistics
     assert isinstance(seen, bs.CohortStatistics)
     return list(seen.arms[0].cohorts)
 
@@ -72,7 +72,7 @@ def test_a_burst_spreads_and_those_who_came_together_are_one_crowd(
     assert set(Counter(test.assign_many(range(200))).values()) == {100}
     clock.advance("2d")
     test.assign_many(range(200, 300))
-    crowd = test._loaded().standing.crowd
+    crowd = test._loaded().state.crowd
     assert [(some.stage, some.units) for some in crowd][:2] == [(1, 100), (1, 100)]
     assert {some.stage for some in crowd[2:]} == {3}
     assert test.verify().agrees

@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
+from threading import Event
+from time import perf_counter, sleep
 
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
 import bascule as bs
+from bascule.live.storage import database, sqlite
 from bascule.live.storage.database import Database, shown
+from bascule.live.storage.queries import fetch
 from bascule.live.storage.schema import metadata
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -37,11 +44,11 @@ def test_a_file_is_made_and_found_again(tmp_path: Path) -> None:
 
 
 def test_commits_are_durable(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "tests.db"))
-    with database.writing() as connection:
+    opened = Database(str(tmp_path / "tests.db"))
+    with opened.writing() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
         assert connection.execute(text("PRAGMA synchronous")).scalar() == 2
-    database.close()
+    opened.close()
 
 
 def test_the_migrations_make_the_tables_that_the_program_uses(tmp_path: Path) -> None:
@@ -99,20 +106,20 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_failed_leaves_nothing_to_the_next_one(tmp_path: Path) -> None:
-    database = Database(str(tmp_path / "tests.db"))
+    opened = Database(str(tmp_path / "tests.db"))
 
     def fail() -> None:
-        with database.writing() as connection:
+        with opened.writing() as connection:
             connection.execute(text("INSERT INTO service_webhooks VALUES ('a', 1)"))
             raise ValueError("no")
 
     for _ in range(2):
         with pytest.raises(ValueError, match="no"):
             fail()
-        with database.writing() as connection:
+        with opened.writing() as connection:
             rows = connection.execute(text("SELECT count(*) FROM service_webhooks")).scalar()
             assert rows == 0
-    database.close()
+    opened.close()
 
 
 def a_text(path: Path) -> None:
@@ -200,3 +207,134 @@ def test_a_file_that_can_only_be_read_is_an_error(tmp_path: Path) -> None:
             connection.execute(text("PRAGMA query_only = 0"))
         test.assign("u")
         assert test.verify().agrees
+
+
+def test_reads_that_take_long_do_not_delay_those_who_assign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bascule.live.commit.runner.FRESH", 0.0)
+    limits = (database.READS, database.REPORTS)
+    with bs.open(tmp_path / "tests.db") as store, ExitStack() as held:
+        test = store.create("test", DESIGN)
+        test.assign("known")
+        # Every connection for reads is in use, and each read has begun.
+        for read, limit in zip((store.reading, store.reporting), limits, strict=True):
+            for _ in range(limit.kept + limit.more):
+                connection = held.enter_context(read())
+                connection.execute(text("SELECT count(*) FROM assignments")).all()
+        started = perf_counter()
+        test.assign("known")
+        test.assign("new")
+        test.record("new", 1.0)
+        assert perf_counter() - started < 2.0
+
+
+def test_every_read_is_one_moment(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "tests.db") as store:
+        test = store.create("test", DESIGN)
+        test.assign_many(range(4))
+        for read in (store.reading, store.reporting, store._database.reading_hot):
+            with read() as connection:
+                # Also by statements that go straight to the driver.
+                before = fetch(connection, "SELECT count(*) FROM assignments")
+                test.assign(f"new {read.__name__}")
+                assert fetch(connection, "SELECT count(*) FROM assignments") == before
+
+
+def test_a_busy_store_verifies_at_any_time(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "tests.db") as store:
+        test = store.create("test", DESIGN)
+        stop = Event()
+
+        def work() -> None:
+            for i in count():
+                if stop.is_set():
+                    return
+                test.assign(i)
+                test.record(i, 1.0)
+
+        with ThreadPoolExecutor(1) as thread:
+            working = thread.submit(work)
+            verified = [test.verify() for _ in range(40)]
+            stop.set()
+            working.result(10)
+        assert [one.differences for one in verified if not one.agrees] == []
+        assert verified[-1].units > verified[0].units
+
+
+def test_a_copy_of_a_closed_file_is_complete_also_where_a_report_was_under_way(
+    tmp_path: Path,
+) -> None:
+    path, copied = tmp_path / "tests.db", tmp_path / "copied.db"
+    store = bs.open(path)
+    test = store.create("test", DESIGN)
+    reads, go_on = Event(), Event()
+
+    def report() -> None:
+        with store.reporting() as connection:
+            fetch(connection, "SELECT count(*) FROM assignments")
+            reads.set()
+            endless = (
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                "SELECT count(*) FROM n"
+            )
+            go_on.wait(10)
+            fetch(connection, endless)
+
+    with ThreadPoolExecutor(1) as thread:
+        reading = thread.submit(report)
+        assert reads.wait(10)
+        test.assign_many(range(800))
+        go_on.set()
+        sleep(0.1)
+        store.close()
+        with pytest.raises(bs.StoreError, match="closed meanwhile"):
+            reading.result(10)
+    copied.write_bytes(path.read_bytes())
+    assert sql(copied, "SELECT count(*) FROM assignments") == [(800,)]
+
+
+def test_rows_of_a_deleted_experiment_cannot_be_read_from_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "tests.db"
+    with bs.open(path) as store:
+        kept = store.create("kept", DESIGN)
+        gone = store.create("gone", DESIGN)
+        for start in range(0, 2000, 100):
+            gone.assign_many([f"secret person {i}" for i in range(start, start + 100)])
+            kept.assign_many([f"other person {i}" for i in range(start, start + 100)])
+        gone.record_many([(f"secret person {i}", 1.0, None, f"secret event {i}") for i in range(9)])
+        gone.stop()
+        store.delete("gone")
+        files = [path, tmp_path / "tests.db-wal"]
+        assert [file.read_bytes().count(b"secret") for file in files] == [0, 0]
+        assert kept.verify().agrees
+    assert path.read_bytes().count(b"other person") > 0
+
+
+def test_a_store_that_cannot_be_written_says_so_before_anyone_assigns(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "tests.db") as store:
+        store.check_writable()
+        with store._database.writing() as connection:
+            connection.execute(text("PRAGMA query_only = 1"))
+        with pytest.raises(bs.StoreError, match="can only be read"):
+            store.check_writable()
+        store.check_writable()
+
+
+def test_a_file_that_another_program_keeps_locked_is_an_error_that_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.2)
+    path = tmp_path / "tests.db"
+    with bs.open(path) as store:
+        test = store.create("test", DESIGN)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(bs.StoreError, match="kept it busy: try again"):
+            test.assign("u")
+        other.execute("ROLLBACK")
+        other.close()
+        test.assign("u")
+        monkeypatch.setattr(sqlite, "LONG_WAIT", -1.0)
+        test.assign("v")
+    assert "waited" in caplog.text

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import text
 
 import bascule as bs
-from bascule.live.storage import queries as ledger
+from bascule.live.storage import queries
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
-LISTS = [one for one in vars(ledger).values() if re.match("SELECT .* IS_LISTED", str(one))]
+LISTS = [one for one in vars(queries).values() if re.match("SELECT .* IS_LISTED", str(one))]
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[bs.Store]:
 @pytest.mark.parametrize("statement", LISTS)
 def test_sqlite_searches_for_each_value(store: bs.Store, statement: str) -> None:
     (looked_for,) = re.findall(r"(\w+) IS_LISTED", statement)
-    asked = ledger.in_sqlite(statement).replace("?", ":list", 1).replace("?", ":experiment")
+    asked = queries.in_sqlite(statement).replace("?", ":list", 1).replace("?", ":experiment")
     with store.reading() as connection:
         given = {"list": "[]", "experiment": 1}
         rows = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"), given)
@@ -44,8 +44,8 @@ def test_there_are_such_statements() -> None:
 def test_an_empty_list_finds_nothing(store: bs.Store) -> None:
     store.create("test", DESIGN)
     with store.reading() as connection:
-        assert ledger.find_units(connection, 1, []) == {}
-        assert ledger.taken_ids(connection, 1, []) == {}
+        assert queries.find_units(connection, 1, []) == {}
+        assert queries.taken_ids(connection, 1, []) == {}
 
 
 def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
@@ -54,9 +54,9 @@ def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
     second.assign_many(["bob", "cleo"])
     first.record_many([("ann", 1.0, None, "sale 1"), ("bob", 1.0, None, "sale 2")])
     with store.reading() as connection:
-        assert set(ledger.find_units(connection, first.id, ["ann", "cleo", "'); --"])) == {"ann"}
-        assert ledger.taken_ids(connection, first.id, ["sale 2", "sale 3"]) == {"sale 2": (1, 1.0)}
-        assert ledger.taken_ids(connection, second.id, ["sale 2"]) == {}
-        assert ledger.answered(connection, first.id, [1, 7]) == {1}
-        others = ledger.elsewhere(connection, first.id, ["ann", "bob", "cleo"])
+        assert set(queries.find_units(connection, first.id, ["ann", "cleo", "'); --"])) == {"ann"}
+        assert queries.taken_ids(connection, first.id, ["sale 2", "sale 3"]) == {"sale 2": (1, 1.0)}
+        assert queries.taken_ids(connection, second.id, ["sale 2"]) == {}
+        assert queries.answered(connection, first.id, [1, 7]) == {1}
+        others = queries.elsewhere(connection, first.id, ["ann", "bob", "cleo"])
         assert others == {"bob": "second", "cleo": "second"}

@@ -26,7 +26,7 @@ from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.reports.status import status_of
 from bascule.live.steps.folding import fold_unit
-from bascule.live.storage.state import Deal, Standing, State
+from bascule.live.storage.state import Deal, ExperimentState, Phase
 
 WIDEST_PART = 2000
 """No part of a block is looked for that is larger."""
@@ -40,7 +40,7 @@ class Replayed:
     """The course of the test, where it stands in the end, its units by day, and the days left."""
 
     course: Course
-    standing: Standing
+    standing: ExperimentState
     sums: Sums
     days_left: float | None
 
@@ -80,7 +80,7 @@ class _Replay:
 
     def __init__(self, design: Design, rows: Sequence[Row], end: float) -> None:
         self.design, self.rows, self.end = design, rows, end
-        self.standing = Standing.empty(design)
+        self.standing = ExperimentState.empty(design)
         self.days: list[Day] = []
         self.decided: str | None = None
         self.deals = _deals(design, rows)
@@ -113,7 +113,7 @@ class _Replay:
             reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
         course = Course(tuple(self.days), reached, self.decided, None)
         began = _seconds(self.rows[0]["first"])
-        state: State = "running" if reached is None else "decided"
+        state: Phase = "running" if reached is None else "decided"
         left = status_of("log", design, state, standing, self.end, began).days_left
         return Replayed(course, standing, self._sums(), left)
 

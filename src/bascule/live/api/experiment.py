@@ -1,4 +1,4 @@
-"""One experiment of a store: assign units, record outcomes, see where it stands, change it."""
+"""One experiment of a store: assign units, record outcomes, report its status, change it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.live.api.units import Units
-from bascule.live.reports.forecast import Turn, turns
+from bascule.live.reports.forecast import Turn, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
-from bascule.live.steps.lead import evidence_of
-from bascule.live.storage.state import OPEN, State
+from bascule.live.storage.state import OPEN, Phase
 
 if TYPE_CHECKING:
     from bascule.live.reports.verify import Verification
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 class Experiment(Units):
@@ -33,28 +32,28 @@ class Experiment(Units):
     1
     """
 
-    # Where it stands
+    # Reports
 
     @property
-    def state(self) -> State:
+    def state(self) -> Phase:
         """`ready`, `running`, `paused`, `decided`, `over` (undecided) or `stopped`."""
-        return self._loaded().state
+        return self._loaded().phase
 
     def settle(self) -> None:
-        """Take all mature units into the statistics, as every other call does a few at a time."""
+        """Fold all matured units into the statistics, as every other call does a few at a time."""
         from bascule.live.transactions.settle import is_settled, settle
 
         loaded = self._loaded()
-        if is_settled(loaded.design, loaded.state, loaded.standing, self.store.clock.now()):
+        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.now(loaded)):
             return
         while self._do(settle):
             pass
 
     def status(self, *, diagnostics: bool = False) -> Status:
-        """Where the test stands: arms, intervals, evidence, cost, decision or None.
+        """Return the status: arms, intervals, evidence, cost, and the decision or None.
 
-        With `diagnostics` these are in it too; they are read from the whole log, so it takes longer
-        the longer that is.
+        With `diagnostics`, these are included; they read the whole log, so they take longer the
+        longer it is.
         """
         if diagnostics:
             return replace(self.status(), diagnostics=self.diagnostics())
@@ -63,51 +62,46 @@ class Experiment(Units):
         return status_of(
             loaded.name,
             loaded.design,
+            loaded.phase,
             loaded.state,
-            loaded.standing,
-            self.store.clock.now(),
+            self.store.now(loaded),
             loaded.created,
         )
 
     def history(self, most: int | None = None) -> list[Point]:
-        """Where the test stood, time after time: the points of a plot, at `most` so many."""
-        from sqlalchemy import select
+        """Return the history of the test as points of a plot, `most` of them at most."""
+        from bascule.live.storage.queries import history_of
 
-        from bascule.live.storage.schema import history
-        from bascule.live.storage.state import statistics_from_json
-
-        design = self.design
-        asked = select(history).where(history.c.experiment == self.id).order_by(history.c.folded)
         with self.store.reading() as connection:
-            rows = connection.execute(asked).all()
+            design = self.store.load(connection, self.id, self.name).design
+            points = history_of(connection, self.id)
         return [
-            point_of(design, statistics_from_json(row.statistics), row.folded, row.time)
-            for row in spread(rows, [row.folded for row in rows], most)
+            point_of(design, statistics, folded, time)
+            for folded, time, statistics in spread(points, [point[0] for point in points], most)
         ]
 
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
-        """What is expected from here on with the knob at each value; empty where nobody knows."""
+        """Forecast the rest of the test with the knob at each value; empty if nothing is known."""
         loaded = self._loaded()
-        seen = loaded.standing.statistics
+        seen = loaded.state.statistics
         return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
-        """Drift of the outcomes, and units per arm against the logged probabilities.
+        """Test for drift of the outcomes, and for a sample ratio mismatch.
 
-        Each gives false alarms in a share `level` of the tests; none is part of the decision.
+        Each gives false alarms in a share `level` of the tests; none is part of the decision. They
+        are computed once for all who ask at the same time; where that takes long, the result is
+        used again for ten times as long, a minute at most.
         """
-        from bascule.live.reports.diagnostics import diagnostics_of
-
-        self.settle()
-        with self.store.reading() as connection:
-            loaded = self.store.load(connection, self.id, self.name)
-            return diagnostics_of(connection, loaded, level)
+        return self.store.shared_results.get(
+            ("diagnostics", self.id, level), lambda: self._compute_diagnostics(level)
+        )
 
     def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
-        """Alarms that are new: each goes into the audit log, once.
+        """Return the alarms that are new; each goes into the audit log, once.
 
-        While a test runs, these are of the diagnostics that hold at any time, since one looks again
-        and again; when it has ended, of all.
+        While a test runs, only diagnostics that are valid at any time raise alarms, since they are
+        looked at again and again; when it has ended, all do.
         """
         from bascule.live.reports.diagnostics import put_into_log
 
@@ -118,24 +112,32 @@ class Experiment(Units):
         return tuple(one for one in flagged if self._do(partial(put_into_log, found=one)))
 
     def verify(self) -> Verification:
-        """Compute everything again from the raw log, and compare."""
+        """Compute everything again from the raw log, and list all that is stored differently."""
         from bascule.live.reports.verify import verify
 
-        with self.store.reading() as connection:
-            return verify(connection, self.store.load(connection, self.id, self.name))
+        with self.store.reporting() as connection:
+            return verify(connection, self.id, self.name)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether everyone gets the winner, because it was released."""
+        return self._loaded().state.released
 
     def audit(self) -> list[dict[str, Any]]:
-        """Every change by hand and the decision, the oldest first."""
-        return self.store.audit(self.name, self.id)
+        """Return every change by hand and the decision, the oldest first."""
+        from bascule.live.storage.queries import audit_entries
+
+        with self.store.reading() as connection:
+            return audit_entries(connection, experiment=self.id)
 
     # Changes
 
     def start(self) -> None:
-        """Take units, at first or again after a pause."""
+        """Enrol units, at first or again after a pause."""
         self._move("start", ("ready", "paused"), "running")
 
     def pause(self) -> None:
-        """Take no new units; those in the test keep their arm, and their outcomes count."""
+        """Enrol no new units; those in the test keep their arm, and their outcomes count."""
         self._move("pause", ("running",), "paused")
 
     def stop(self) -> None:
@@ -157,7 +159,7 @@ class Experiment(Units):
         self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
-        """Take an arm out of the test for good; nothing is claimed about it any more."""
+        """Drop an arm from the test for good; nothing is claimed about it any more."""
         from bascule.live.transactions.change import drop_arm
 
         self._do(lambda work: drop_arm(work, arm))
@@ -175,7 +177,7 @@ class Experiment(Units):
         self._do(lambda work: pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
-        """After the decision: everyone gets the winner, also who was in another arm."""
+        """Give everyone the winner after the decision, also units that were in another arm."""
         from bascule.live.transactions.change import release
 
         self._do(release)
@@ -183,13 +185,21 @@ class Experiment(Units):
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
-    # Inside
+    # Private
 
-    def _do(self, change: Callable[[Work], object]) -> Any:
-        """One change, which no other is like."""
+    def _do(self, change: Callable[[UnitOfWork], object]) -> Any:
+        """Run one change in a transaction."""
         return self._change(lambda work, _: [change(work)], [None])[0]
 
-    def _move(self, action: str, since: tuple[State, ...], to: State) -> None:
+    def _compute_diagnostics(self, level: float) -> tuple[Diagnostic, ...]:
+        from bascule.live.reports.diagnostics import diagnostics_of
+
+        self.settle()
+        with self.store.reporting() as connection:
+            loaded = self.store.load(connection, self.id, self.name)
+            return diagnostics_of(connection, loaded, level)
+
+    def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> None:
         from bascule.live.transactions.change import move
 
         self._do(lambda work: move(work, action, since, to))

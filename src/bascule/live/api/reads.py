@@ -18,7 +18,7 @@ from bascule.live.steps.assignment import shipped
 from bascule.live.storage.queries import gone
 from bascule.live.storage.schema import assignments, experiments
 from bascule.live.storage.schema import audit as audit_log
-from bascule.live.storage.state import State
+from bascule.live.storage.state import Phase
 from bascule.live.transactions.change import with_knob
 
 __all__ = [
@@ -38,7 +38,7 @@ class Summary:
 
     test: Experiment
     design: Design
-    state: State
+    state: Phase
     created: float
     version: int
     winner: str | None
@@ -83,15 +83,16 @@ def read_summaries(
                     # One row that was damaged must not hide all others.
                     damaged[row.name] = f"{type(problem).__name__}: {problem}"
                     continue
-                design, standing = loaded.design, loaded.standing
-                winner = design.arms[shipped(standing)] if standing.released else None
+                design, state = loaded.design, loaded.state
+                winner = design.arms[shipped(state)] if state.released else None
                 test = summary.test if summary else Experiment(store, row.id, row.name)
-                # It keeps its arms at hand from now on, so that no event loop has to wait for them.
-                test.remembered("")
                 summary = Summary(
-                    test, design, loaded.state, loaded.created, loaded.version, winner
+                    test, design, loaded.phase, loaded.created, loaded.version, winner
                 )
             found[row.name] = summary
+    for summary in found.values():
+        # From the first time on it keeps its arms at hand: no event loop has to wait for them.
+        summary.test.remembered("")
     return found, damaged
 
 
@@ -107,4 +108,4 @@ def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int
 def is_released(test: Experiment) -> bool:
     """Whether everyone gets the winner of an experiment, by its stored state."""
     with test.store.reading() as connection:
-        return test.store.load(connection, test.id, test.name).standing.released
+        return test.store.load(connection, test.id, test.name).state.released

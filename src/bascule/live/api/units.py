@@ -1,4 +1,4 @@
-"""What callers ask about units: their arms, and outcomes to be taken down."""
+"""The units of an experiment: assign them, and record their outcomes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
 from bascule.core.rules import Static
-from bascule.live.commit.futures import Promise, answered_later
-from bascule.live.commit.pending_jobs import Do, Job
-from bascule.live.commit.queue import own
-from bascule.live.names import checked_unit, event_of
-from bascule.live.steps.assignment import Assignment
+from bascule.live.commit.context import StoreContext
+from bascule.live.commit.jobs import Action, Job, PendingJob, future_and_sender
+from bascule.live.commit.queue import copy_error
+from bascule.live.steps.assignment import Assignment, hashed_arm
+from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 
 if TYPE_CHECKING:
-    from bascule.live.api.store import Store
     from bascule.live.commit.loop_bridge import Batch
     from bascule.live.storage.queries import Loaded
 
@@ -29,7 +28,7 @@ RECORDED_AT_ONCE = 5000
 class Units:
     """The units of an experiment."""
 
-    def __init__(self, store: Store, number: int, name: str) -> None:
+    def __init__(self, store: StoreContext, number: int, name: str) -> None:
         self.store = store
         self.id = number
         self.name = name
@@ -37,35 +36,35 @@ class Units:
         self._batch: Batch | None = None
 
     def assign(self, unit: str | int) -> str:
-        """The arm of a unit, which it keeps for ever; it is on disk before this returns.
+        """Assign a unit and return its arm, which it keeps for ever; on disk before this returns.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a `release` by another program reaches it within a second. In a static
-        population a hash tells the arm, and nothing is stored.
+        population a hash gives the arm, and nothing is stored.
         """
         named = checked_unit(unit)
         arm = self._at_hand(named)
         if arm is None:
             (found,) = self._change(self.store.assigning, [named], enrols=True)
             if isinstance(found, InputError):
-                raise own(found)
+                raise copy_error(found)
             arm = found
         return self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
-        """The same for many units, in one transaction."""
+        """Assign many units in one transaction and return their arms in order."""
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._told(self._change(self.store.assigning, named, enrols=True))
+        return self._names(self._change(self.store.assigning, named, enrols=True))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
-        """The same as `assign` without waiting.
+        """Assign a unit without blocking; return a future that resolves to its arm after commit.
 
-        The future has the arm when it is on disk, or the error that `assign` raises. A unit that
-        is remembered gives a future that is done.
+        The future gets the error that `assign` would raise. For a unit that this program has seen
+        before it is done already.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
@@ -73,18 +72,20 @@ class Units:
         ...     test.assign_soon("user-42").result() == test.assign("user-42")
         True
         """
-        future, send = answered_later()
+        future, send = future_and_sender()
         named, store = checked_unit(unit), self.store
         arm = self._at_hand(named)
         if arm is None:
             job = Job(self.id, self.name, store.assigning, [named], enrols=True)
-            store.submit(Promise(job, send, self.arms))
+            store.submit(PendingJob(job, send, self.arms))
         else:
             send(self.arms[arm], None)
         return future
 
     async def assign_async(self, unit: str | int) -> str:
-        """The same to be awaited, as servers want it: one call into the loop answers a group.
+        """Assign a unit from a coroutine and return its arm after commit.
+
+        All units that are requested in one turn of the loop share a transaction.
 
         >>> import asyncio, bascule as bs
         >>> async def serve(test):
@@ -101,17 +102,11 @@ class Units:
                 return self.arms[arm]
         batch = self._batch
         if batch is None or not batch.is_open():
-            batch = self._batch = self.store.posts.batch(self)
-        place = len(batch.units)
-        batch.units.append(named)
-        if batch.told is not None:
-            await batch.told
-        if batch.told is not None:
-            await batch.alone()
-        answer = batch.answers[place]
-        if isinstance(answer, BaseException):
-            raise own(answer)
-        return self.arms[answer]
+            batch = self._batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+        result = await batch.request(named)
+        if isinstance(result, BaseException):
+            raise copy_error(result)
+        return self.arms[result]
 
     def remembered(self, unit: str) -> str | None:
         """The arm of a unit if this program remembers it; no database is asked.
@@ -127,7 +122,7 @@ class Units:
         return self._is_static
 
     def assignment(self, unit: str | int) -> Assignment | None:
-        """What is stored of a unit, or None; a unit is never enrolled by asking."""
+        """Return the stored assignment of a unit, or None; looking never enrols it."""
         from bascule.live.storage.queries import find_units
 
         named = checked_unit(unit)
@@ -142,11 +137,14 @@ class Units:
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002
     ) -> Receipt:
-        """Take down an outcome, or set it aside with a reason; its `id` makes a retry harmless."""
+        """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless."""
         return self.record_many([(unit, value, at, id)])[0]
 
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
-        """The same for many: tuples (unit, value), (unit, value, at) or (unit, value, at, id)."""
+        """Record many outcomes and return their receipts in order.
+
+        Each is (unit, value), (unit, value, at) or (unit, value, at, id).
+        """
         receipts: list[Receipt] = []
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
@@ -155,18 +153,18 @@ class Units:
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
-        """The same as `record_many` without waiting, in one transaction."""
-        future, send = answered_later()
-        self.store.submit(Promise(self._recording(outcomes), send))
+        """Record outcomes in one transaction without blocking; return a future of receipts."""
+        future, send = future_and_sender()
+        self.store.submit(PendingJob(self._recording(outcomes), send))
         return future
 
     async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
-        """The same to be awaited."""
-        receipts: list[Receipt] = await self.store.posts.here().tell(self._recording(outcomes))
+        """Record outcomes from a coroutine and return their receipts after commit."""
+        receipts: list[Receipt] = await self.store.bridges.here().run(self._recording(outcomes))
         return receipts
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
-        """Outcomes that do not count, each with its reason, in the order in which they came."""
+        """Return the excluded outcomes, each with its reason, in the order in which they came."""
         from sqlalchemy import select
 
         from bascule.live.storage.schema import set_aside
@@ -181,7 +179,7 @@ class Units:
             ]
 
     def set_aside_counts(self) -> dict[str, int]:
-        """How many outcomes do not count, or count as a limit, by their reason."""
+        """Count the outcomes that are excluded, or that count as a limit, by reason."""
         from sqlalchemy import func, select
 
         from bascule.live.storage.schema import set_aside
@@ -197,18 +195,18 @@ class Units:
 
     @cached_property
     def arms(self) -> tuple[str, ...]:
-        """The names of the arms, which never change."""
+        """Names of the arms, which never change."""
         return tuple(self.design.arms)
 
     @property
     def design(self) -> Design:
-        """The design, with the knob as it stands now."""
+        """The design, with the knob as it is set now."""
         return self._loaded().design
 
-    def _told(self, answers: Sequence[Any]) -> list[str]:
+    def _names(self, answers: Sequence[Any]) -> list[str]:
         for answer in answers:
             if isinstance(answer, InputError):
-                raise own(answer)
+                raise copy_error(answer)
         arms = self.arms
         return [arms[answer] for answer in answers]
 
@@ -217,27 +215,27 @@ class Units:
         return isinstance(self.design.rule, Static)
 
     def _at_hand(self, unit: str) -> int | None:
-        """The arm of a unit, where it takes no transaction to tell."""
+        """Return the arm of a unit where that takes no transaction, or None."""
         if not self._is_static:
             arm = self._remembered.get(unit)
             if arm is None:
                 return None
             released = self.store.released(self.id, self.name)
             return arm if released is None else released
-        from bascule.live.steps.hashing import arm_of
-
         try:
             released = self.store.released(self.id, self.name)
         except StoreError:
             released = None
-        return arm_of(self.name, len(self.arms), unit) if released is None else released
+        return hashed_arm(self.name, len(self.arms), unit) if released is None else released
 
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(self, do: Do, given: Sequence[Any], *, enrols: bool = False) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, do, given, enrols=enrols)
+    def _change(
+        self, action: Action, items: Sequence[Any], *, enrols: bool = False
+    ) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, action, items, enrols=enrols)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

@@ -1,7 +1,8 @@
-"""Callers in event loops: what they ask for in one turn of a loop is one job, and so is its answer.
+"""Bridge between event loops and the commit queue.
 
-To wake a loop, or the thread that writes, costs far more than to hand over one question more, and
-the callers of a group are all answered at the same moment.
+All units that are requested in one turn of a loop become one job, and one call into the loop
+delivers the results of a whole group: to wake a loop, or the thread that writes, costs far more
+than one unit more in a job.
 """
 
 from __future__ import annotations
@@ -12,152 +13,140 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bascule.live.commit.futures import Promise
-from bascule.live.commit.pending_jobs import Job
+from bascule.live.commit.jobs import Action, Job, PendingJob
 from bascule.live.commit.queue import Flush, Member
-
-if TYPE_CHECKING:
-    from bascule.live.api.units import Units
 
 Submit = Callable[[Member[Job]], None]
 
 
 class Batch:
-    """Units that were asked for in one turn of an event loop; all who asked wait for one future.
+    """The units of one experiment that were requested in one turn of an event loop.
 
-    `told` is that future, or None once the `answers` are there, in the order of the units: numbers
-    of arms, or what went wrong. If one of them is called off, all are woken, and who still wants
-    an answer waits `alone`.
+    Every caller awaits a future of its own, so cancelling one does not touch the others. Its
+    result is the number of an arm, or the error to raise.
     """
 
-    __slots__ = ("_alone", "_failed", "_post", "answers", "is_sent", "job", "told", "units")
+    __slots__ = ("_bridge", "_failure", "_futures", "is_sent", "job", "units")
 
-    def __init__(self, test: Units, post: Post) -> None:
+    def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
         self.units: list[str] = []
-        self.job = Job(test.id, test.name, test.store.assigning, self.units, enrols=True)
-        self.answers: Sequence[int | BaseException] = ()
+        self.job = Job(experiment, name, action, self.units, enrols=True)
         self.is_sent = False
-        self._post = post
-        self._failed: BaseException | None = None
-        self._alone: list[asyncio.Future[None]] = []
-        self.told: asyncio.Future[None] | None = post.loop.create_future()
-        # A task that is called off calls off what it waits for: here, what others wait for too.
-        self.told.cancel = self._wake  # type: ignore[method-assign]
+        self._bridge = bridge
+        self._failure: BaseException | None = None
+        self._futures: list[asyncio.Future[int | BaseException]] = []
 
     @property
     def callers(self) -> int:
-        """How many wait."""
+        """How many callers wait."""
         return len(self.units)
 
     def is_open(self) -> bool:
-        """Whether it is still the turn, and the loop, in which it was begun."""
-        return not self.is_sent and self._post.loop is get_running_loop()
+        """Whether it is still the turn, and the loop, in which the batch was begun."""
+        return not self.is_sent and self._bridge.loop is get_running_loop()
 
-    def alone(self) -> asyncio.Future[None]:
-        """A future of one's own for the answers, which can be called off as any other."""
-        future = self._post.loop.create_future()
-        self._alone.append(future)
+    def request(self, unit: str) -> asyncio.Future[int | BaseException]:
+        """Add a unit; the future gets its arm, or an error, after the commit."""
+        future: asyncio.Future[int | BaseException] = self._bridge.loop.create_future()
+        self.units.append(unit)
+        self._futures.append(future)
         return future
 
-    def tell(self, failed: BaseException | None) -> Flush:
-        """Have everyone told in their loop."""
-        self._failed = failed or self.job.problem
-        return self._post.put(self._answer)
+    def deliver(self, failure: BaseException | None) -> Flush:
+        """Have the results delivered in the loop."""
+        self._failure = failure or self.job.error
+        return self._bridge.put(self._resolve)
 
-    def _answer(self) -> None:
-        failed = self._failed
-        self.answers = self.job.answers if failed is None else [failed] * len(self.units)
-        told, self.told = self.told, None
-        for future in (told, *self._alone):
-            if future is not None and not future.done():
-                future.set_result(None)
-
-    def _wake(self, msg: object = None) -> bool:  # noqa: ARG002
-        """Wake all: the task that was called off remembers that it was."""
-        if self.told is not None and not self.told.done():
-            self.told.set_result(None)
-        return False
+    def _resolve(self) -> None:
+        failure = self._failure
+        results: Sequence[int | BaseException] = self.job.results
+        if failure is not None:
+            results = [failure] * len(self.units)
+        for future, result in zip(self._futures, results, strict=True):
+            # A caller that was cancelled has gone; its unit is stored all the same.
+            if not future.done():
+                future.set_result(result)
 
 
-class Post:
-    """Takes questions from the callers of one event loop, and brings them their answers."""
+class LoopBridge:
+    """Takes requests from the callers of one event loop and delivers their results there."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, submit: Submit) -> None:
         self.loop = loop
         self._submit = submit
-        self.asked: dict[int, Batch] = {}
-        # Threads may put into it and take out of it without a lock.
-        self._bag: deque[Callable[[], None]] = deque()
+        self.batches: dict[int, Batch] = {}
+        # Threads may append to it and pop from it without a lock.
+        self._deliveries: deque[Callable[[], None]] = deque()
 
-    def tell(self, job: Job) -> asyncio.Future[Any]:
-        """The answers to a job, which comes after all that was asked for before it."""
+    def run(self, job: Job) -> asyncio.Future[Any]:
+        """Submit a job after all units requested before it; the future gets its results."""
         self.send_off(job.experiment)
         future = self.loop.create_future()
 
-        def send(answer: Any, problem: BaseException | None) -> Flush:
-            return self.put(lambda: _settle(future, answer, problem))
+        def send(result: Any, error: BaseException | None) -> Flush:
+            return self.put(lambda: _resolve(future, result, error))
 
-        self._submit(Promise(job, send))
+        self._submit(PendingJob(job, send))
         return future
 
-    def put(self, answer: Callable[[], None]) -> Flush:
-        """Have this called in the loop with the next delivery; from any thread."""
-        self._bag.append(answer)
-        return self._deliver
+    def put(self, delivery: Callable[[], None]) -> Flush:
+        """Have a function called in the loop at the next flush; from any thread."""
+        self._deliveries.append(delivery)
+        return self._flush
 
     def send_off(self, experiment: int) -> None:
-        """Have done what was asked for of an experiment."""
-        batch = self.asked.pop(experiment, None)
+        """Submit the open batch of an experiment, if there is one."""
+        batch = self.batches.pop(experiment, None)
         if batch is not None:
             batch.is_sent = True
             self._submit(batch)
 
-    def _deliver(self) -> None:
-        # A loop that is closed has nobody left who waits.
+    def _flush(self) -> None:
+        # A loop that is closed has no callers left.
         with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(self._hand_out)
+            self.loop.call_soon_threadsafe(self._deliver_all)
 
-    def _hand_out(self) -> None:
-        bag = self._bag
-        while bag:
-            bag.popleft()()
+    def _deliver_all(self) -> None:
+        deliveries = self._deliveries
+        while deliveries:
+            deliveries.popleft()()
 
 
-class Posts:
-    """The posts of a store, one for each event loop that has callers."""
+class LoopBridges:
+    """The bridges of a store, one for each event loop that has callers."""
 
     def __init__(self, submit: Submit) -> None:
         self._submit = submit
         self._lock = Lock()
-        self._posts: dict[asyncio.AbstractEventLoop, Post] = {}
+        self._bridges: dict[asyncio.AbstractEventLoop, LoopBridge] = {}
 
-    def batch(self, test: Units) -> Batch:
-        """All that is asked for in this turn of the loop that runs."""
-        post = self._posts.get(get_running_loop()) or self.here()
-        batch = post.asked.get(test.id)
+    def batch(self, experiment: int, name: str, action: Action) -> Batch:
+        """The batch of an experiment in this turn of the running loop."""
+        bridge = self._bridges.get(get_running_loop()) or self.here()
+        batch = bridge.batches.get(experiment)
         if batch is None:
-            batch = post.asked[test.id] = Batch(test, post)
-            post.loop.call_soon(post.send_off, test.id)
+            batch = bridge.batches[experiment] = Batch(experiment, name, action, bridge)
+            bridge.loop.call_soon(bridge.send_off, experiment)
         return batch
 
-    def here(self) -> Post:
-        """The post of the loop that runs."""
+    def here(self) -> LoopBridge:
+        """The bridge of the running loop."""
         loop = get_running_loop()
         with self._lock:
-            post = self._posts.get(loop)
-            if post is None:
-                still = {loop: post for loop, post in self._posts.items() if not loop.is_closed()}
-                post = Post(loop, self._submit)
-                self._posts = {**still, loop: post}
-        return post
+            bridge = self._bridges.get(loop)
+            if bridge is None:
+                kept = {loop: one for loop, one in self._bridges.items() if not loop.is_closed()}
+                bridge = LoopBridge(loop, self._submit)
+                self._bridges = {**kept, loop: bridge}
+        return bridge
 
 
-def _settle(future: asyncio.Future[Any], answer: Any, problem: BaseException | None) -> None:
+def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
     if future.done():
         return
-    if problem is None:
-        future.set_result(answer)
+    if error is None:
+        future.set_result(result)
     else:
-        future.set_exception(problem)
+        future.set_exception(error)

@@ -1,9 +1,9 @@
-"""Group commit: callers that come while one transaction is written share the next one.
+"""Group commit: jobs that arrive while one transaction is written share the next one.
 
-The first caller to come writes for all who are there, and whoever came meanwhile is the next group.
-It waits for company, for a moment, only if there was company the last time. One caller alone is a
-group of one, and waits for nobody. Callers that do not wait for their answer (`submit`) are told it
-later; where only such callers are left, a thread of the groups' own writes for them.
+The first caller writes for all that are queued, and those that arrive meanwhile are the next group.
+A leader waits a moment for more only if the last group had several callers; a single caller never
+waits. Jobs that nobody blocks for (`submit`) are delivered after their commit; where only such
+jobs are queued, a thread of the queue writes them.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ Job = TypeVar("Job")
 Flush = Callable[[], None]
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
-"""Jobs of a group, and what they may weigh together unless it is one alone."""
+"""Most jobs of a group, and most items that they may have together unless it is one job."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
-"""Seconds that a group waits for the next of those who were in the last one, and for all."""
+"""Seconds that a leader waits for one more caller of the last group, and for all of them."""
 
 IDLE = 5.0
-"""Seconds without work after which the groups' own thread ends."""
+"""Seconds without work after which the thread of the queue ends."""
 
 
-def own(problem: BaseException) -> BaseException:
-    """The same error for one of many who are told it, so that no other's traceback gets into it.
+def copy_error(error: BaseException) -> BaseException:
+    """Copy an error that several callers get, so that each has a traceback of its own.
 
-    >>> problem = ValueError("the disk is full")
-    >>> own(problem) is problem, str(own(problem))
+    >>> error = ValueError("the disk is full")
+    >>> copy_error(error) is error, str(copy_error(error))
     (False, 'the disk is full')
     """
     try:
-        made = copy(problem)
+        copied = copy(error)
     except Exception:
-        # An error that cannot be made again is better than none.
-        return problem
-    made.__cause__ = problem.__cause__
-    return made
+        # An error that cannot be copied is better than none.
+        return error
+    copied.__cause__ = error.__cause__
+    return copied
 
 
 class Member(Protocol[Job]):
-    """A job in a group, and how its callers are told that it is done, or what went wrong."""
+    """A queued job, and how its result reaches its callers."""
 
     job: Job
 
     @property
     def callers(self) -> int:
-        """How many wait for it."""
+        """How many callers wait for it."""
 
-    def tell(self, failed: BaseException | None, /) -> Flush | None:
-        """Tell the callers."""
+    def deliver(self, failure: BaseException | None, /) -> Flush | None:
+        """Give the callers their results, or the error of the group."""
 
 
 class _Ticket(Generic[Job]):
-    """A job that waits for its group, and its caller with it."""
+    """A job whose caller blocks until its group is written."""
 
-    __slots__ = ("called", "failed", "is_done", "job")
+    __slots__ = ("called", "failure", "is_done", "job")
 
     callers = 1
 
@@ -69,19 +69,19 @@ class _Ticket(Generic[Job]):
         self.called = Lock()
         self.called.acquire()
         self.is_done = False
-        self.failed: BaseException | None = None
+        self.failure: BaseException | None = None
 
-    def tell(self, failed: BaseException | None) -> Flush | None:
-        self.is_done, self.failed = True, failed
+    def deliver(self, failure: BaseException | None) -> Flush | None:
+        self.is_done, self.failure = True, failure
         self.called.release()
         return None
 
 
-class Groups(Generic[Job]):
-    """Runs jobs in groups, one group at a time.
+class CommitQueue(Generic[Job]):
+    """A queue that runs its jobs in groups, one group at a time.
 
-    >>> groups = Groups(lambda jobs: print(len(jobs)))
-    >>> groups.run("a job")
+    >>> queue = CommitQueue(lambda jobs: print(len(jobs)))
+    >>> queue.run("a job")
     1
     """
 
@@ -105,26 +105,26 @@ class Groups(Generic[Job]):
         self._wake.acquire()
 
     def run(self, job: Job) -> None:
-        """Have the job done; an error of its group is raised for each caller in it."""
+        """Run a job and wait for it; an error of its group is raised for each caller in it."""
         ticket = _Ticket(job)
         if not self._join(ticket):
             ticket.called.acquire()
         if not ticket.is_done:
             self._lead()
-        if ticket.failed is not None:
-            raise own(ticket.failed)
+        if ticket.failure is not None:
+            raise copy_error(ticket.failure)
 
     def submit(self, member: Member[Job]) -> None:
-        """Have a job done without waiting; the error of its group, or None, is told its member.
+        """Run a job without waiting; `member.deliver` gets the error of its group, or None.
 
-        It is told in the thread that wrote the group, and must return soon and not raise. What
-        it returns, if anything, is called once when the whole group has been told.
+        It is called in the thread that wrote the group, and must return soon and not raise. What
+        it returns, if anything, is called once after the whole group has been delivered.
         """
         if self._join(member):
             self._call_thread()
 
     def _join(self, member: Member[Job]) -> bool:
-        """Queue up; whether nobody leads yet."""
+        """Add a job to the queue; return whether its caller has to lead the next group."""
         with self._lock:
             self._queue.append(member)
             self._there += member.callers
@@ -142,15 +142,15 @@ class Groups(Generic[Job]):
             group, self._queue = self._queue[:size], self._queue[size:]
             callers = sum(member.callers for member in group)
             self._there -= callers
-        failed: BaseException | None = None
+        failure: BaseException | None = None
         try:
             self._work([member.job for member in group])
         except BaseException as problem:
-            failed = problem
+            failure = problem
         with self._lock:
-            # Who is told now may soon be back, beside those who wait already.
+            # Callers that get their result now may soon be back, beside those that wait already.
             self._company = min(callers + self._there, LARGEST_GROUP)
-        for flush in {member.tell(failed) for member in group}:
+        for flush in {member.deliver(failure) for member in group}:
             if flush is not None:
                 flush()
         with self._lock:
@@ -163,7 +163,7 @@ class Groups(Generic[Job]):
             self._call_thread()
 
     def _fitting(self) -> int:
-        """How many of those who wait make a group: few where each brings much."""
+        """How many queued jobs make a group: fewer where each has many items."""
         size, weight = 0, 0
         for member in self._queue[:LARGEST_GROUP]:
             weight += self._weigh(member.job)

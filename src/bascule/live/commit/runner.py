@@ -1,4 +1,4 @@
-"""The transactions of a store: each does the jobs of a group and keeps at hand what it has read."""
+"""Runs the jobs of a group in one transaction, and keeps in memory what it has read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.clock import Clock
+from bascule.live.clock import Clock, ClockGuard
+from bascule.live.commit.jobs import Job, run_jobs
 from bascule.live.commit.memory import Memory
-from bascule.live.commit.pending_jobs import Job, do_all
 from bascule.live.steps.assignment import Shuffle, shipped
 from bascule.live.storage.database import Database
-from bascule.live.storage.queries import Loaded, load
+from bascule.live.storage.queries import Loaded, load, load_locked
 from bascule.live.storage.state import Deal
-from bascule.live.transactions.unit_of_work import Work
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 
@@ -33,57 +33,77 @@ class _Kept:
     deals: dict[int, Deal]
 
 
-class Transactions:
-    """Does jobs, a group in one transaction, and remembers what came of them."""
+class Runner:
+    """Runs jobs, a group in one transaction, and remembers the arms that they gave."""
 
     def __init__(self, database: Database, clock: Clock, shuffle: Shuffle, actor: str) -> None:
         self._database = database
-        self._clock = clock
         self._shuffle = shuffle
         self._actor = actor
         self._kept: dict[int, _Kept] = {}
-        self._seen: dict[int, tuple[Loaded, float]] = {}
+        self._latest: dict[int, tuple[Loaded, float]] = {}
+        self.guard = ClockGuard(clock)
         self.memory = Memory()
 
-    def do(self, jobs: list[Job]) -> None:
-        """Do them; they are on disk when this returns, or nothing has happened."""
+    def run(self, jobs: list[Job]) -> None:
+        """Run the jobs; they are on disk when this returns, or nothing has happened.
+
+        An error in one job fails that job alone: the others are then run one by one.
+        """
         try:
-            self._try(jobs)
-        except StoreError as problem:
-            if not isinstance(problem.__cause__, CONFLICTS):
-                raise
-            # What is on disk is not what was there, as when a backup was put back: look again.
+            self._run_or_look_again(jobs)
+        except StoreError:
+            raise
+        except Exception as error:
+            if len(jobs) == 1:
+                jobs[0].error = error
+                return
             for job in jobs:
-                self.memory.forget(job.experiment)
-                job.problem = None
-            self._try(jobs)
+                job.error, job.results = None, ()
+                self.run([job])
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
-        """An experiment as it is stored."""
+        """Return an experiment as it is stored."""
         kept = self._kept.get(experiment)
         known = None if kept is None else kept.loaded
-        return load(connection, experiment, name, known, lock=False)
+        return load(connection, experiment, name, known)
+
+    def now(self, loaded: Loaded) -> float:
+        """Return the time of the clock, refusing one that is wrong for an experiment."""
+        return self.guard.now(loaded.state.clock)
 
     def released(self, experiment: int, name: str) -> int | None:
-        """The arm that everyone gets once the units were released; as it was a moment ago."""
-        seen = self._seen.get(experiment)
-        if seen is None or perf_counter() - seen[1] > FRESH:
-            with self._database.reading() as connection:
+        """Return the arm that everyone gets after a release, as of a second ago at most."""
+        latest = self._latest.get(experiment)
+        if latest is None or perf_counter() - latest[1] > FRESH:
+            with self._database.reading_hot() as connection:
                 loaded = self.load(connection, experiment, name)
-            newest = self._seen.get(experiment)
-            # A transaction of our own may have come between.
+            newest = self._latest.get(experiment)
+            # A transaction of this program may have come between.
             if newest is not None and newest[0].version > loaded.version:
                 loaded = newest[0]
-            self._seen[experiment] = seen = (loaded, perf_counter())
-        standing = seen[0].standing
-        return shipped(standing) if standing.released else None
+            self._latest[experiment] = latest = (loaded, perf_counter())
+        state = latest[0].state
+        return shipped(state) if state.released else None
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""
         self.memory.forget(experiment)
-        self._seen.pop(experiment, None)
+        self._latest.pop(experiment, None)
 
-    def _try(self, jobs: list[Job]) -> None:
+    def _run_or_look_again(self, jobs: list[Job]) -> None:
+        try:
+            self._run(jobs)
+        except StoreError as error:
+            if not isinstance(error.__cause__, CONFLICTS):
+                raise
+            # What is on disk is not what was there, as when a backup was put back: look again.
+            for job in jobs:
+                self.memory.forget(job.experiment)
+                job.error = None
+            self._run(jobs)
+
+    def _run(self, jobs: list[Job]) -> None:
         try:
             with self._database.writing() as connection:
                 done = [
@@ -97,29 +117,36 @@ class Transactions:
         for kept, arms in filter(None, done):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
-            self._seen[experiment] = (kept.loaded, perf_counter())
+            self._latest[experiment] = (kept.loaded, perf_counter())
             self.memory.learn(experiment, arms)
 
     def _one(
         self, connection: Connection, jobs: list[Job]
     ) -> tuple[_Kept, dict[str, int | None]] | None:
-        """Do the jobs of one experiment; what is known of it then, and the arms of units."""
+        """Run the jobs of one experiment; return what is known of it then, and arms of units."""
         experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
         try:
-            loaded = load(connection, experiment, jobs[0].name, known, lock=True)
-        except InputError as problem:
+            loaded, database_time = load_locked(connection, experiment, jobs[0].name, known)
+        except InputError as error:
             self.memory.forget(experiment)
             for job in jobs:
-                job.problem = problem
+                job.error = error
+            return None
+        try:
+            now = self.guard.now(loaded.state.clock, database_time)
+        except StoreError as error:
+            # Experiments of one group may run on different clocks: only those of this one fail.
+            for job in jobs:
+                job.error = error
             return None
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
-        now, remembered = self._clock.now(), self.memory.of(experiment)
-        work = Work(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
-        do_all(work, jobs)
+        remembered = self.memory.of(experiment)
+        work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
+        run_jobs(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
-        wanted = (after.standing.folding, after.standing.deal)
+        wanted = (after.state.folding, after.state.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work.arms

@@ -1,4 +1,4 @@
-"""What a live test cannot see in its own decision: drift, and arms that got what they should not.
+"""Diagnostics of a live test: drift of the outcomes, and sample ratio mismatch.
 
 It is read from the history and from the log, and takes as long as that is.
 """
@@ -17,12 +17,12 @@ from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.queries import Loaded, ask
-from bascule.live.storage.schema import assignments, audit, blocks, history
-from bascule.live.storage.state import Deal, run_from_json, statistics_from_json
+from bascule.live.storage.queries import Loaded, fetch, history_of
+from bascule.live.storage.schema import assignments, audit, blocks
+from bascule.live.storage.state import Deal, run_from_json
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
 
@@ -54,13 +54,13 @@ def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tupl
     return tuple(one.named(stored.design.arms) for one in found)
 
 
-def put_into_log(work: Work, found: Diagnostic) -> bool:
+def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:
     """Put an alarm into the audit log; whether it is new there."""
     asked = select(audit.c.detail).where(
         audit.c.experiment == work.before.id, audit.c.action == "alarm"
     )
-    told = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
-    if found.name in told:
+    known = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
+    if found.name in known:
         return False
     work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
     return True
@@ -84,12 +84,7 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
 
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
-    asked = (
-        select(history.c.statistics)
-        .where(history.c.experiment == stored.id)
-        .order_by(history.c.folded)
-    )
-    kept = (statistics_from_json(text) for text in connection.execute(asked).scalars())
+    kept = (statistics for _, _, statistics in history_of(connection, stored.id))
     # Where outcomes keep coming, a point holds the same units as the one before.
     points = [seen for seen in kept if isinstance(seen, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
@@ -105,17 +100,17 @@ def _by_delay(
 
     Only where a unit reports when it likes: with a measure all wait equally long.
     """
-    folded, arms = stored.standing.folded, len(stored.design.arms)
+    folded, arms = stored.state.folded, len(stored.design.arms)
     if stored.design.measure is not None or not folded:
         return None, None
-    middle = ask(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
-    if ask(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
+    middle = fetch(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
+    if fetch(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
         # Most took longest: then those count as prompt that were any quicker.
-        middle = ask(connection, _LONGEST, stored.id, folded, middle)[0][0]
+        middle = fetch(connection, _LONGEST, stored.id, folded, middle)[0][0]
     if middle is None:
         return None, None
     halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
-    rows = ask(connection, _BY_DELAY, folded, middle, stored.id, folded)
+    rows = fetch(connection, _BY_DELAY, folded, middle, stored.id, folded)
     for stretch, slow, arm, *sums in rows:
         halves[slow][stretch][arm] = ArmStatistics(*sums)
     prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)
@@ -124,7 +119,7 @@ def _by_delay(
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
     """The arms of all units against the probabilities that the blocks gave them."""
-    if not isinstance(stored.design.rule, Tilt) or not stored.standing.deal:
+    if not isinstance(stored.design.rule, Tilt) or not stored.state.deal:
         return None
     arms = len(stored.design.arms)
     dealt = (
@@ -161,7 +156,7 @@ def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
         left = [part.count(arm) for arm in range(arms)]
         for arm in part:
             if not any(arm == out and slot >= since for out, since in deal.struck):
-                # Of an arm that was taken out nothing is left from that slot on.
+                # Of an arm that was dropped nothing is left from that slot on.
                 gone = {out for out, since in deal.struck if slot >= since}
                 yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])
             left[arm] -= 1

@@ -80,7 +80,7 @@ def _assignments(
     after: int = -1,
     most: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows in order, each after the number by which it is found again."""
+    """Yield assignments in order, each after the number by which it is found again."""
     from sqlalchemy import select
 
     from bascule.live.storage.schema import assignments
@@ -104,7 +104,7 @@ def _outcomes(
     after: int = -1,
     most: int | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    """The same for outcomes."""
+    """Yield outcomes in order, each after the row number by which it is found again."""
     from sqlalchemy import and_, select
 
     from bascule.live.storage.schema import assignments, outcomes

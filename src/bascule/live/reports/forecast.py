@@ -15,9 +15,9 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.procedures.effects import Effect, effects
 from bascule.core.procedures.intervals import AnyStatistics, next_arm
 from bascule.core.rules import UCB, Static, Tilt
-from bascule.live.steps.lead import evidence_of
 from bascule.theory import Prediction, mean_path, predict
 
 FURTHEST = 20
@@ -41,7 +41,7 @@ class Turn:
 
 
 def knob_of(design: Design) -> tuple[str, float] | None:
-    """The name of a design's knob and where it stands; None where there is nothing to turn.
+    """Return the name of a design's knob and its value; None if it has none.
 
     >>> import bascule as bs
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
@@ -208,3 +208,37 @@ def _normal(design: Design, spread: float) -> Design:
 def _rounded(value: float) -> float:
     """Two digits are more than anyone knows, and spare computing the same again at every look."""
     return float(f"{value:.2g}")
+
+
+def evidence_of(design: Design, seen: AnyStatistics) -> float:
+    """Return how much of the way to a decision is covered, from 0 to 1.
+
+    >>> import bascule as bs
+    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), bs.Statistics.empty(2))
+    0.0
+    """
+    return lead(design, seen, effects(design, seen))[1]
+
+
+def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[str | None, float]:
+    """Return the arm that is furthest on its way to beating all others, and how far it is."""
+    into = [name for i, name in enumerate(design.arms) if i not in seen.out]
+    least = dict.fromkeys(into, 1.0)
+    for effect in found:
+        sides = (
+            (effect.first, effect.second, effect.difference, effect.low),
+            (effect.second, effect.first, -effect.difference, -effect.high),
+        )
+        for mine, rival, difference, low in sides:
+            if mine in least and rival in least:
+                least[mine] = min(least[mine], _share(difference, low))
+    best = max(into, key=lambda name: least[name])
+    return (best, least[best]) if seen.units else (None, 0.0)
+
+
+def _share(difference: float, low: float) -> float:
+    if low >= 0.0:
+        return 1.0
+    if math.isinf(low) or difference <= 0.0:
+        return 0.0
+    return difference / (difference - low)

@@ -1,4 +1,4 @@
-"""Where a live test stands, in the words of a reader: a pure function of what is stored.
+"""The status of a live test: a pure function of what is stored.
 
 The intervals are those that decide. Nothing here is looked up, so the answer takes as long after a
 million units as after ten.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -23,10 +23,9 @@ from bascule.core.procedures.intervals import AnyStatistics, intervals
 from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
-from bascule.live.reports.forecast import stages_left, units_a_stage, units_left
-from bascule.live.steps.lead import lead
+from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
 from bascule.live.steps.stages import period_of
-from bascule.live.storage.state import OPEN, Standing, State, Verdict
+from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 
 Item = TypeVar("Item")
 
@@ -55,7 +54,7 @@ class ArmStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a live test stands.
+    """The status of a live test.
 
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
     difference from every rival lies above 0. `cost` is what the units so far, those up to the
@@ -68,7 +67,7 @@ class Status:
     """
 
     name: str
-    state: State
+    state: Phase
     rule: str
     units: int
     matured: int
@@ -129,7 +128,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a test stood after `matured` units."""
+    """A point of a test's history, after `matured` units."""
 
     time: str
     matured: int
@@ -144,38 +143,39 @@ class Point:
 
 
 def status_of(
-    name: str, design: Design, state: State, standing: Standing, now: float, created: float
+    name: str, design: Design, phase: Phase, state: ExperimentState, now: float, created: float
 ) -> Status:
-    """The status of a test that stands there.
+    """Return the status of an experiment state.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> print(status_of("button", design, "running", Standing.empty(design), 0.0, 0.0).headline)
+    >>> start = ExperimentState.empty(design)
+    >>> print(status_of("button", design, "running", start, 0.0, 0.0).headline)
     Keep running
     """
-    seen = standing.statistics
+    seen = state.statistics
     found = effects(design, seen)
     leader, share = lead(design, seen, found)
-    left, days = _left(design, standing, share, now - created) if state in OPEN else (None, None)
-    arms = _arms(design, standing)
+    left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
+    arms = _arms(design, state)
     means, units = _means(design, seen), [arm.units for arm in arms]
     counted = units
-    if standing.verdict is not None and isinstance(seen, Statistics):
+    if state.verdict is not None and isinstance(seen, Statistics):
         # Whoever comes after the decision gets the winner: that is no longer the test.
         counted = [arm.units for arm in seen.arms]
     return Status(
         name=name,
-        state=state,
+        state=phase,
         rule=design.rule.label,
         units=sum(units),
-        matured=standing.folded,
+        matured=state.folded,
         stage=seen.stage if isinstance(seen, CohortStatistics) else None,
         arms=arms,
         effects=found,
         evidence=share,
         leader=leader,
-        decision=standing.verdict,
-        promise=_promise(design, seen, state),
+        decision=state.verdict,
+        promise=_promise(design, seen, phase),
         cost=_cost(means, counted),
         even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
         left=left,
@@ -185,10 +185,10 @@ def status_of(
 
 
 def _left(
-    design: Design, standing: Standing, evidence: float, seconds: float
+    design: Design, state: ExperimentState, evidence: float, seconds: float
 ) -> tuple[float | None, float | None]:
     """Units and days that a decision is expected to take from here, at the pace so far."""
-    seen = standing.statistics
+    seen = state.statistics
     if isinstance(seen, CohortStatistics):
         stages = stages_left(design, seen)
         if stages is None or design.measure is None:
@@ -198,14 +198,14 @@ def _left(
     if any(arm.units < TELLING for i, arm in enumerate(seen.arms) if i not in seen.out):
         return None, None
     left = units_left(design, seen, evidence)
-    if left is None or seconds <= 0 or not standing.units:
+    if left is None or seconds <= 0 or not state.units:
         return left, None
-    coming = left - (standing.units - standing.folded)
+    coming = left - (state.units - state.folded)
     if coming <= 0 and design.measure is None:
         # They are all there: it takes as long as they take to report.
         return left, None
     wait = 0.0 if design.measure is None else design.measure.matures(0.0)
-    return left, (max(0.0, coming) * seconds / standing.units + wait) / DAY
+    return left, (max(0.0, coming) * seconds / state.units + wait) / DAY
 
 
 @lru_cache(maxsize=4096)
@@ -233,23 +233,23 @@ def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> l
     return [points[i] for i in sorted(kept)]
 
 
-def _arms(design: Design, standing: Standing) -> tuple[ArmStatus, ...]:
-    seen = standing.statistics
+def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
+    seen = state.statistics
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
     if not isinstance(design.rule, (Tilt, Static)):
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
     means = _means(design, seen)
     for i, name in enumerate(design.arms):
-        units, matured, mean = standing.assigned[i], seen.arms[i].units, means[i]
+        units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
         if isinstance(seen, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
-            matured += standing.open[i].units
-            mean = (seen.arms[i].total + standing.open[i].total) / matured if matured else None
+            matured += state.open[i].units
+            mean = (seen.arms[i].total + state.open[i].total) / matured if matured else None
         elif isinstance(design.rule, Static):
             units = design.rule.sizes(len(design.arms))[i]
         part = "in"
-        if i in standing.paused:
+        if i in state.paused:
             part = "paused"
         if i in seen.dropped:
             part = "beaten"
@@ -278,12 +278,12 @@ def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None
     return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
 
 
-def _promise(design: Design, seen: AnyStatistics, state: State) -> str:
+def _promise(design: Design, seen: AnyStatistics, phase: Phase) -> str:
     ended = ending(design, seen) if seen.units else None
     if ended is not None:
         return ended.promise
     promised = design.calibration
-    if state in OPEN:
+    if phase in OPEN:
         return (
             f"a wrong decision has probability at most {promised.error:.3g} ({promised.guarantee})"
         )
@@ -291,9 +291,44 @@ def _promise(design: Design, seen: AnyStatistics, state: State) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The same as JSON has it, with None for the ends of an endless interval."""
+    """Return plain data for JSON, with None for infinite bounds."""
     if isinstance(value, dict):
         return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def audit_words(entry: Mapping[str, Any]) -> str:
+    """Return an entry of the audit log as a sentence.
+
+    >>> audit_words({"action": "knob", "detail": {"knob": "tilt", "before": 3.0, "now": 8.0}})
+    'Turned tilt from 3 to 8'
+    """
+    action, detail = str(entry["action"]), entry["detail"]
+    if action == "knob":
+        return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
+    if action == "create":
+        return f"Created, with the arms {', '.join(detail.get('arms', []))}"
+    named = {
+        "start": "Started",
+        "pause": "Paused",
+        "stop": "Stopped for good",
+        "release": "Released the winner, {arm}",
+        "drop arm": "Took {arm} out",
+        "pause arm": "Paused {arm}",
+        "resume arm": "Resumed {arm}",
+        "delete": "Deleted",
+    }
+    if action in named:
+        arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
+        return named[action].replace("{arm}", arm)
+    if action == "alarm":
+        return f"Alarm: {detail['message']}"
+    if action == "end":
+        why = detail.get("reason")
+        return f"Ended undecided: {why}" if why else "Ended undecided"
+    if action == "decide":
+        return f"Decided: {detail.get('name', '')}"
+    parts = ", ".join(f"{key} {value}" for key, value in dict(detail).items())
+    return f"{action.capitalize()}{': ' if parts else ''}{parts}"

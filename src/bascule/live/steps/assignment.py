@@ -1,13 +1,16 @@
-"""Which arm a unit has, and which the next ones get: a pure function of standing and shuffle."""
+"""The arms of the next units: a pure function of the experiment state and a shuffle."""
 
 from __future__ import annotations
 
 import random
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
 
+from bascule.core.bucket import cuts, point
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Recurrent
@@ -17,7 +20,7 @@ from bascule.core.procedures.intervals import AnyStatistics, next_arm
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.stages import joined
-from bascule.live.storage.state import Deal, Parts, Standing, chances_in
+from bascule.live.storage.state import Deal, ExperimentState, Parts, chances_in
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -50,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Places for units in a row, where the test stands with them, and the blocks dealt for them.
+    """Places for consecutive units, the state after them, and the blocks dealt for them.
 
     They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
     `deals`. There may be fewer than were asked for: then the test is `full`.
@@ -59,7 +62,7 @@ class Placed(NamedTuple):
     arms: list[int]
     chances: list[float]
     deals: Sequence[int | None]
-    standing: Standing
+    state: ExperimentState
     dealt: Sequence[Parts] = ()
     full: FullError | None = None
 
@@ -71,31 +74,31 @@ class Placed(NamedTuple):
 
 def place(
     design: Design,
-    standing: Standing,
+    state: ExperimentState,
     deal: Deal | None,
     shuffle: Shuffle,
     units: int = 1,
     now: float = 0.0,
 ) -> Placed:
-    """The places of the next units.
+    """Return the places of the next units.
 
-    `deal` is the block that has been handed out so far, up to slot `standing.handed`.
+    `deal` is the block that has been handed out so far, up to slot `state.handed`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> placed = place(design, Standing.empty(design), None, lambda slots: None, units=2)
+    >>> placed = place(design, ExperimentState.empty(design), None, lambda slots: None, units=2)
     >>> placed.places
     [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
-    if standing.verdict is not None:
-        return _freely(design, standing, [shipped(standing)] * units, now)
+    if state.verdict is not None:
+        return _freely(design, state, [shipped(state)] * units, now)
     if isinstance(design.rule, Tilt):
-        return _slots(design, standing, deal, shuffle, units, now)
-    return _one_by_one(design, standing, units, now)
+        return _slots(design, state, deal, shuffle, units, now)
+    return _one_by_one(design, state, units, now)
 
 
 def fair_shuffle() -> Shuffle:
-    """A shuffle of its own seed; quick where there are but two, as in most blocks."""
+    """Return a shuffle with a seed of its own; quick for two slots, as most blocks have."""
     source = random.Random()
     order, bits = source.shuffle, source.getrandbits
 
@@ -108,33 +111,33 @@ def fair_shuffle() -> Shuffle:
     return shuffle
 
 
-def shipped(standing: Standing) -> int:
-    """The arm that everyone gets after the decision: the winner, or the first if none matters."""
-    assert standing.verdict is not None
-    if standing.verdict.arm is not None:
-        return standing.verdict.arm
-    out = standing.statistics.out
-    return next(arm for arm in range(len(standing.assigned)) if arm not in out)
+def shipped(state: ExperimentState) -> int:
+    """Return the arm that everyone gets after the decision: the winner, or the first active one."""
+    assert state.verdict is not None
+    if state.verdict.arm is not None:
+        return state.verdict.arm
+    out = state.statistics.out
+    return next(arm for arm in range(len(state.assigned)) if arm not in out)
 
 
-def with_pending(standing: Standing) -> AnyStatistics:
-    """The statistics as if every pending unit had given its arm's mean so far.
+def with_pending(state: ExperimentState) -> AnyStatistics:
+    """Return the statistics as if every pending unit had given its arm's mean so far.
 
     Its radius is then that of all units that the arm has been given, so that a burst of units
     spreads as it would one by one. An arm without outcomes is taken to have the mean of all.
 
     >>> import bascule as bs
-    >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
     >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
     ArmStatistics(units=3, total=0.0, squares=0.0)
     """
-    seen = standing.statistics
-    removed = seen.removed | frozenset(standing.paused)
+    seen = state.statistics
+    removed = seen.removed | frozenset(state.paused)
     if isinstance(seen, CohortStatistics):
-        return replace(seen, arms=_cohorts_with_pending(seen, standing.assigned), removed=removed)
+        return replace(seen, arms=_cohorts_with_pending(seen, state.assigned), removed=removed)
     everything = sum(seen.arms, ArmStatistics())
     arms = []
-    for arm, units in zip(seen.arms, standing.assigned, strict=True):
+    for arm, units in zip(seen.arms, state.assigned, strict=True):
         pending = units - arm.units
         like = arm if arm.units else everything
         share = pending / like.units if like.units else 0.0
@@ -146,7 +149,7 @@ def with_pending(standing: Standing) -> AnyStatistics:
 def _cohorts_with_pending(
     seen: CohortStatistics, assigned: tuple[int, ...]
 ) -> tuple[ArmCohorts, ...]:
-    """The same where outcomes keep coming: as if each pending unit had given one."""
+    """Return the cohorts of recurrent outcomes as if each pending unit had given one."""
     means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
     overall = sum(means) / max(1, seen.units)
     arms = []
@@ -160,41 +163,41 @@ def _cohorts_with_pending(
 
 def _freely(
     design: Design,
-    standing: Standing,
+    state: ExperimentState,
     arms: list[int],
     now: float,
     full: FullError | None = None,
 ) -> Placed:
     """Places that belong to no block."""
-    after = _after(design, standing, arms, now, standing.deal, standing.handed)
+    after = _after(design, state, arms, now, state.deal, state.handed)
     return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
 
 
-def _one_by_one(design: Design, standing: Standing, units: int, now: float) -> Placed:
+def _one_by_one(design: Design, state: ExperimentState, units: int, now: float) -> Placed:
     arms: list[int] = []
-    assigned, most = list(standing.assigned), design.max_units
-    taken = standing.units
+    assigned, most = list(state.assigned), design.max_units
+    taken = state.units
     for _ in range(units):
         if most is not None and taken >= most:
-            return _freely(design, standing, arms, now, _full(design))
-        pending = standing._replace(assigned=tuple(assigned))
+            return _freely(design, state, arms, now, _full(design))
+        pending = state._replace(assigned=tuple(assigned))
         arm = next_arm(design, with_pending(pending))
         assigned[arm] += 1
         taken += 1
         arms.append(arm)
-    return _freely(design, standing, arms, now)
+    return _freely(design, state, arms, now)
 
 
 def _slots(
     design: Design,
-    standing: Standing,
+    state: ExperimentState,
     deal: Deal | None,
     shuffle: Shuffle,
     units: int,
     now: float,
 ) -> Placed:
-    """What is left of the block at hand, and then as many blocks as it takes."""
-    last, handed = standing.deal, standing.handed
+    """Hand out the rest of the current block, and then as many blocks as it takes."""
+    last, handed = state.deal, state.handed
     arms: list[int] = []
     chances: list[float] = []
     if deal is not None:
@@ -204,13 +207,13 @@ def _slots(
     deals = [last] * len(arms)
     wanted = units - len(arms)
     if wanted == 0:
-        after = _after(design, standing, arms, now, last, handed)
+        after = _after(design, state, arms, now, last, handed)
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
-    block = _coming(design, standing.once, standing.paused)
+    block = _coming(design, state.once, state.paused)
     count = -(-wanted // block.size)
     if design.max_units is not None:
-        room = design.max_units - standing.units - len(arms)
+        room = design.max_units - state.units - len(arms)
         count = min(count, room // block.size)
     parts = _shuffled(block, count, shuffle)
     arms += chain.from_iterable(parts)
@@ -221,7 +224,7 @@ def _slots(
     for column in (arms, chances, deals):
         del column[units:]
     handed = block.size - over if count else handed
-    after = _after(design, standing, arms, now, last + count, handed)
+    after = _after(design, state, arms, now, last + count, handed)
     full = _full(design) if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full)
@@ -266,23 +269,21 @@ _coming = Coming()
 
 
 def _after(
-    design: Design, standing: Standing, arms: list[int], now: float, deal: int, handed: int
-) -> Standing:
-    """Where the test stands with so many units more."""
+    design: Design, state: ExperimentState, arms: list[int], now: float, deal: int, handed: int
+) -> ExperimentState:
+    """Return the state with these units added."""
     if not arms:
-        return standing
-    assigned = list(standing.assigned)
+        return state
+    assigned = list(state.assigned)
     for arm in arms:
         assigned[arm] += 1
-    is_open = standing.verdict is None
+    is_open = state.verdict is None
     if isinstance(design.outcome, Recurrent):
-        standing = joined(design, standing, arms, now) if is_open else standing
-        return standing._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
-    first_pending = standing.folded == standing.units and is_open
-    due = design.measure.matures(now) if first_pending and design.measure else standing.due
-    return standing._replace(
-        assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed
-    )
+        state = joined(design, state, arms, now) if is_open else state
+        return state._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
+    first_pending = state.folded == state.units and is_open
+    due = design.measure.matures(now) if first_pending and design.measure else state.due
+    return state._replace(assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed)
 
 
 def _full(design: Design) -> FullError:
@@ -292,3 +293,28 @@ def _full(design: Design) -> FullError:
         "those in it have given their outcomes",
         kind="conflict",
     )
+
+
+# A static population: a hash of the unit and of the experiment's name gives the arm, and nothing
+# is stored before a unit's first event. It is `bucket(unit, NAME, [1] * arms)`, so every program
+# can compute it, also without a store.
+
+
+def hashed_arm(name: str, arms: int, unit: str) -> int:
+    """Return the arm of a unit in a static population.
+
+    >>> import bascule as bs
+    >>> hashed_arm("newsletter", 2, "user-42") == bs.bucket("user-42", "newsletter", [1, 1])
+    True
+    """
+    return bisect_right(_even(arms), point(unit, name))
+
+
+def hashed_assignment(name: str, arms: int, unit: str, number: int, begun: float) -> Assignment:
+    """Return the assignment of a unit in a static population; all arrive when the test begins."""
+    return Assignment(unit, hashed_arm(name, arms, unit), number, 1.0 / arms, begun)
+
+
+@lru_cache(maxsize=64)
+def _even(arms: int) -> tuple[int, ...]:
+    return cuts([1] * arms)

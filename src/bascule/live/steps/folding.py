@@ -1,4 +1,4 @@
-"""Mature units enter the statistics, in the order in which they were assigned. Pure functions.
+"""Fold matured units into the statistics, in the order of their assignment. Pure functions.
 
 The order is what the proofs ask for: the n-th outcome of an arm is that of its n-th unit, however
 long each took, so that neither quick nor slow outcomes are preferred. docs/explanation/live.md
@@ -13,69 +13,67 @@ from bascule.core.procedures.blocks import fold_block
 from bascule.core.procedures.ends import remove_arm
 from bascule.core.procedures.intervals import AnyStatistics, decision, record
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.state import Deal, Standing, Verdict
+from bascule.live.storage.state import Deal, ExperimentState, Verdict
 
 
 def fold_unit(
-    design: Design, standing: Standing, deal: Deal | None, arm: int, value: float, now: float
-) -> Standing:
-    """Where the test stands when the next unit has given its outcome.
+    design: Design, state: ExperimentState, deal: Deal | None, arm: int, value: float, now: float
+) -> ExperimentState:
+    """Return the state after the next unit has given its outcome.
 
     `deal` is the block that the unit belongs to, in tests that have blocks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> fold_unit(design, Standing.empty(design), None, 1, 0.5, now=0.0).statistics.units
+    >>> fold_unit(design, ExperimentState.empty(design), None, 1, 0.5, now=0.0).statistics.units
     1
     """
-    folded = standing.folded + 1
+    folded = state.folded + 1
     if deal is None:
-        seen = record(design, standing.once, arm, value)
-        return announced(design, standing._replace(statistics=seen, folded=folded), now)
-    sums = list(standing.open)
+        seen = record(design, state.once, arm, value)
+        return announced(design, state._replace(statistics=seen, folded=folded), now)
+    sums = list(state.open)
     sums[arm] = sums[arm] + ArmStatistics(1, value, value * value)
-    if standing.folding != deal.number:
-        standing = standing._replace(folding=deal.number, part=0)
-    return close_parts(design, standing._replace(open=tuple(sums), folded=folded), deal, now)
+    if state.folding != deal.number:
+        state = state._replace(folding=deal.number, part=0)
+    return close_parts(design, state._replace(open=tuple(sums), folded=folded), deal, now)
 
 
-def close_parts(design: Design, standing: Standing, deal: Deal, now: float) -> Standing:
+def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
     """Fold the parts of a block whose units are all there."""
     sizes = deal.sizes
-    while standing.part < len(sizes) and (
-        sum(arm.units for arm in standing.open) >= sizes[standing.part]
-    ):
-        last = standing.part == len(sizes) - 1
-        seen = fold_block(design, standing.once, standing.open, look=last)
-        empty = (ArmStatistics(),) * len(standing.open)
-        standing = standing._replace(statistics=seen, open=empty, part=standing.part + 1)
+    while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
+        last = state.part == len(sizes) - 1
+        seen = fold_block(design, state.once, state.open, look=last)
+        empty = (ArmStatistics(),) * len(state.open)
+        state = state._replace(statistics=seen, open=empty, part=state.part + 1)
         if last:
-            standing = standing._replace(folding=deal.number + 1, part=0)
-            return announced(design, standing, now)
-    return standing
+            state = state._replace(folding=deal.number + 1, part=0)
+            return announced(design, state, now)
+    return state
 
 
 def take_out(
-    design: Design, standing: Standing, name: str, deal: Deal | None, now: float
-) -> tuple[Standing, Deal | None]:
-    """The same without an arm, which gets none of the slots that are left of the current block.
+    design: Design, state: ExperimentState, name: str, deal: Deal | None, now: float
+) -> tuple[ExperimentState, Deal | None]:
+    """Return the state and the block without an arm, which gets no slot that is left in it.
 
     The other slots stay: between arms that are still in, sizes remain what they were dealt.
     """
     seen: AnyStatistics = (
-        remove_arm(design, standing.once, name)
-        if isinstance(standing.statistics, Statistics)
-        else remove_arm(design, standing.statistics, name)
+        remove_arm(design, state.once, name)
+        if isinstance(state.statistics, Statistics)
+        else remove_arm(design, state.statistics, name)
     )
     arm = design.arms.index(name)
-    paused = tuple(other for other in standing.paused if other != arm)
-    standing = standing._replace(statistics=seen, paused=paused)
+    paused = tuple(other for other in state.paused if other != arm)
+    state = state._replace(statistics=seen, paused=paused)
     if deal is None:
-        return announced(design, standing, now), None
-    deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, standing.handed))))
-    if standing.folding == deal.number and standing.handed:
-        standing = close_parts(design, standing, deal, now)
-    return announced(design, standing, now), deal
+        return announced(design, state, now), None
+    deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, state.handed))))
+    if state.folding == deal.number and state.handed:
+        state = close_parts(design, state, deal, now)
+    return announced(design, state, now), deal
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:
@@ -90,11 +88,11 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
     return slot
 
 
-def announced(design: Design, standing: Standing, now: float) -> Standing:
-    """The same with the decision that the statistics allow, if it is the first."""
-    if standing.verdict is not None:
-        return standing
-    reached = decision(design, standing.statistics)
+def announced(design: Design, state: ExperimentState, now: float) -> ExperimentState:
+    """Return the state with the decision that the statistics allow, unless it has one."""
+    if state.verdict is not None:
+        return state
+    reached = decision(design, state.statistics)
     if reached is None:
-        return standing
-    return standing._replace(verdict=Verdict.of(reached, standing.folded, now))
+        return state
+    return state._replace(verdict=Verdict.of(reached, state.folded, now))

@@ -33,21 +33,43 @@ Reason = Literal[
     "clipped",
     "not exposed",
 ]
-"""Why an outcome was set aside; `clipped` ones count, as the nearest limit.
+"""Why an outcome was excluded; `clipped` ones count, as the nearest limit.
 
 Those of units that were `not exposed` to their arm count too: to leave them out would compare
 whom an arm reached, not the arms.
 """
 
 
+class NotANumber:
+    """A value that cannot be an outcome, as short text; it is excluded with a reason.
+
+    >>> NotANumber("'ten'")
+    'ten'
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NotANumber) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
 class Event(NamedTuple):
-    """A number recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
+    """A value recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
 
     `exposed` is false where the unit did not see its arm.
     """
 
     unit: str
-    value: float
+    value: float | NotANumber
     at: float | None = None
     id: str | None = None
     exposed: bool = True
@@ -55,7 +77,7 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Whether an outcome counts, and if not, why; what was set aside can be listed.
+    """Whether an outcome counts, and if not, why; what was excluded can be listed.
 
     A retry of an outcome that was accepted is a `duplicate`: it was counted the first time.
     """
@@ -69,7 +91,7 @@ ACCEPTED = Receipt(True)
 
 
 def judge_value(design: Design, value: object) -> Receipt:
-    """Whether a number can be an event of this design.
+    """Return whether a number can be an event of this design.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))

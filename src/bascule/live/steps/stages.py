@@ -23,7 +23,7 @@ from bascule.core.procedures.estimators import equal_weight
 from bascule.core.procedures.intervals import close_stage
 from bascule.core.rules import Static
 from bascule.live.steps.folding import announced
-from bascule.live.storage.state import Crowd, Standing
+from bascule.live.storage.state import Crowd, ExperimentState
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
 """Of the units of an arm that came in a stage, late in it or not: those with events, their sum."""
@@ -95,30 +95,32 @@ def due(measure: Measure, origin: float, stage: int) -> float:
     return origin + stage * period_of(measure) + float(measure.grace)
 
 
-def begun(design: Design, standing: Standing, now: float) -> Standing:
-    """A static population is there when its test begins; others begin with their first unit."""
-    if not isinstance(design.rule, Static) or standing.origin is not None:
-        return standing
+def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState:
+    """Return the state at the start of a test: a static population is complete from then on."""
+    if not isinstance(design.rule, Static) or state.origin is not None:
+        return state
     sizes = design.rule.sizes(len(design.arms))
     crowd = tuple(Crowd(arm, 1, 0, units, 0.0) for arm, units in enumerate(sizes))
-    return standing._replace(origin=now, crowd=crowd)
+    return state._replace(origin=now, crowd=crowd)
 
 
-def joined(design: Design, standing: Standing, arms: Iterable[int], now: float) -> Standing:
-    """The same with units that arrive now."""
+def joined(
+    design: Design, state: ExperimentState, arms: Iterable[int], now: float
+) -> ExperimentState:
+    """Return the state with units that arrive now."""
     assert design.measure is not None
-    origin = now if standing.origin is None else standing.origin
+    origin = now if state.origin is None else state.origin
     stage, late = stage_of(origin, period_of(design.measure), now)
-    found = {crowd[:3]: crowd for crowd in standing.crowd}
+    found = {crowd[:3]: crowd for crowd in state.crowd}
     for arm in arms:
         which = (arm, stage, late)
         before = found.get(which, Crowd(*which, 0, 0.0))
         found[which] = before._replace(units=before.units + 1)
-    return standing._replace(origin=origin, crowd=tuple(found.values()))
+    return state._replace(origin=origin, crowd=tuple(found.values()))
 
 
 def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
-    """What the events that count at the end of a stage add up to."""
+    """Return the sums of the events that count at the end of a stage."""
     period = period_of(measure)
     found: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
     for _, its in groupby(rows, key=itemgetter(0)):
@@ -136,14 +138,14 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) ->
     return found
 
 
-def closed(design: Design, standing: Standing, sums: Sums, now: float) -> Standing:
-    """Where the test stands at the end of its next stage, whose events are given."""
-    seen, measure = standing.statistics, design.measure
+def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> ExperimentState:
+    """Return the state at the end of the next stage, whose events are given."""
+    seen, measure = state.statistics, design.measure
     assert isinstance(seen, CohortStatistics)
     assert measure is not None
     stage = seen.stage + 1
     crowd, arms = [], [defaultdict[int, list[Crowd]](list) for _ in design.arms]
-    for some in standing.crowd:
+    for some in state.crowd:
         outcomes = stage - some.stage + 1 - some.late
         if outcomes < 1:
             crowd.append(some)
@@ -159,7 +161,7 @@ def closed(design: Design, standing: Standing, sums: Sums, now: float) -> Standi
     seen = CohortStatistics(cohorts, stage, seen.dropped, seen.removed)
     if not isinstance(design.rule, Static):
         seen = close_stage(design, seen)
-    after = standing._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
+    after = state._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
     return announced(design, after, now)
 
 

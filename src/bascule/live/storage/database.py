@@ -1,26 +1,46 @@
-"""A database as a store needs it: durable transactions, and errors that can be read."""
+"""A database as a store needs it: durable transactions, snapshots, and errors that can be read.
+
+Calls that assign and record have connections of their own, so no report can keep them waiting:
+`writing` and `reading_hot` are theirs, `reading` is for short reads, and `reporting` for reads that
+may take long, of which few run at a time. Every read is one snapshot of the tables. In memory there
+is one connection, which everyone shares.
+"""
 
 from __future__ import annotations
 
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from threading import Lock, RLock
+from threading import Condition, RLock
+from time import time
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage.upgrade import MARK, bring_up_to_date
+from bascule.live.storage.postgresql import Limits, postgresql_engine
+from bascule.live.storage.sqlite import (
+    CACHE,
+    CHECKPOINT_PATIENCE,
+    HOT_CACHE,
+    Writer,
+    file_engine,
+    memory_engine,
+    refuse_other_files,
+)
+from bascule.live.storage.upgrade import bring_up_to_date
 
-PATIENCE = 30.0
-"""Seconds that a program waits for another one to finish writing."""
+HOT = Limits(kept=4, more=6, statement=15.0)
+READS = Limits(kept=5, more=10, statement=15.0)
+REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0)
+"""Connections for assigning and recording, for short reads, and for reads that may take long."""
+
+MIGRATION_SECONDS = 3600.0
 
 MEMORY = ":memory:"
-SQLITE_HEADER = b"SQLite format 3\0"
 
 FAILURES = (SQLAlchemyError, sqlite3.Error, OSError)
 
@@ -30,7 +50,15 @@ PLAIN_WORDS = (
     ("readonly", "it can only be read, not written"),
     ("read-only", "it can only be read, not written"),
     ("unable to open", "it cannot be opened: does its folder exist, and may you write there?"),
-    ("locked", "other programs kept it busy"),
+    ("lock timeout", "other programs kept it busy: try again"),
+    ("statement timeout", "it took too long to answer: try again"),
+    ("connection timeout", "the server did not answer in time: try again"),
+    ("timeout expired", "the server did not answer in time: try again"),
+    ("connection is lost", "the server did not answer, or closed the connection: try again"),
+    ("closed the connection", "the server did not answer, or closed the connection: try again"),
+    ("interrupted", "the store was closed meanwhile"),
+    ("queuepool limit", "all its connections are in use: try again"),
+    ("locked", "other programs kept it busy: try again"),
     ("not a database", "it is not a SQLite file"),
     ("malformed", "the file is damaged"),
     ("no such table", "its tables are gone"),
@@ -45,99 +73,151 @@ class Database:
         self.name = shown(location)
         self._is_closed = False
         # In memory there is one connection, which everyone shares.
-        self._alone = RLock() if location == MEMORY else nullcontext()
-        self._engine = _engine(location)
-        is_file = self.is_sqlite and location != MEMORY
-        self._writer = Writer(self._engine) if is_file else None
+        self._is_memory = location == MEMORY
+        self._alone = RLock() if self._is_memory else nullcontext()
+        self._current: Connection | None = None
+        self._active_reads: list[Any] = []
+        self._reads_change = Condition()
+        self._engines = _engines(location)
+        self._hot, self._reads, self._reports = self._engines
+        self.is_sqlite = self._hot.dialect.name == "sqlite"
+        is_file = self.is_sqlite and not self._is_memory
+        self._writer = Writer(self._hot, self.name) if is_file else None
         try:
             with self.writing() as connection:
+                if not self.is_sqlite:
+                    connection.execute(text("SET LOCAL statement_timeout = 0"))
+                    connection.execute(text("SET LOCAL lock_timeout = '60s'"))
+                    connection.execution_options(client_seconds=MIGRATION_SECONDS)
                 bring_up_to_date(connection, self.name)
         except BaseException:
-            self._engine.dispose()
+            self._dispose()
             raise
-
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether one writer has the whole database to itself."""
-        return self._engine.dialect.name == "sqlite"
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is on disk when it ends, or has not happened."""
+        """Run a transaction that is on disk when it ends, or has not happened."""
         self._check_open()
-        begin = self._engine.begin if self._writer is None else self._writer.begin
+        begin = self._hot.begin if self._writer is None else self._writer.begin
         try:
-            with self._alone, begin() as connection:
+            with self._alone, begin() as connection, self._noted(connection):
                 yield connection
         except FAILURES as problem:
-            raise self._said(problem) from problem
+            raise self._error(problem) from problem
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One moment's view of the data, that waits for nobody."""
+    def erasing(self) -> Iterator[Connection]:
+        """Run a transaction whose deleted rows cannot be read from the file afterwards."""
+        with self.writing() as connection:
+            if self.is_sqlite:
+                connection.execute(text("PRAGMA secure_delete = ON"))
+            yield connection
+        if self._writer is not None:
+            # The log beside the file has the rows as they were.
+            with suppress(*FAILURES):
+                self._writer.checkpoint()
+
+    def reading(self) -> Any:
+        """Read one moment's state of the tables, in a transaction that waits for nobody."""
+        return self._snapshot(self._reads)
+
+    def reading_hot(self) -> Any:
+        """Read one moment's state on the connections of those who assign and record."""
+        return self._snapshot(self._hot)
+
+    def reporting(self) -> Any:
+        """Read one moment's state of the tables, for as long as it takes; few at a time."""
+        return self._snapshot(self._reports)
+
+    @contextmanager
+    def _snapshot(self, engine: Engine) -> Iterator[Connection]:
         self._check_open()
         options: dict[str, Any] = {"reading": True}
         if not self.is_sqlite:
             options["isolation_level"] = "REPEATABLE READ"
         try:
-            with self._alone, self._engine.connect() as connection:
-                yield connection.execution_options(**options)
+            with self._alone:
+                if self._current is not None:
+                    # A read within a transaction of this thread, in memory.
+                    yield self._current
+                    return
+                with (
+                    engine.connect() as connection,
+                    self._noted(connection),
+                    self._counted(connection),
+                ):
+                    # Statements may go straight to the driver, which begins nothing by itself.
+                    connection.execution_options(**options).begin()
+                    yield connection
         except FAILURES as problem:
-            raise self._said(problem) from problem
+            raise self._error(problem) from problem
+
+    @contextmanager
+    def _noted(self, connection: Connection) -> Iterator[None]:
+        """Note the connection of the thread that has the lock, where there is only one."""
+        if not self._is_memory:
+            yield
+            return
+        self._current = connection
+        try:
+            yield
+        finally:
+            self._current = None
+
+    @contextmanager
+    def _counted(self, connection: Connection) -> Iterator[None]:
+        """Count a read of a file, so that closing the store can end it and wait for it."""
+        if self._writer is None:
+            yield
+            return
+        file: Any = connection.connection.driver_connection
+        with self._reads_change:
+            self._active_reads.append(file)
+        try:
+            yield
+        finally:
+            with self._reads_change:
+                self._active_reads.remove(file)
+                self._reads_change.notify_all()
+
+    def _end_reads(self) -> None:
+        """Interrupt the reads that are under way, and wait a moment until they have ended."""
+        with self._reads_change:
+            for file in self._active_reads:
+                file.interrupt()
+            self._reads_change.wait_for(lambda: not self._active_reads, CHECKPOINT_PATIENCE)
+
+    def check_writable(self) -> None:
+        """Write something that nobody reads; raise `StoreError` if that fails."""
+        with self.writing() as connection:
+            if self.is_sqlite:
+                # It has to differ from what is there, or nothing is written.
+                connection.execute(text(f"PRAGMA user_version = {int(1000 * time()) % 2**31}"))
+            else:
+                connection.execute(text("UPDATE bascule_version SET version_num = version_num"))
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection; a SQLite file then has everything that was written."""
+        if self._is_closed:
+            return
         self._is_closed = True
+        self._end_reads()
+        self._reads.dispose()
+        self._reports.dispose()
         if self._writer is not None:
             self._writer.close()
-        self._engine.dispose()
+        self._hot.dispose()
+
+    def _dispose(self) -> None:
+        for engine in self._engines:
+            engine.dispose()
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
 
-    def _said(self, problem: Exception) -> StoreError:
+    def _error(self, problem: Exception) -> StoreError:
         return StoreError(_line(self.name, problem))
-
-
-class Writer:
-    """The connection that writes to a file: kept, since only one can write at a time.
-
-    To take one from the pool, begin, commit and put it back takes longer than to write a few rows.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._lock = Lock()
-        self._connection: Connection | None = None
-
-    @contextmanager
-    def begin(self) -> Iterator[Connection]:
-        """A transaction."""
-        with self._lock:
-            connection = self._connection or self._engine.connect()
-            # Whatever goes wrong, the next transaction has a connection that knows nothing of it.
-            self._connection = None
-            try:
-                file = connection.connection.driver_connection
-                assert file is not None
-                file.execute("BEGIN IMMEDIATE")
-                yield connection
-                file.execute("COMMIT")
-            except BaseException:
-                connection.invalidate()
-                connection.close()
-                raise
-            # It has begun what we have ended.
-            connection.rollback()
-            self._connection = connection
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
 
 
 def shown(location: str) -> str:
@@ -154,22 +234,22 @@ def shown(location: str) -> str:
         return location.partition("://")[0]
 
 
-def _engine(location: str) -> Engine:
+def _engines(location: str) -> tuple[Engine, Engine, Engine]:
+    """Engines for assigning and recording, for short reads, and for reads that may take long."""
     if "://" in location:
         return _postgresql(location)
     if location == MEMORY:
-        connected: dict[str, Any] = {"check_same_thread": False}
-        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=connected)
-    else:
-        refuse_other_files(Path(location))
-        url = URL.create("sqlite", database=location)
-        engine = create_engine(url, connect_args={"timeout": PATIENCE})
-    event.listen(engine, "connect", _connected)
-    event.listen(engine, "begin", _begun)
-    return engine
+        engine = memory_engine()
+        return engine, engine, engine
+    refuse_other_files(Path(location))
+    hot, reads, reports = (
+        file_engine(location, cache, limits.kept, limits.more, limits.wait)
+        for cache, limits in ((HOT_CACHE, HOT), (CACHE, READS), (CACHE, REPORTS))
+    )
+    return hot, reads, reports
 
 
-def _postgresql(location: str) -> Engine:
+def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
     try:
         url = make_url(location)
         if url.drivername in ("postgresql", "postgres"):
@@ -180,7 +260,11 @@ def _postgresql(location: str) -> Engine:
                 f"{shown(location)} is not a store: give the path of a file, ':memory:' or "
                 "postgresql://user@host/database",
             )
-        return create_engine(url, pool_pre_ping=True, pool_size=10, max_overflow=60)
+        return (
+            postgresql_engine(url, HOT),
+            postgresql_engine(url, READS),
+            postgresql_engine(url, REPORTS),
+        )
     except (ArgumentError, NoSuchModuleError):
         raise InputError(
             "store", f"{shown(location)} cannot be read: postgresql://user@host/database is one"
@@ -189,53 +273,6 @@ def _postgresql(location: str) -> Engine:
         raise InputError(
             "store", "PostgreSQL needs a driver: pip install 'bascule[postgresql]'"
         ) from None
-
-
-def refuse_other_files(path: Path) -> None:
-    """Raise if there is a file that is not a store; it is only read."""
-    if path.is_dir():
-        raise InputError("store", f"{path} is a folder: give the path of a file")
-    if not path.is_file() or path.stat().st_size == 0:
-        return
-    try:
-        with path.open("rb") as file:
-            header = file.read(72)
-    except OSError as problem:
-        raise StoreError(f"{path}: {problem.strerror}") from None
-    if not header.startswith(SQLITE_HEADER):
-        raise InputError("store", f"{path} is not a store of bascule's: it was not touched")
-    # The mark stands in the first page, and in none of a file that is still empty.
-    if int.from_bytes(header[68:72], "big") not in (MARK, 0):
-        raise InputError(
-            "store", f"{path} belongs to another program: it was not touched; give another path"
-        )
-
-
-def _connected(connection: Any, _: object) -> None:
-    # Transactions begin where SQLAlchemy says so, not where the driver guesses.
-    connection.isolation_level = None
-    cursor = connection.cursor()
-    cursor.execute("PRAGMA application_id")
-    if cursor.fetchone()[0] in (MARK, 0):
-        _settle_in(cursor)
-    cursor.close()
-
-
-def _settle_in(cursor: Any) -> None:
-    cursor.execute("SELECT count(*) FROM sqlite_master")
-    is_new = cursor.fetchone()[0] == 0
-    cursor.execute("PRAGMA application_id")
-    if is_new or cursor.fetchone()[0] == MARK:
-        cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute("PRAGMA cache_size = -65536")
-
-
-def _begun(connection: Connection) -> None:
-    file: Any = connection.connection.driver_connection
-    if not file.in_transaction:
-        reading = connection.get_execution_options().get("reading", False)
-        file.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
 def _line(name: str, problem: Exception) -> str:

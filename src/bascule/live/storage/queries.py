@@ -1,4 +1,4 @@
-"""What is read from the tables of one experiment, and in which form.
+"""Queries on the tables of an experiment.
 
 Statements are plain text that goes straight to the driver: to put them together from the schema
 takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
@@ -8,6 +8,7 @@ a list of values; each database has a form of its own that uses the index for ev
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -18,18 +19,24 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.procedures.intervals import AnyStatistics
 from bascule.live.steps.assignment import Assignment
 from bascule.live.storage.state import (
     Deal,
-    Standing,
-    State,
+    ExperimentState,
+    Phase,
     run_from_json,
     run_to_json,
-    standing_from_json,
+    state_from_json,
     statistics_from_json,
 )
 
+logger = logging.getLogger("bascule.live")
+
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
+_VERSION_LOCKED = (
+    "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
+)
 _LOADED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
@@ -65,6 +72,12 @@ _ELSEWHERE = (
     "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
+_DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
+_AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
+_AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
+_AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
+_AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
+_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
@@ -75,31 +88,31 @@ class Loaded(NamedTuple):
     name: str
     created: float
     design: Design
-    state: State
-    standing: Standing
+    phase: Phase
+    state: ExperimentState
     version: int
 
 
-def ask(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
-    """The rows that a statement finds."""
+def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
+    """Return the rows of a query."""
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
     found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
     return found
 
 
-def ask_listed(
+def fetch_listed(
     connection: Connection, statement: str, experiment: int, listed: Sequence[Any]
 ) -> Sequence[Any]:
-    """The rows of an experiment that a statement finds by a list of values; none by an empty one.
+    """Return the rows of an experiment that match a list of values; none for an empty list.
 
     SQLite gets the list as one text, so that the statement stays the same, whatever its length.
     """
     if not listed:
         return []
     if connection.dialect.name != "sqlite":
-        return ask(connection, in_postgresql(statement), experiment, list(listed))
-    return ask(connection, in_sqlite(statement), json.dumps(listed), experiment)
+        return fetch(connection, in_postgresql(statement), experiment, list(listed))
+    return fetch(connection, in_sqlite(statement), json.dumps(listed), experiment)
 
 
 @cache
@@ -118,7 +131,7 @@ def in_sqlite(statement: str) -> str:
     return first.replace("IS_LISTED", "= listed.value")
 
 
-def tell(connection: Connection, statement: str, values: Sequence[Any]) -> None:
+def execute(connection: Connection, statement: str, values: Sequence[Any]) -> None:
     """Change what is stored: with one row of values, or with a list of many."""
     many = isinstance(values, list)
     if connection.dialect.name != "sqlite":
@@ -134,25 +147,44 @@ def driver(connection: Connection) -> Any:
     return connection.connection.driver_connection
 
 
-def load(
-    connection: Connection, experiment: int, name: str, known: Loaded | None, *, lock: bool
-) -> Loaded:
-    """The experiment as it is now; `known` saves reading what has not changed."""
-    # SQLite has one writer at a time, who holds the lock already.
-    locked = lock and connection.dialect.name != "sqlite"
-    version = ask(connection, _VERSION + " FOR UPDATE" * locked, experiment)
+def load(connection: Connection, experiment: int, name: str, known: Loaded | None) -> Loaded:
+    """Return an experiment as it is now; `known` saves reading what has not changed."""
+    version = fetch(connection, _VERSION, experiment)
     if not version:
         raise gone(name)
-    if known is not None and known.version == version[0][0]:
+    return _load_version(connection, experiment, known, version[0][0])
+
+
+def load_locked(
+    connection: Connection, experiment: int, name: str, known: Loaded | None
+) -> tuple[Loaded, float | None]:
+    """Return an experiment that nobody else changes until the transaction ends.
+
+    With it comes the time of the database's clock, where that is not the clock of this machine.
+    """
+    if connection.dialect.name == "sqlite":
+        # SQLite has one writer at a time, who holds the lock already.
+        return load(connection, experiment, name, known), None
+    version = fetch(connection, _VERSION_LOCKED, experiment)
+    if not version:
+        raise gone(name)
+    number, database_time = version[0]
+    return _load_version(connection, experiment, known, number), float(database_time)
+
+
+def _load_version(
+    connection: Connection, experiment: int, known: Loaded | None, version: int
+) -> Loaded:
+    if known is not None and known.version == version:
         return known
-    return loaded_row(ask(connection, _LOADED, experiment)[0])
+    return loaded_row(fetch(connection, _LOADED, experiment)[0])
 
 
 def loaded_row(row: Sequence[Any]) -> Loaded:
     """An experiment from its row."""
-    number, name, created, design, state, standing, statistics, version = row
-    seen = standing_from_json(standing, statistics_from_json(statistics))
-    return Loaded(number, name, created, Design.from_dict(json.loads(design)), state, seen, version)
+    number, name, created, design, phase, state, statistics, version = row
+    seen = state_from_json(state, statistics_from_json(statistics))
+    return Loaded(number, name, created, Design.from_dict(json.loads(design)), phase, seen, version)
 
 
 def gone(name: str) -> InputError:
@@ -163,40 +195,40 @@ def gone(name: str) -> InputError:
 
 def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:
     """The arms of those of the units that have one."""
-    return dict(tuple(row) for row in ask_listed(connection, _ARMS, experiment, units))
+    return dict(tuple(row) for row in fetch_listed(connection, _ARMS, experiment, units))
 
 
 def find_units(
     connection: Connection, experiment: int, units: Sequence[str]
 ) -> dict[str, Assignment]:
     """The assignments of those of the units that have one."""
-    rows = ask_listed(connection, _UNITS, experiment, units)
+    rows = fetch_listed(connection, _UNITS, experiment, units)
     return {row[0]: Assignment(*row) for row in rows}
 
 
 def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
     """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
     rows = [
-        *ask(connection, _RUN, experiment, first),
-        *ask(connection, _RUNS_AFTER, experiment, first, last),
+        *fetch(connection, _RUN, experiment, first),
+        *fetch(connection, _RUNS_AFTER, experiment, first, last),
     ]
     return {deal.number: deal for row in rows for deal in run_from_json(*row)}
 
 
 def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
     """Replace a block by what is left of it."""
-    ((first, slots),) = ask(connection, _RUN, experiment, deal.number)
+    ((first, slots),) = fetch(connection, _RUN, experiment, deal.number)
     run = run_from_json(first, slots)
     run[deal.number - first] = deal
     written = run_to_json((one.parts, one.struck) for one in run)
-    tell(connection, _DEAL_AGAIN, (written, experiment, first))
+    execute(connection, _DEAL_AGAIN, (written, experiment, first))
 
 
 def assigned_from(
     connection: Connection, experiment: int, number: int, most: int
 ) -> list[Assignment]:
     """Units from that number on, in the order of their assignment."""
-    rows = ask(connection, _ASSIGNED, experiment, number, most)
+    rows = fetch(connection, _ASSIGNED, experiment, number, most)
     return [Assignment(*row) for row in rows]
 
 
@@ -204,7 +236,7 @@ def events_of(
     connection: Connection, experiment: int, first: int, last: int
 ) -> Iterator[tuple[int, list[float]]]:
     """Numbers of units that have events, each with their values in the order of their times."""
-    rows = ask(connection, _EVENTS, experiment, first, last)
+    rows = fetch(connection, _EVENTS, experiment, first, last)
     for number, its in groupby(rows, key=itemgetter(0)):
         yield number, [row[1] for row in its]
 
@@ -213,28 +245,87 @@ def events_between(
     connection: Connection, experiment: int, first: float, last: float
 ) -> Sequence[tuple[int, int, float, float, float]]:
     """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much."""
-    return ask(connection, _EVENTS_BETWEEN, experiment, first, last)
+    return fetch(connection, _EVENTS_BETWEEN, experiment, first, last)
 
 
 def taken_ids(
     connection: Connection, experiment: int, ids: list[str]
 ) -> dict[str, tuple[int, float]]:
     """Which event ids were used, each with the unit's number and the value."""
-    rows = ask_listed(connection, _TAKEN, experiment, ids)
+    rows = fetch_listed(connection, _TAKEN, experiment, ids)
     return {event: (number, value) for event, number, value in rows}
 
 
 def answered(connection: Connection, experiment: int, numbers: list[int]) -> set[int]:
     """Which of the units have an event."""
-    return {row[0] for row in ask_listed(connection, _ANSWERED, experiment, numbers)}
+    return {row[0] for row in fetch_listed(connection, _ANSWERED, experiment, numbers)}
 
 
 def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:
-    """Which events were set aside before, and why."""
-    rows = ask_listed(connection, _SET_ASIDE, experiment, ids)
+    """Return which events were excluded before, each with its reason."""
+    rows = fetch_listed(connection, _SET_ASIDE, experiment, ids)
     return {(event, reason) for event, reason in rows}
 
 
 def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
     """Which of the units are in another experiment, and in which."""
-    return dict(map(tuple, ask_listed(connection, _ELSEWHERE, experiment, units)))
+    return dict(map(tuple, fetch_listed(connection, _ELSEWHERE, experiment, units)))
+
+
+def database_time(connection: Connection) -> float | None:
+    """Return the time of the database's clock, where that is not the clock of this machine."""
+    if connection.dialect.name == "sqlite":
+        return None
+    return float(fetch(connection, _DATABASE_TIME)[0][0])
+
+
+def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
+    """Return the points of a test's history: units folded by then, time, and statistics.
+
+    A point that is damaged is left out and logged; `verify` lists it.
+    """
+    points = []
+    for folded, time, statistics in fetch(connection, _HISTORY, experiment):
+        try:
+            points.append((folded, time, statistics_from_json(statistics)))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            logger.warning(
+                "experiment %s: its history after %s units cannot be read and is left out: %s",
+                experiment,
+                folded,
+                error,
+            )
+    return points
+
+
+def audit_entries(
+    connection: Connection, *, name: str | None = None, experiment: int | None = None
+) -> list[dict[str, Any]]:
+    """Return entries of the audit log, the oldest first: of a name, of an experiment, or all.
+
+    A name may have belonged to several experiments, one after the other.
+    """
+    statement: str = _AUDIT
+    values: tuple[Any, ...] = ()
+    if name is not None:
+        statement, values = _AUDIT_OF_NAME, (name,)
+    elif experiment is not None:
+        statement, values = _AUDIT_OF_EXPERIMENT, (experiment,)
+    return [
+        {
+            "experiment": its_name,
+            "time": time,
+            "actor": actor,
+            "action": action,
+            "detail": _readable(detail),
+        }
+        for its_name, time, actor, action, detail in fetch(connection, statement, *values)
+    ]
+
+
+def _readable(detail: str) -> Any:
+    """Parse the detail of an entry; one that is damaged is shown as it is."""
+    try:
+        return json.loads(detail)
+    except (ValueError, TypeError):
+        return {"unreadable": f"{detail!r:.200}"}

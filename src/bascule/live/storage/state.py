@@ -1,6 +1,6 @@
-"""Where a live test stands: all that its next step and its status need, in a size of its own.
+"""The state of a live test: all that its next step and its status need.
 
-It is stored as JSON, so a field that comes or goes needs a migration.
+It is stored as JSON: a new field needs a default, and one that goes a migration.
 Nothing here grows with the number of units. The raw log, from which all of it can be computed
 again, is in the tables of assignments and outcomes.
 """
@@ -20,10 +20,10 @@ from bascule.core.procedures.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.procedures.intervals import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
-State = Literal["ready", "running", "paused", "decided", "over", "stopped"]
+Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
 
-OPEN: tuple[State, ...] = ("ready", "running", "paused")
+OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 """States in which outcomes still count."""
 
 
@@ -48,14 +48,14 @@ Parts = tuple[tuple[int, ...], ...]
 """For each part of a block the arms of its slots, in order."""
 
 Struck = tuple[tuple[int, int], ...]
-"""Arms taken out by hand, each with the slot of a block from which on it gets nothing."""
+"""Arms dropped by hand, each with the slot of a block from which on it gets nothing."""
 
 
 @dataclass(frozen=True)
 class Deal:
     """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
 
-    `struck` has the arms taken out by hand while it was handed out, each with the slot from which
+    `struck` has the arms dropped by hand while it was handed out, each with the slot from which
     on it gets nothing.
 
     >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
@@ -141,7 +141,7 @@ class Crowd(NamedTuple):
     total: float
 
 
-class Standing(NamedTuple):
+class ExperimentState(NamedTuple):
     """Counters and sums of a live test.
 
     `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
@@ -149,6 +149,8 @@ class Standing(NamedTuple):
     where a measure says so, and `backlog` whether more units could be folded at once.
 
     Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
+    `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
+    the first edition.
     """
 
     statistics: AnyStatistics
@@ -168,9 +170,10 @@ class Standing(NamedTuple):
     verdict: Verdict | None = None
     origin: float | None = None
     crowd: tuple[Crowd, ...] = ()
+    clock: str = ""
 
     @classmethod
-    def empty(cls, design: Design) -> Standing:
+    def empty(cls, design: Design) -> ExperimentState:
         """Before the first unit."""
         arms, recurrent = len(design.arms), isinstance(design.outcome, Recurrent)
         seen = CohortStatistics.empty(arms) if recurrent else Statistics.empty(arms)
@@ -252,21 +255,21 @@ def _pair(
     return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
 
 
-def standing_to_json(standing: Standing) -> str:
+def state_to_json(state: ExperimentState) -> str:
     """All but the statistics, as text."""
-    data = standing._asdict()
+    data = state._asdict()
     del data["statistics"]
-    data["open"] = [[arm.units, arm.total, arm.squares] for arm in standing.open]
-    data["verdict"] = None if standing.verdict is None else asdict(standing.verdict)
+    data["open"] = [[arm.units, arm.total, arm.squares] for arm in state.open]
+    data["verdict"] = None if state.verdict is None else asdict(state.verdict)
     return _written(data)
 
 
-def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
-    """What `standing_to_json` wrote, with its statistics.
+def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
+    """What `state_to_json` wrote, with its statistics.
 
     >>> import bascule as bs
-    >>> start = Standing.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
-    >>> standing_from_json(standing_to_json(start), start.statistics) == start
+    >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    >>> state_from_json(state_to_json(start), start.statistics) == start
     True
     """
     data = json.loads(text)
@@ -276,7 +279,7 @@ def standing_from_json(text: str, statistics: AnyStatistics) -> Standing:
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data["verdict"] is not None:
         data["verdict"] = Verdict(**data["verdict"])
-    return Standing(statistics=statistics, **data)
+    return ExperimentState(statistics=statistics, **data)
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:

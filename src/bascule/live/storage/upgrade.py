@@ -1,4 +1,4 @@
-"""Tables brought up to date when a store is opened; what is not ours, or newer, is not touched."""
+"""Bring the tables up to date when a store is opened; never touch a newer or foreign database."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def bring_up_to_date(connection: Connection, name: str) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
         if _version(connection, name) == NEWEST:
             return
+    from alembic import command
     from alembic.config import Config
-    from alembic.runtime.environment import EnvironmentContext
     from alembic.script import ScriptDirectory
 
     config = Config()
@@ -41,14 +41,8 @@ def bring_up_to_date(connection: Connection, name: str) -> None:
             f"{name} was made by a newer bascule (tables {version}, this one knows {NEWEST}): "
             "upgrade bascule to open it; nothing was changed",
         )
-    with EnvironmentContext(config, scripts) as environment:
-        environment.configure(
-            connection=connection,
-            fn=lambda since, _: scripts._upgrade_revs("head", since),
-            version_table=VERSION_TABLE,
-            transactional_ddl=False,
-        )
-        environment.run_migrations()
+    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
+    command.upgrade(config, "head")
     if connection.dialect.name == "sqlite":
         connection.execute(text(f"PRAGMA application_id = {MARK}"))
 

@@ -1,4 +1,4 @@
-"""Changes of an experiment by hand: each is checked, done, and put into the audit log."""
+"""Change an experiment by hand: check the change, make it, and put it into the audit log."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.serialization import plain
 from bascule.live.steps.folding import take_out
 from bascule.live.steps.stages import begun
-from bascule.live.storage.state import OPEN, State
+from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.settle import decide, settle
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
-def move(work: Work, action: str, since: tuple[State, ...], to: State) -> None:
-    """Start, pause or stop."""
-    if work.state not in since:
-        message = f"{work.before.name} is {work.state}: it cannot {action} now"
+def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> None:
+    """Start, pause or stop an experiment."""
+    if work.phase not in since:
+        message = f"{work.before.name} is {work.phase}: it cannot {action} now"
         raise InputError("state", message, kind="conflict")
     settle(work)
-    if work.state in since:
-        work.state = to
+    if work.phase in since:
+        work.phase = to
         if to == "running":
-            work.standing = begun(work.design, work.standing, work.now)
+            work.state = begun(work.design, work.state, work.now)
         work.log(action)
 
 
-def turn_knob(work: Work, knob: str, value: float) -> None:
-    """Turn alpha or tilt."""
+def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
+    """Set alpha or tilt from now on."""
     rule = work.design.rule
     if not isinstance(rule, UCB if knob == "alpha" else Tilt):
         raise InputError(knob, f"{knob} is no knob of {rule.label}")
     _refuse_ended(work)
     work.design = with_knob(work.design, knob, value)
-    told = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
+    values = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
     # Where it happened, so that it can be replayed.
-    work.log("knob", knob=knob, **plain(told), after=work.standing.progress)
+    work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
 def with_knob(design: Design, knob: str, value: float) -> Design:
-    """The design with its knob turned; at an infinite alpha UCB is ETC'.
+    """Return the design with its knob set to a value; with an infinite alpha, UCB is ETC'.
 
     >>> import bascule as bs
     >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
@@ -54,65 +54,65 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
     return replace(design, rule=replace(rule, **{knob: value}))
 
 
-def drop_arm(work: Work, name: str) -> None:
-    """Take an arm out of the test for good, from the next unit on."""
+def drop_arm(work: UnitOfWork, name: str) -> None:
+    """Drop an arm from the test for good, from the next unit on."""
     _refuse_ended(work)
     _refuse_static(work)
-    standing = work.standing
-    if name in (work.design.arms[i] for i in standing.statistics.removed):
-        raise InputError("arm", f"arm {name!r} was taken out before")
-    deal = work.deal(standing.deal) if standing.deal else None
-    work.standing, kept = take_out(work.design, standing, name, deal, work.now)
+    state = work.state
+    if name in (work.design.arms[i] for i in state.statistics.removed):
+        raise InputError("arm", f"arm {name!r} was dropped before")
+    deal = work.deal(state.deal) if state.deal else None
+    work.state, kept = take_out(work.design, state, name, deal, work.now)
     # Where it happened, so that it can be replayed.
-    place = {"after": standing.progress, "deal": standing.deal, "handed": standing.handed}
+    place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
     work.log("drop arm", arm=name, **place)
     if kept is not None and kept is not deal:
         work.deal_again(kept)
-    if work.standing.verdict is not None:
+    if work.state.verdict is not None:
         decide(work)
     settle(work)
 
 
-def pause_arm(work: Work, arm: str, paused: bool) -> None:
-    """Give an arm no new units for a while, or units again."""
+def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
+    """Pause an arm, or let it have new units again."""
     _refuse_ended(work)
     _refuse_static(work)
     arms = work.design.arms
     if arm not in arms:
         raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
-    if arms.index(arm) in work.standing.statistics.out:
-        raise InputError("arm", f"arm {arm!r} is out of the test for good")
-    before, this = set(work.standing.paused), {arms.index(arm)}
+    if arms.index(arm) in work.state.statistics.out:
+        raise InputError("arm", f"arm {arm!r} was dropped for good")
+    before, this = set(work.state.paused), {arms.index(arm)}
     now = before | this if paused else before - this
-    if len(arms) - len(work.standing.statistics.out | now) < 2:
+    if len(arms) - len(work.state.statistics.out | now) < 2:
         raise InputError(
             "arm", f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test"
         )
     if now != before:
-        work.standing = work.standing._replace(paused=tuple(sorted(now)))
+        work.state = work.state._replace(paused=tuple(sorted(now)))
         work.log("pause arm" if paused else "resume arm", arm=arm)
 
 
-def release(work: Work) -> None:
-    """Give everyone the winner."""
-    verdict = work.standing.verdict
+def release(work: UnitOfWork) -> None:
+    """Give everyone the winner from now on."""
+    verdict = work.state.verdict
     if verdict is None:
-        yet = " yet" if work.state in OPEN else ""
+        yet = " yet" if work.phase in OPEN else ""
         message = f"{work.before.name} has no decision{yet}: nothing to release"
         raise InputError("state", message, kind="conflict")
-    if not work.standing.released:
+    if not work.state.released:
         work.log("release", arm=verdict.name)
-        work.standing = work.standing._replace(released=True)
+        work.state = work.state._replace(released=True)
 
 
-def _refuse_static(work: Work) -> None:
+def _refuse_static(work: UnitOfWork) -> None:
     if isinstance(work.design.rule, Static):
         raise InputError(
             "arm", "everyone has an arm for good in a static population: stop the test instead"
         )
 
 
-def _refuse_ended(work: Work) -> None:
-    if work.state not in OPEN:
-        message = f"{work.before.name} is {work.state}: it cannot be changed any more"
+def _refuse_ended(work: UnitOfWork) -> None:
+    if work.phase not in OPEN:
+        message = f"{work.before.name} is {work.phase}: it cannot be changed any more"
         raise InputError("state", message, kind="conflict")

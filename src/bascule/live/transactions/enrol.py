@@ -7,59 +7,73 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
+from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place, shipped
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ENROLLING = ("running", "decided")
 
 
-def assign(work: Work, units: Sequence[str]) -> list[Any]:
-    """An arm for each unit, or why it gets none; equal units get the same."""
+def assign(work: UnitOfWork, units: Sequence[str]) -> list[Any]:
+    """Return an arm for each unit, or the error that says why it gets none."""
     work.find_arms(units)
     settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
     problem = _enrol(work, new) if new else None
-    if problem is None and not work.standing.released:
+    if problem is None and not work.state.released:
         return [*map(arms.__getitem__, units)]
-    released = shipped(work.standing) if work.standing.released else None
+    released = shipped(work.state) if work.state.released else None
     return [_answer(arms[unit], problem, released) for unit in units]
 
 
 def _answer(arm: int | None, problem: InputError | None, released: int | None) -> Any:
-    if arm is None:
-        return problem
-    return arm if released is None else released
+    if released is not None:
+        # Everyone gets the winner, also a unit that comes after the test was ended by hand.
+        return released
+    return problem if arm is None else arm
 
 
-def _enrol(work: Work, units: Sequence[str]) -> InputError | None:
-    """Places for new units, as far as there are any; and why there were no more."""
-    standing, design = work.standing, work.design
-    if work.state not in ENROLLING and standing.verdict is None:
-        return not_enrolling(work.before.name, work.state)
+def _enrol(work: UnitOfWork, units: Sequence[str]) -> InputError | None:
+    """Enrol new units as far as there is room; return why there was no more, or None."""
+    state, design = work.state, work.design
+    if work.phase not in ENROLLING:
+        return not_enrolling(work.before.name, work.phase)
+    if work.now < state.latest - TOLERANCE:
+        return _clock_behind(work.before.name, state.latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
-    time = max(work.now, standing.latest)
-    deal = work.deal(standing.deal) if standing.deal and standing.verdict is None else None
-    placed = place(design, standing, deal, work.shuffle, len(units), time)
-    work.add_blocks(standing.deal + 1, placed.dealt)
-    numbers = count(standing.units)
+    time = max(work.now, state.latest)
+    deal = work.deal(state.deal) if state.deal and state.verdict is None else None
+    placed = place(design, state, deal, work.shuffle, len(units), time)
+    work.add_blocks(state.deal + 1, placed.dealt)
+    numbers = count(state.units)
     columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals)
     work.add_all("assignments", zip(*columns, strict=False))
     work.arms.update(zip(units, placed.arms, strict=False))
-    work.standing = placed.standing
+    work.state = placed.state
     return placed.full
 
 
-def not_enrolling(name: str, state: str) -> InputError:
-    """Why an experiment takes no new units, and what to do."""
+def not_enrolling(name: str, phase: str) -> InputError:
+    """Return the error that says why an experiment takes no new units, and what to do."""
     remedy = {
         "ready": "start it first",
         "paused": "start it again",
         "over": "it has ended undecided",
         "stopped": "it was ended by hand",
-    }.get(state, "")
-    message = f"{name} takes no new units, it is {state}: {remedy}"
+    }.get(phase, "")
+    message = f"{name} takes no new units, it is {phase}: {remedy}"
     return InputError("state", message, kind="conflict")
+
+
+def _clock_behind(name: str, latest: float, now: float) -> InputError:
+    return InputError(
+        "clock",
+        f"{name} takes no new units: its last one came at {moment(latest):%Y-%m-%d %H:%M:%S} UTC, "
+        f"and the clock says {moment(now):%Y-%m-%d %H:%M:%S}; set the clock right, or if the "
+        "last unit's time is wrong, stop this experiment and create another",
+        kind="conflict",
+    )

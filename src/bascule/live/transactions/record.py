@@ -1,37 +1,38 @@
-"""What becomes of the events that a transaction brings."""
+"""Record events: store those that count, and exclude the others with a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.rules import Static
-from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.hashing import placed_by_hash
+from bascule.live.clock import TOLERANCE
+from bascule.live.steps.assignment import Assignment, hashed_assignment
 from bascule.live.steps.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
 from bascule.live.steps.stages import counting_stage, due, period_of
-from bascule.live.storage import queries as ledger
+from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
 
 
-def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
-    """What becomes of each event; those that count are stored, the others set aside."""
+def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
+    """Store the events that count, exclude the others, and return a receipt for each."""
     work.write("outcomes")
     work.write("set_aside")
     work.look_up(event.unit for event in events)
     ids = [event.id for event in events if event.id is not None]
-    taken = ledger.taken_ids(work.connection, work.before.id, ids)
+    taken: dict[str, tuple[int, object]]
+    taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
     answered: set[int] = set()
     if work.design.measure is None:
         units = (work.known[event.unit] for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
-        answered = ledger.answered(work.connection, work.before.id, numbers)
+        answered = queries.answered(work.connection, work.before.id, numbers)
     receipts = []
     refused: list[tuple[Event, Receipt]] = []
     places = []
@@ -48,34 +49,34 @@ def record(work: Work, events: Sequence[Event]) -> list[Receipt]:
                 taken[name] = (number, value)
             answered.add(number)
             news.add(number)
-            work.add("outcomes", number, float(value), at, now, name)
+            work.add("outcomes", number, value, at, now, name)
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
-                work.put_aside(event, NOT_EXPOSED)
+                work.exclude(event, NOT_EXPOSED)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
-    if work.state in OPEN and any(one.reason == "beyond population" for _, one in refused):
+    if work.phase in OPEN and any(one.reason == "beyond population" for _, one in refused):
         _end_miscounted(work)
     refused = _with_others_named(work, refused)
     for i, (_, receipt) in zip(places, refused, strict=True):
         receipts[i] = receipt
-    # A retry of what was set aside is not listed again.
+    # A retry of what was excluded is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
-    listed = ledger.listed(work.connection, work.before.id, ids)
+    listed = queries.listed(work.connection, work.before.id, ids)
     for event, receipt in refused:
         if (event.id, receipt.reason) not in listed:
-            work.put_aside(event, receipt)
+            work.exclude(event, receipt)
     settle(work)
     return receipts
 
 
 def _with_others_named(
-    work: Work, refused: list[tuple[Event, Receipt]]
+    work: UnitOfWork, refused: list[tuple[Event, Receipt]]
 ) -> list[tuple[Event, Receipt]]:
-    """The same, and of units that are in another experiment it is said."""
+    """Return the refusals, naming the other experiment where a unit is in one."""
     unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
-    others = ledger.elsewhere(work.connection, work.before.id, sorted(unknown))
+    others = queries.elsewhere(work.connection, work.before.id, sorted(unknown))
     found = []
     for event, receipt in refused:
         if receipt.reason == "unknown unit" and event.unit in others:
@@ -86,42 +87,42 @@ def _with_others_named(
     return found
 
 
-def _found(work: Work, unit: str) -> Assignment | None:
-    """A unit of a static population, of whom nothing is stored before its first event."""
-    begun = work.standing.origin
+def _found(work: UnitOfWork, unit: str) -> Assignment | None:
+    """Return a unit of a static population, of which nothing is stored before its first event."""
+    begun = work.state.origin
     if begun is None or not isinstance(work.design.rule, Static):
         return None
     arms = len(work.design.arms)
-    return placed_by_hash(work.before.name, arms, unit, work.standing.units, begun)
+    return hashed_assignment(work.before.name, arms, unit, work.state.units, begun)
 
 
-def _is_surplus(work: Work, assigned: Assignment) -> bool:
+def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
     """Whether a unit that nobody has heard of yet finds its arm's population complete."""
     rule, arms = work.design.rule, len(work.design.arms)
     if not isinstance(rule, Static) or work.known[assigned.unit] is not None:
         return False
-    return work.standing.assigned[assigned.arm] >= rule.sizes(arms)[assigned.arm]
+    return work.state.assigned[assigned.arm] >= rule.sizes(arms)[assigned.arm]
 
 
-def _end_miscounted(work: Work) -> None:
+def _end_miscounted(work: UnitOfWork) -> None:
     """End a test whose sizes are wrong: its means are too, and with them any decision."""
-    work.state = "over"
-    work.log("end", after=work.standing.progress, reason="an arm has more units than its size")
+    work.phase = "over"
+    work.log("end", after=work.state.progress, reason="an arm has more units than its size")
 
 
-def _take_in(work: Work, assigned: Assignment) -> None:
+def _take_in(work: UnitOfWork, assigned: Assignment) -> None:
     work.known[assigned.unit] = assigned
     work.add("assignments", *assigned)
-    counted = list(work.standing.assigned)
+    counted = list(work.state.assigned)
     counted[assigned.arm] += 1
-    work.standing = work.standing._replace(assigned=tuple(counted))
+    work.state = work.state._replace(assigned=tuple(counted))
 
 
 def _judged(
-    work: Work,
+    work: UnitOfWork,
     event: Event,
     assigned: Assignment | None,
-    taken: dict[str, tuple[int, float]],
+    taken: Mapping[str, tuple[int, object]],
     answered: set[int],
 ) -> tuple[Receipt, int, float]:
     unit, value, given, name, _ = event
@@ -142,10 +143,10 @@ def _judged(
     fit = judge_value(work.design, value)
     if not fit.accepted:
         return fit, number, at
-    if work.state in ("over", "stopped"):
-        detail = f"the experiment is {work.state}: outcomes count no more"
+    if work.phase in ("over", "stopped"):
+        detail = f"the experiment is {work.phase}: outcomes count no more"
         return Receipt(False, "over", detail), number, at
-    if now < arrived:
+    if arrived - TOLERANCE < now < arrived:
         # Clocks of two machines may differ by a little.
         now = arrived
         at = now if given is None else given
@@ -157,18 +158,16 @@ def _judged(
     return ACCEPTED, number, at
 
 
-def _timely(work: Work, assigned: Assignment, at: float, now: float) -> Receipt:
-    measure, standing = work.design.measure, work.standing
+def _timely(work: UnitOfWork, assigned: Assignment, at: float, now: float) -> Receipt:
+    measure, state = work.design.measure, work.state
     if measure is None or measure.period is None:
-        if measure is not None and assigned.number < standing.folded:
+        if measure is not None and assigned.number < state.folded:
             # A program whose clock is ahead has counted the unit already.
             return Receipt(False, "late", "it came after its unit had counted")
         return judge_time(measure, at, assigned.time, now)
     timely = judge_time(None, at, assigned.time, now)
-    assert standing.origin is not None
-    stage = counting_stage(standing.origin, period_of(measure), assigned.time, at)
-    if timely.accepted and (
-        stage <= standing.progress or now >= due(measure, standing.origin, stage)
-    ):
+    assert state.origin is not None
+    stage = counting_stage(state.origin, period_of(measure), assigned.time, at)
+    if timely.accepted and (stage <= state.progress or now >= due(measure, state.origin, stage)):
         return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
     return timely

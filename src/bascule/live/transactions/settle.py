@@ -1,4 +1,4 @@
-"""Mature units taken into the statistics, a few in each transaction, and what follows from them."""
+"""Fold matured units into the statistics, a few in each transaction, and decide or end a test."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from bascule.core.rules import Static
 from bascule.live.steps import stages
 from bascule.live.steps.folding import fold_unit
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
-from bascule.live.storage import queries as ledger
-from bascule.live.storage.state import OPEN, Standing, State, statistics_to_json
+from bascule.live.storage import queries
+from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
 
 if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import Work
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
-"""Units that one transaction takes into the statistics, so that none of them takes long."""
+"""Most units that one transaction folds, so that none of them takes long."""
 
 FOLDED_AT_FIRST = 32
 """Units that are read at first: where outcomes come one by one, few are ready."""
@@ -34,54 +34,54 @@ SHOWN_EVERY = 1.02
 """By how much the number of units grows between two points of the history."""
 
 
-def settle(work: Work, most: int = FOLDED_AT_ONCE) -> bool:
-    """Take mature units into the statistics; whether there may be more."""
-    if work.state not in OPEN:
+def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
+    """Fold matured units into the statistics; return whether there may be more."""
+    if work.phase not in OPEN:
         return False
     work.write("outcomes")
     deadline = work.design.deadline
     end = work.now if deadline is None else min(work.now, deadline.timestamp())
     recurrent = isinstance(work.design.outcome, Recurrent)
     more = _close_stages(work, end) if recurrent else _fold(work, end, most)
-    if work.standing.verdict is not None:
+    if work.state.verdict is not None:
         decide(work)
     elif not more and _has_ended(work):
-        work.state = "over"
-        work.log("end", after=work.standing.progress)
+        work.phase = "over"
+        work.log("end", after=work.state.progress)
     _show(work)
-    return more and work.standing.verdict is None
+    return more and work.state.verdict is None
 
 
-def is_settled(design: Design, state: State, standing: Standing, now: float) -> bool:
-    """Whether there is nothing to settle now, so that one need not wait for those who write.
+def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float) -> bool:
+    """Return whether there is nothing to settle now, so that no transaction is needed.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> is_settled(design, "running", Standing.empty(design), 0.0)
+    >>> is_settled(design, "running", ExperimentState.empty(design), 0.0)
     True
     """
-    if state not in OPEN:
+    if phase not in OPEN:
         return True
     measure, deadline = design.measure, design.deadline
     if deadline is not None and now >= deadline.timestamp():
         return False
     if isinstance(design.outcome, Recurrent):
         assert measure is not None
-        origin = standing.origin
-        return origin is None or stages.due(measure, origin, standing.progress + 1) > now
-    if measure is None or standing.folded >= standing.units:
-        return not standing.backlog
-    return standing.due is not None and standing.due > now
+        origin = state.origin
+        return origin is None or stages.due(measure, origin, state.progress + 1) > now
+    if measure is None or state.folded >= state.units:
+        return not state.backlog
+    return state.due is not None and state.due > now
 
 
-def decide(work: Work) -> None:
-    """Announce the decision that the statistics have come to."""
-    assert work.standing.verdict is not None
-    work.state = "decided"
-    work.log("decide", **asdict(work.standing.verdict))
+def decide(work: UnitOfWork) -> None:
+    """End the test with the decision that the statistics have reached."""
+    assert work.state.verdict is not None
+    work.phase = "decided"
+    work.log("decide", **asdict(work.state.verdict))
 
 
-def _fold(work: Work, end: float, most: int) -> bool:
+def _fold(work: UnitOfWork, end: float, most: int) -> bool:
     """Fold what is ready, first a few units and then more at a time, but never too many."""
     left, size = most, FOLDED_AT_FIRST
     while left > 0 and _may_fold(work, end):
@@ -93,62 +93,61 @@ def _fold(work: Work, end: float, most: int) -> bool:
     return left <= 0
 
 
-def _may_fold(work: Work, end: float) -> bool:
-    standing, measure = work.standing, work.design.measure
-    if standing.folded >= standing.units:
+def _may_fold(work: UnitOfWork, end: float) -> bool:
+    state, measure = work.state, work.design.measure
+    if state.folded >= state.units:
         return False
     if measure is None:
         # Nobody folds before the first unit that waits, and that one may have no outcome yet.
-        return standing.backlog or standing.folded in work.news
-    return standing.due is None or standing.due <= end
+        return state.backlog or state.folded in work.news
+    return state.due is None or state.due <= end
 
 
-def _fold_some(work: Work, end: float, size: int) -> bool:
-    """Fold so many units; whether all of them were ready."""
+def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
+    """Fold `size` units; return whether all of them were ready."""
     measure = work.design.measure
     work.write("assignments")
-    first = work.standing.folded
-    rows = ledger.assigned_from(work.connection, work.before.id, first, size)
+    first = work.state.folded
+    rows = queries.assigned_from(work.connection, work.before.id, first, size)
     ready = rows
     if measure is not None:
         ready = [row for row in rows if measure.matures(row.time) <= end]
     last = first + len(ready) - 1
-    events = dict(ledger.events_of(work.connection, work.before.id, first, last))
+    events = dict(queries.events_of(work.connection, work.before.id, first, last))
     work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         if measure is None and row.number not in events:
-            work.standing = work.standing._replace(backlog=False)
+            work.state = work.state._replace(backlog=False)
             return False
         value, clipped = unit_outcome(work.design, events.get(row.number, ()))
         if clipped:
-            told = Event(row.unit, value)
-            work.put_aside(told, Receipt(True, "clipped", clipped))
+            work.exclude(Event(row.unit, value), Receipt(True, "clipped", clipped))
         deal = work.deal(row.deal) if row.deal is not None else None
-        work.standing = fold_unit(work.design, work.standing, deal, row.arm, value, work.now)
-        if work.standing.verdict is not None:
+        work.state = fold_unit(work.design, work.state, deal, row.arm, value, work.now)
+        if work.state.verdict is not None:
             return False
-    due = work.standing.due
+    due = work.state.due
     if measure is not None and len(ready) < len(rows):
         due = measure.matures(rows[len(ready)].time)
     more = len(ready) == size
-    work.standing = work.standing._replace(due=due, backlog=more)
+    work.state = work.state._replace(due=due, backlog=more)
     return more
 
 
-def _close_stages(work: Work, end: float) -> bool:
-    """Close the stages whose outcomes are all there, a few at a time; whether there may be more."""
+def _close_stages(work: UnitOfWork, end: float) -> bool:
+    """Close a few stages whose outcomes are complete; return whether there may be more."""
     measure = work.design.measure
     assert measure is not None
     for _ in range(STAGES_AT_ONCE):
-        origin, stage = work.standing.origin, work.standing.progress + 1
-        if origin is None or work.standing.verdict is not None or _horizon_met(work):
+        origin, stage = work.state.origin, work.state.progress + 1
+        if origin is None or work.state.verdict is not None or _horizon_met(work):
             return False
         if stages.due(measure, origin, stage) > end:
             return False
         work.write("assignments")
-        work.standing = stages.closed(
+        work.state = stages.closed(
             work.design,
-            work.standing,
+            work.state,
             read_stage(work.connection, work.before.id, measure, origin, stage),
             work.now,
         )
@@ -158,37 +157,37 @@ def _close_stages(work: Work, end: float) -> bool:
 def read_stage(
     connection: Connection, experiment: int, measure: Measure, origin: float, stage: int
 ) -> stages.Sums:
-    """What the log says about a stage."""
+    """Return the sums of the events that count at the end of a stage."""
     period = stages.period_of(measure)
     # The period of a unit that came in the middle of a stage began in the one before.
     first, last = origin + (stage - 2) * period, origin + stage * period
-    rows = ledger.events_between(connection, experiment, first, last)
+    rows = queries.events_between(connection, experiment, first, last)
     return stages.sums_of(measure, origin, stage, rows)
 
 
-def _horizon_met(work: Work) -> bool:
+def _horizon_met(work: UnitOfWork) -> bool:
     rule = work.design.rule
     last = rule.horizon if isinstance(rule, Static) else None
-    return last is not None and work.standing.progress >= last
+    return last is not None and work.state.progress >= last
 
 
-def _has_ended(work: Work) -> bool:
+def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
     if _horizon_met(work):
         return True
-    waiting = work.standing.folded < work.standing.units
+    waiting = work.state.folded < work.state.units
     if waiting or work.design.max_units is None:
         return False
-    counted = work.standing.statistics.units == work.standing.units
-    return counted and cap_met(work.design, work.standing.statistics)
+    counted = work.state.statistics.units == work.state.units
+    return counted and cap_met(work.design, work.state.statistics)
 
 
-def _show(work: Work) -> None:
-    progress = work.standing.progress
-    enough = SHOWN_EVERY * work.standing.shown if work.state in OPEN else 0
-    if progress > work.standing.shown and progress >= enough:
-        kept = statistics_to_json(work.standing.statistics)
+def _show(work: UnitOfWork) -> None:
+    progress = work.state.progress
+    enough = SHOWN_EVERY * work.state.shown if work.phase in OPEN else 0
+    if progress > work.state.shown and progress >= enough:
+        kept = statistics_to_json(work.state.statistics)
         work.add("history", progress, work.now, kept)
-        work.standing = work.standing._replace(shown=progress)
+        work.state = work.state._replace(shown=progress)

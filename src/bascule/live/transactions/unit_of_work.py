@@ -1,4 +1,4 @@
-"""One transaction's work on one experiment: pure steps in between, reads before, writes after."""
+"""The unit of work: one transaction's reads, changes and writes for one experiment."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.storage import queries as ledger
-from bascule.live.storage import schema
+from bascule.live.storage import queries, schema
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
     Deal,
+    ExperimentState,
     Parts,
-    Standing,
-    State,
+    Phase,
     run_to_json,
-    standing_to_json,
+    state_to_json,
     statistics_to_json,
 )
 
@@ -32,7 +31,7 @@ TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
 @lru_cache(maxsize=256)
 def _insert(name: str, experiment: int) -> str:
-    """How rows of an experiment are written: without its number, in the order of the schema."""
+    """Return the statement that inserts rows of an experiment, in the order of the schema."""
     table = TABLES[name]
     names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
     if table is schema.assignments:
@@ -45,8 +44,8 @@ LONGEST_RUN = 100
 """Blocks of one row: to read one of them is to read all."""
 
 
-class Work:
-    """What a transaction does to an experiment; `save` writes it."""
+class UnitOfWork:
+    """The changes of a transaction to one experiment; `save` writes them."""
 
     def __init__(
         self,
@@ -61,8 +60,8 @@ class Work:
         self.connection = connection
         self.before = before
         self.design: Design = before.design
-        self.state: State = before.state
-        self.standing: Standing = before.standing
+        self.phase: Phase = before.phase
+        self.state: ExperimentState = before.state
         self.now = now
         self.actor = actor
         self.shuffle = shuffle
@@ -74,78 +73,78 @@ class Work:
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
     def find_arms(self, units: Sequence[str]) -> None:
-        """Have `arms` tell which of the units have one; what is remembered is not read."""
+        """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        if len(self._remembered) != self.before.standing.units:
+        if len(self._remembered) != self.before.state.units:
             unread = [unit for unit, arm in self.arms.items() if arm is None]
-            self.arms.update(ledger.find_arms(self.connection, self.before.id, unread))
+            self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 
     def look_up(self, units: Iterable[str]) -> None:
-        """Have the assignments `known` that units have, also those of this transaction."""
+        """Set `known` to the assignments of the units, also those of this transaction."""
         self.write("assignments")
         asked = dict.fromkeys(units)
-        self.known = {**asked, **ledger.find_units(self.connection, self.before.id, [*asked])}
+        self.known = {**asked, **queries.find_units(self.connection, self.before.id, [*asked])}
 
-    def put_aside(self, event: Event, receipt: Receipt) -> None:
-        """List an event that does not count as it came, with the reason."""
+    def exclude(self, event: Event, receipt: Receipt) -> None:
+        """List an event that does not count as it was given, with the reason."""
         value = f"{event.value!r:.200}"
         why = (receipt.reason, receipt.detail)
         self.add("set_aside", event.unit, value, event.at, self.now, event.id, *why)
 
     def log(self, action: str, **detail: Any) -> None:
         """Put a change into the audit log."""
-        told = json.dumps(detail)
-        self.add("audit", self.before.name, self.now, self.actor, action, told)
+        text = json.dumps(detail)
+        self.add("audit", self.before.name, self.now, self.actor, action, text)
 
     # Writing
 
     def save(self) -> Loaded:
-        """Write all that has changed, and return what is stored then."""
+        """Write all that has changed, and return the experiment as it is stored then."""
         for name in [*self._rows]:
             self.write(name)
         before = self.before
         changes: dict[str, Any] = {}
-        if self.standing is not before.standing:
-            changes["standing"] = standing_to_json(self.standing)
-        if self.standing.statistics is not before.standing.statistics:
-            changes["statistics"] = statistics_to_json(self.standing.statistics)
-        if self.state != before.state:
-            changes["state"] = self.state
+        if self.state is not before.state:
+            changes["standing"] = state_to_json(self.state)
+        if self.state.statistics is not before.state.statistics:
+            changes["statistics"] = statistics_to_json(self.state.statistics)
+        if self.phase != before.phase:
+            changes["state"] = self.phase
         if self.design is not before.design:
             changes["design"] = json.dumps(self.design.to_dict())
         if not changes:
             return before
         changes["version"] = before.version + 1
         names = ", ".join(f"{name} = ?" for name in changes)
-        ledger.tell(
+        queries.execute(
             self.connection,
             f"UPDATE experiments SET {names} WHERE id = ?",
             (*changes.values(), before.id),
         )
         of_it = (before.id, before.name, before.created)
-        return Loaded(*of_it, self.design, self.state, self.standing, before.version + 1)
+        return Loaded(*of_it, self.design, self.phase, self.state, before.version + 1)
 
     def deal_again(self, deal: Deal) -> None:
         """Replace a block by what is left of it."""
         self.write("blocks")
         self.deals[deal.number] = deal
-        ledger.deal_again(self.connection, self.before.id, deal)
+        queries.deal_again(self.connection, self.before.id, deal)
 
     def read_deals(self, numbers: Sequence[int]) -> None:
-        """Have blocks at hand, from the first of the numbers to the last."""
+        """Read the blocks from the first of the numbers to the last, unless they are known."""
         if numbers and (numbers[0] not in self.deals or numbers[-1] not in self.deals):
             self.write("blocks")
-            found = ledger.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
+            found = queries.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
             self.deals.update(found)
 
     def deal(self, number: int) -> Deal:
-        """A block as it was dealt."""
+        """Return a block as it was dealt."""
         self.read_deals([number])
         return self.deals[number]
 
     def add_blocks(self, first: int, dealt: Sequence[Parts]) -> None:
-        """Have blocks written that were dealt one after the other; the last one stays at hand."""
+        """Add consecutive blocks to what is written; the last one stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
             self.add("blocks", first + start, run_to_json(zip(run, repeat(()))))
@@ -154,15 +153,15 @@ class Work:
             self.deals[last] = Deal(last, dealt[-1])
 
     def add(self, table: str, *values: Any) -> None:
-        """Have a row written with the others of its table, without the experiment's number."""
+        """Add a row to what is written to a table, without the experiment's number."""
         self._rows[table].append(values)
 
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """The same for many rows."""
+        """Add many rows to what is written to a table."""
         self._rows[table] += rows
 
     def write(self, table: str) -> None:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows.pop(table, None)
         if rows:
-            ledger.tell(self.connection, _insert(table, self.before.id), rows)
+            queries.execute(self.connection, _insert(table, self.before.id), rows)

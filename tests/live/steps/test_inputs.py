@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.live.steps.maturity import Event
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
 
@@ -96,7 +97,7 @@ def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
         test = store.create("out", design)
         test.drop_arm("c")
         for change in (test.pause_arm, test.resume_arm):
-            with pytest.raises(bs.InputError, match="out of the test for good"):
+            with pytest.raises(bs.InputError, match="was dropped for good"):
                 change("c")
 
 
@@ -105,3 +106,59 @@ def test_times_that_cannot_be_are_told_in_days_or_hours(test: bs.Experiment) -> 
     receipt = test.record("u", 1.0, at=datetime(2020, 1, 1, tzinfo=UTC))
     assert receipt.reason == "early"
     assert "weeks before its unit came" in receipt.detail
+
+
+def test_a_value_that_python_cannot_write_out_fails_nobody_else(test: bs.Experiment) -> None:
+    test.assign_many(range(50))
+
+    async def record_all() -> list[Any]:
+        # All in one turn of the loop, so in one group.
+        values = [1.0] * 49 + [10**5000]
+        calls = [test.record_async([(unit, value)]) for unit, value in enumerate(values)]
+        return await asyncio.gather(*calls)
+
+    receipts = [receipt for (receipt,) in asyncio.run(record_all())]
+    assert all(receipt.accepted for receipt in receipts[:49])
+    assert receipts[49].reason == "not a number"
+    (listed,) = test.set_aside()
+    assert listed["value"] == "a whole number of about 5,000 digits"
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), -(10**400), "ten", None, [1.0], Broken(), "\0", "\ud800"]
+)
+def test_a_value_that_is_no_number_is_excluded_and_listed(test: bs.Experiment, value: Any) -> None:
+    test.assign("u")
+    assert test.record("u", value).reason == "not a number"
+    assert [row["reason"] for row in test.set_aside()] == ["not a number"]
+    assert test.record("u", 1.0).accepted
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14))),
+        datetime(9999, 12, 31, 23, 59, tzinfo=timezone(-timedelta(hours=14))),
+        datetime(1899, 12, 31, tzinfo=UTC),
+    ],
+)
+def test_a_time_that_some_calendars_cannot_show_is_refused(
+    test: bs.Experiment, at: datetime
+) -> None:
+    test.assign("u")
+    with pytest.raises(bs.InputError, match="between the years 1900 and 9998"):
+        test.record("u", 1.0, at=at)
+    for seconds in (float("nan"), float("-inf"), 1e300):
+        with pytest.raises(bs.InputError, match="between the years 1900 and 9998"):
+            test.record_many([Event("u", 1.0, seconds)])
+    assert test.set_aside() == []
+
+
+def test_a_unit_of_thousands_of_digits_is_refused(test: bs.Experiment) -> None:
+    with pytest.raises(bs.InputError, match="unit must be text of 1 to 500 characters"):
+        test.assign(10**5000)

@@ -1,0 +1,133 @@
+"""What the experiments of a store share: database, clock, commit queue, loop bridges, memory.
+
+`Store` and `Experiment` both depend on this, and not on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from bascule.live.clock import Clock, SystemClock
+from bascule.live.commit.jobs import Action, Job
+from bascule.live.commit.queue import CommitQueue, Member, copy_error
+from bascule.live.commit.shared_results import SharedResults
+from bascule.live.steps.assignment import fair_shuffle
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bascule.live.storage.queries import Loaded
+
+_ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
+
+
+@contextmanager
+def acting_as(name: str) -> Iterator[None]:
+    """Have the audit log name someone for all that is changed inside this block.
+
+    >>> with acting_as("ann"):
+    ...     acting("python")
+    'ann'
+    >>> acting("python")
+    'python'
+    """
+    before = _ACTOR.set(name)
+    try:
+        yield
+    finally:
+        _ACTOR.reset(before)
+
+
+def acting(default: str) -> str:
+    """Return the name given by `acting_as`, or `default`."""
+    return _ACTOR.get() or default
+
+
+class StoreContext:
+    """The parts that all experiments of a store share, and the few ways to use them."""
+
+    def __init__(
+        self,
+        location: str,
+        actor: str,
+        clock: Clock | None,
+        shuffle: Callable[[list[int]], None] | None,
+    ) -> None:
+        from bascule.live.commit.loop_bridge import LoopBridges
+        from bascule.live.commit.runner import Runner
+        from bascule.live.storage.database import Database
+        from bascule.live.transactions.enrol import assign
+        from bascule.live.transactions.record import record
+
+        self.assigning: Action = assign
+        self.recording: Action = record
+        self.clock: Clock = clock or SystemClock()
+        self._actor = actor
+        self._database = Database(location)
+        self._runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
+        self._queue: CommitQueue[Job] = CommitQueue(self._runner.run, lambda job: len(job.items))
+        self.bridges = LoopBridges(self.submit)
+        self.memory = self._runner.memory
+        self.shared_results = SharedResults()
+
+    def change(
+        self,
+        experiment: int,
+        name: str,
+        action: Action,
+        items: Sequence[Any],
+        *,
+        enrols: bool = False,
+    ) -> Sequence[Any]:
+        """Run an action on an experiment; it is on disk when this returns, or has not happened."""
+        job = Job(experiment, name, action, items, acting(self._actor), enrols)
+        self._queue.run(job)
+        if job.error is not None:
+            raise copy_error(job.error)
+        return job.results
+
+    def submit(self, member: Member[Job]) -> None:
+        """Run a job without waiting; `member.deliver` is called after its commit or failure."""
+        self._queue.submit(member)
+
+    def released(self, experiment: int, name: str) -> int | None:
+        """Return the arm that everyone gets after a release, as of a second ago at most."""
+        return self._runner.released(experiment, name)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Read the tables as they were at one moment; it never delays an assignment."""
+        with self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def reporting(self) -> Iterator[Connection]:
+        """Read the tables as they were at one moment, for as long as it takes; few at a time."""
+        with self._database.reporting() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Run a transaction on tables that belong to no experiment; on disk when it ends."""
+        with self._database.writing() as connection:
+            yield connection
+
+    def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
+        """Return an experiment as it is stored."""
+        return self._runner.load(connection, experiment, name)
+
+    def now(self, loaded: Loaded) -> float:
+        """Return the time of the clock, refusing one that is wrong for an experiment."""
+        return self._runner.now(loaded)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several machines may use it: then it is PostgreSQL."""
+        return not self._database.is_sqlite
+
+    def close(self) -> None:
+        """Close the database; of a SQLite file, all that was written is then in the file itself."""
+        self._database.close()

@@ -1,0 +1,208 @@
+"""Checks of single rows of the log: times, probabilities, arms, values, and rows without a unit.
+
+Each difference is listed, and none of them ends the checks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from typing import get_args
+
+from sqlalchemy import Connection
+
+from bascule.core.rules import Static
+from bascule.live.clock import TOLERANCE
+from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.maturity import judge_value
+from bascule.live.storage import queries, schema
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import Phase, run_from_json
+
+READ_AT_ONCE = 5000
+
+MOST_LISTED = 1000
+"""Differences that are listed one by one; of more the number is given."""
+
+DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+"""What reading or replaying damaged rows may raise."""
+
+
+_UNASSIGNED = (
+    "SELECT o.id, o.number FROM outcomes o LEFT JOIN assignments a "
+    "ON a.experiment = o.experiment AND a.number = o.number "
+    "WHERE o.experiment = ? AND a.number IS NULL ORDER BY o.id"
+)
+_OUTCOMES = (
+    "SELECT o.id, a.unit, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
+    "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
+    "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
+)
+BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
+_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
+AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
+
+
+class Findings:
+    """Differences found so far; beyond `MOST_LISTED` they are only counted."""
+
+    def __init__(self) -> None:
+        self._listed: list[str] = []
+        self._more = 0
+
+    def add(self, difference: str) -> None:
+        """List a difference."""
+        if len(self._listed) < MOST_LISTED:
+            self._listed.append(difference)
+        else:
+            self._more += 1
+
+    def all(self) -> tuple[str, ...]:
+        """Return the differences, and how many more there are."""
+        more = [f"and {self._more:,} more differences"] if self._more else []
+        return (*self._listed, *more)
+
+
+def check_state(stored: Loaded, findings: Findings) -> None:
+    """Compare the parts of an experiment's own row with each other."""
+    phase, state = stored.phase, stored.state
+    if phase not in get_args(Phase):
+        findings.add(f"state stored as {phase!r:.60}, which is none")
+    if phase == "decided" and state.verdict is None:
+        findings.add("state stored as decided, without a decision")
+    if state.verdict is not None and phase not in ("decided", "stopped"):
+        findings.add(f"state stored as {phase!r:.60}, with a decision")
+    if state.released and state.verdict is None:
+        findings.add("stored as released, without a decision")
+    if not _is_time(stored.created):
+        findings.add(f"created stored as {short(stored.created)}, which is no time")
+
+
+def check_outcomes(connection: Connection, stored: Loaded, findings: Findings) -> None:
+    """Compare every outcome with its unit, and with what the design allows."""
+    design, last = stored.design, -1
+    measure = design.measure
+    while rows := queries.fetch(connection, _OUTCOMES, stored.id, last, READ_AT_ONCE):
+        last = rows[-1][0]
+        for row, _, number, arrived, value, at, received in rows:
+            where = f"outcome {row} of unit {number}"
+            if not judge_value(design, value).accepted:
+                findings.add(f"{where}: value stored as {short(value)}, which is not valid")
+            if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
+                findings.add(f"{where}: at or received is stored as no time")
+            elif not arrived <= at <= max(received, arrived) + TOLERANCE:
+                findings.add(f"{where}: at {at!r} lies outside {arrived!r} to {received!r}")
+            elif measure is not None and measure.period is None and at >= measure.closes(arrived):
+                findings.add(f"{where}: at {at!r} lies after the conversion window")
+
+
+def check_leftovers(
+    connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
+) -> None:
+    """List outcomes without a unit, blocks without one, and rows that cannot be read."""
+    for row, number in queries.fetch(connection, _UNASSIGNED, experiment):
+        findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
+    dealt = None if stored is None else stored.state.deal
+    for number, slots in queries.fetch(connection, BLOCKS, experiment):
+        try:
+            run = run_from_json(number, slots)
+        except DAMAGE as error:
+            findings.add(f"blocks from {number} on cannot be read: {reason(error)}")
+            continue
+        if dealt is not None and run and run[-1].number > dealt:
+            findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
+    progress = None if stored is None else stored.state.progress
+    for folded, time, statistics in queries.fetch(connection, _HISTORY, experiment):
+        try:
+            json.loads(statistics)
+        except DAMAGE as error:
+            findings.add(f"history after {folded} units cannot be read: {reason(error)}")
+        if not _is_time(time):
+            findings.add(f"history after {folded} units: time stored as {short(time)}")
+        if progress is not None and not folded <= progress:
+            findings.add(f"history after {folded} units, but only {progress} are folded")
+    for row, time, action, detail in queries.fetch(connection, AUDIT, experiment):
+        try:
+            json.loads(detail)
+        except DAMAGE as error:
+            findings.add(f"audit entry {row} ({action}) cannot be read: {reason(error)}")
+        if not _is_time(time):
+            findings.add(f"audit entry {row} ({action}): time stored as {short(time)}")
+
+
+def check_orphans(connection: Connection, findings: Findings) -> None:
+    """List rows that belong to no experiment at all."""
+    for table in schema.OF_EXPERIMENT:
+        asked = (
+            f"SELECT experiment, count(*) FROM {table.name} WHERE experiment NOT IN "
+            "(SELECT id FROM experiments) GROUP BY experiment ORDER BY experiment"
+        )
+        for experiment, rows in queries.fetch(connection, asked):
+            findings.add(
+                f"{rows:,} rows of {table.name} belong to experiment {experiment}, which "
+                "does not exist"
+            )
+
+
+class RowCheck:
+    """Compares each assignment with the one before it and with the design."""
+
+    def __init__(self, stored: Loaded, findings: Findings) -> None:
+        self._arms = len(stored.design.arms)
+        self._stored, self._findings = stored, findings
+        self._is_static = isinstance(stored.design.rule, Static)
+        self._number, self._time = -1, -math.inf
+        self.assigned: Counter[int] = Counter()
+
+    def check(self, row: Assignment, chances: frozenset[float]) -> bool:
+        """List what is wrong with a row; return whether it can be replayed."""
+        where, sound = f"unit {row.number}", True
+        if row.number != self._number + 1:
+            self._findings.add(f"{where} comes after unit {self._number}: units are missing")
+        self._number = row.number
+        if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
+            self._findings.add(f"{where}: arm stored as {short(row.arm)}, which is none")
+            sound = False
+        else:
+            self.assigned[row.arm] += 1
+        if not _is_time(row.time):
+            self._findings.add(f"{where}: time stored as {short(row.time)}, which is none")
+            sound = False
+        else:
+            self._check_time(where, row.time)
+        if row.probability not in chances:
+            wanted = " or ".join(f"{chance:g}" for chance in sorted(chances))
+            self._findings.add(
+                f"{where}: probability stored as {short(row.probability)}, dealt with {wanted}"
+            )
+        return sound
+
+    def _check_time(self, where: str, time: float) -> None:
+        if time < self._time:
+            self._findings.add(f"{where}: time {time!r} lies before that of the unit before it")
+        if time < self._stored.created - TOLERANCE:
+            self._findings.add(f"{where}: time {time!r} lies before the experiment was created")
+        self._time = max(self._time, time)
+
+    def end(self) -> None:
+        """Compare the last row with what is stored."""
+        latest = self._stored.state.latest
+        if self._number >= 0 and not self._is_static and self._time != latest:
+            self._findings.add(
+                f"the last unit's time is {self._time!r}, but stored as {short(latest)}"
+            )
+
+
+def _is_time(time: object) -> bool:
+    return isinstance(time, (int, float)) and math.isfinite(time)
+
+
+def short(value: object) -> str:
+    """Return a value as short text."""
+    return f"{value!r:.120}"
+
+
+def reason(error: BaseException) -> str:
+    """Return what an error says, as short text."""
+    return f"{type(error).__name__}: {error}"[:120]

@@ -1,0 +1,145 @@
+"""Units, values and times as callers give them, checked before anything else sees them.
+
+What passes here cannot make a transaction or a listing fail, so a bad value fails its own caller
+and nobody else's.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from bascule.core.errors import InputError
+from bascule.live.steps.maturity import Event, NotANumber
+
+LONGEST_UNIT = 500
+
+LONGEST_VALUE = 200
+"""Characters of a value that is excluded, as it is listed."""
+
+EARLIEST = datetime(1900, 1, 1, tzinfo=UTC).timestamp()
+LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+"""Between these an outcome may have happened; every one of them is a date in any time zone."""
+
+
+def checked_unit(unit: object, field: str = "unit") -> str:
+    """Return a unit's name as it is stored; a whole number becomes its digits.
+
+    >>> checked_unit(42)
+    '42'
+    """
+    if type(unit) is str and 0 < len(unit) <= LONGEST_UNIT and unit.isascii() and "\0" not in unit:
+        # What nearly everyone gives.
+        return unit
+    if not isinstance(unit, (str, bool)) and isinstance(unit, Integral):
+        unit = _digits(unit)
+    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_UNIT:
+        raise InputError(
+            field,
+            f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
+            f"(got {shown_value(unit):.60})",
+        )
+    if "\0" in unit or not unit.isascii():
+        try:
+            unit.encode()
+        except UnicodeEncodeError:
+            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
+        if "\0" in unit:
+            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
+    return unit
+
+
+def _digits(number: Integral) -> object:
+    try:
+        return str(int(number))
+    except ValueError:
+        # Python refuses to write out integers of thousands of digits.
+        return number
+
+
+def checked_value(value: object) -> float | NotANumber:
+    """Return an outcome's value as a float, or as text where it is no finite number.
+
+    >>> checked_value(True), checked_value("ten"), checked_value(10**5000)
+    (1.0, 'ten', a whole number of about 5,000 digits)
+    """
+    if type(value) is float:
+        return value if math.isfinite(value) else NotANumber(repr(value))
+    if isinstance(value, (Real, np.bool_)):
+        try:
+            number = float(value)
+        except (ArithmeticError, ValueError, TypeError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    return NotANumber(shown_value(value))
+
+
+def shown_value(value: object) -> str:
+    """Write any value as short text, whatever its own `repr` does.
+
+    >>> shown_value("abc"), shown_value(10**5000)
+    ("'abc'", 'a whole number of about 5,000 digits')
+    """
+    if isinstance(value, (str, bytes)):
+        value = value[:LONGEST_VALUE]
+    elif isinstance(value, int) and value.bit_length() > 1000:
+        return f"a whole number of about {int(value.bit_length() * math.log10(2)):,} digits"
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"a value of type {type(value).__name__}"
+    # A lone surrogate or a zero character is no text that a database takes.
+    return text[:LONGEST_VALUE].encode(errors="backslashreplace").decode().replace("\0", "\\x00")
+
+
+def checked_time(at: datetime | float | None) -> float | None:
+    """Return a time as seconds since 1970, refusing those that no calendar can show.
+
+    >>> checked_time(datetime(2026, 1, 1, tzinfo=UTC))
+    1767225600.0
+    """
+    if at is None:
+        return None
+    if isinstance(at, datetime):
+        if at.tzinfo is None:
+            raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
+        moment = (at - datetime.fromtimestamp(0, UTC)).total_seconds()
+        shown = at.isoformat()
+    elif isinstance(at, float):
+        moment, shown = at, repr(at)
+    else:
+        raise InputError(
+            "at", f"at must be a datetime with a time zone (got {shown_value(at):.60})"
+        )
+    if not EARLIEST <= moment <= LATEST:
+        raise InputError("at", f"at must lie between the years 1900 and 9998 (got {shown})")
+    return moment
+
+
+def event_of(given: tuple[Any, ...] | Event) -> Event:
+    """Return an event from (unit, value), (unit, value, at) or (unit, value, at, id), checked.
+
+    >>> event_of(("user-42", 1))
+    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True)
+    """
+    if isinstance(given, Event):
+        unit, value, at, name, exposed = given
+    elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 4:
+        unit, value, at, name = (*given, None, None)[:4]
+        exposed = True
+        if isinstance(at, (int, float)):
+            raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
+    else:
+        raise InputError(
+            "outcome",
+            f"an outcome is (unit, value), (unit, value, at) or (unit, value, at, id) "
+            f"(got {shown_value(given):.60})",
+        )
+    if name is not None:
+        name = checked_unit(name, "id")
+    return Event(checked_unit(unit), checked_value(value), checked_time(at), name, exposed)

@@ -1,0 +1,150 @@
+"""Connections to PostgreSQL that never wait for ever.
+
+The server ends statements and lock waits that take too long. A server that does not answer at all
+cannot do that, so a thread of this program closes connections whose answer is overdue; the call
+then fails with an error, and can be repeated.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock, Thread
+from time import monotonic, sleep
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DisconnectionError
+
+CONNECT_SECONDS = 5
+"""How long a new connection may take."""
+
+GRACE = 5.0
+"""Seconds after the server's own limit at which a connection is closed."""
+
+CHECKED_EVERY = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many connections a pool has, and how many seconds its statements may take."""
+
+    kept: int
+    more: int
+    statement: float
+    wait: float = 10.0
+    """Seconds that a caller waits for a connection, or for a lock."""
+
+
+class Overdue:
+    """Closes connections that wait for an answer longer than they may."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._waiting: dict[int, tuple[float, Any]] = {}
+        self._thread: Thread | None = None
+
+    def expect(self, connection: Any, seconds: float) -> None:
+        """Expect an answer on a psycopg connection within so many seconds."""
+        with self._lock:
+            self._waiting[id(connection)] = (monotonic() + seconds, connection)
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="bascule-overdue", daemon=True)
+                self._thread.start()
+
+    def answered(self, connection: Any) -> None:
+        """Expect no answer any more."""
+        with self._lock:
+            self._waiting.pop(id(connection), None)
+
+    def _run(self) -> None:
+        while True:
+            sleep(CHECKED_EVERY)
+            now = monotonic()
+            with self._lock:
+                late = [key for key, (until, _) in self._waiting.items() if until < now]
+                for _, connection in map(self._waiting.pop, late):
+                    _shut(connection)
+                if not self._waiting:
+                    self._thread = None
+                    return
+
+
+OVERDUE = Overdue()
+
+
+def _shut(connection: Any) -> None:
+    """End the conversation with the server: whoever waits for it gets an error at once."""
+    # A copy of the descriptor: the connection closes its own.
+    with suppress(Exception), socket.socket(fileno=os.dup(connection.fileno())) as channel:
+        channel.shutdown(socket.SHUT_RDWR)
+
+
+def postgresql_engine(url: URL, limits: Limits) -> Engine:
+    """Return an engine whose calls fail rather than wait for a server that does not answer."""
+    engine = create_engine(
+        url,
+        pool_size=limits.kept,
+        max_overflow=limits.more,
+        pool_timeout=limits.wait,
+        connect_args={"connect_timeout": CONNECT_SECONDS},
+    )
+    seconds = limits.statement + GRACE
+
+    def connected(connection: Any, _: object) -> None:
+        OVERDUE.expect(connection, seconds)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET statement_timeout = {1000 * limits.statement:.0f}")
+            cursor.execute(f"SET lock_timeout = {1000 * limits.wait:.0f}")
+        connection.commit()
+        OVERDUE.answered(connection)
+
+    def checked_out(connection: Any, *_: object) -> None:
+        # A server that was restarted has forgotten its connections: then another one is taken.
+        OVERDUE.expect(connection, limits.wait)
+        try:
+            connection.autocommit = True
+            connection.execute("SELECT 1")
+            connection.autocommit = False
+        except Exception as error:
+            raise DisconnectionError(str(error)) from error
+        finally:
+            OVERDUE.answered(connection)
+
+    def begins(
+        connection: Connection, _cursor: object, statement: str, parameters: Any, *_: object
+    ) -> tuple[str, Any]:
+        longest = connection.get_execution_options().get("client_seconds", seconds)
+        OVERDUE.expect(connection.connection.driver_connection, longest)
+        return statement, parameters
+
+    def ended(connection: Connection, *_: object) -> None:
+        OVERDUE.answered(connection.connection.driver_connection)
+
+    def failed(context: Any) -> None:
+        if context.connection is not None and not context.connection.closed:
+            with suppress(Exception):
+                OVERDUE.answered(context.connection.connection.driver_connection)
+
+    def commits(connection: Connection) -> None:
+        OVERDUE.expect(connection.connection.driver_connection, seconds)
+
+    def resets(connection: Any, *_: object) -> None:
+        OVERDUE.expect(connection, seconds)
+
+    def checked_in(connection: Any, *_: object) -> None:
+        if connection is not None:
+            OVERDUE.answered(connection)
+
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "checkout", checked_out)
+    event.listen(engine, "before_cursor_execute", begins, retval=True)
+    event.listen(engine, "after_cursor_execute", ended)
+    event.listen(engine, "handle_error", failed)
+    event.listen(engine, "commit", commits)
+    event.listen(engine, "reset", resets)
+    event.listen(engine, "checkin", checked_in)
+    event.listen(engine, "close", checked_in)
+    return engine

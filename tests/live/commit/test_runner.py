@@ -1,0 +1,48 @@
+"""An error in one job fails that job, and not the others of its group."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.live.transactions.enrol import assign
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+
+
+def test_whatever_one_caller_brings_the_others_of_its_group_are_served(store: bs.Store) -> None:
+    test = store.create("test", DESIGN)
+
+    def fail_for_some(work: Any, units: Sequence[str]) -> Sequence[Any]:
+        if "bad" in units:
+            raise ArithmeticError("what nobody has thought of")
+        return assign(work, units)
+
+    test.store.assigning = fail_for_some
+    futures = [test.assign_soon(unit) for unit in ("u", "v", "bad", "w")]
+    assert {futures[i].result(10) for i in (0, 1, 3)} <= {"a", "b"}
+    with pytest.raises(ArithmeticError, match="nobody has thought of"):
+        futures[2].result(10)
+    assert test.status().units == 3
+    assert test.verify().agrees
+
+
+def test_a_test_whose_clock_is_refused_does_not_fail_others_of_its_group(tmp_path: Path) -> None:
+    path = tmp_path / "tests.db"
+    with bs.open(path) as store:
+        store.create("live", DESIGN)
+    with bs.open(path, clock=bs.ManualClock()) as store:
+        tests = [store.get("live"), store.create("replay", DESIGN)]
+
+        async def call() -> list[Any]:
+            calls = (test.assign_async("u") for test in tests)
+            return await asyncio.gather(*calls, return_exceptions=True)
+
+        live, replay = asyncio.run(call())
+    assert isinstance(live, bs.StoreError)
+    assert replay in ("a", "b")

@@ -1,0 +1,128 @@
+"""A PostgreSQL that is busy, stalled or restarted is given up on, and the call can be repeated."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import psycopg
+import pytest
+
+import bascule as bs
+from bascule.live.storage import database, postgresql
+from bascule.live.storage.postgresql import Limits
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+ACTIVE = (
+    "SELECT pid FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+@pytest.fixture
+def location(new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database of the test's own, whose calls may take half a second."""
+    monkeypatch.setattr(database, "HOT", Limits(kept=2, more=2, statement=1.0, wait=0.5))
+    monkeypatch.setattr(database, "READS", Limits(kept=2, more=2, statement=1.0, wait=0.5))
+    monkeypatch.setattr(postgresql, "GRACE", 0.5)
+    return new_database()
+
+
+def other(location: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(location, autocommit=True)
+
+
+def test_a_server_that_stalls_is_given_up_on(location: str) -> None:
+    with bs.open(location) as store, other(location) as watching:
+        test = store.create("test", DESIGN)
+        test.assign("u")
+        stalled = [pid for (pid,) in watching.execute(ACTIVE).fetchall()]
+        assert stalled
+        for pid in stalled:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            started = perf_counter()
+            # A connection that does not answer is replaced by one that does.
+            test.assign("v")
+            assert test.status().units == 2
+            assert perf_counter() - started < 5.0
+        finally:
+            for pid in stalled:
+                os.kill(pid, signal.SIGCONT)
+        assert test.verify().agrees
+
+
+def test_a_server_that_stalls_in_the_middle_of_a_transaction_is_an_error(location: str) -> None:
+    stalled: list[int] = []
+
+    def shuffle(slots: list[int]) -> None:
+        # Called while a block is dealt, in the middle of the transaction.
+        if stalls:
+            with other(location) as watching:
+                stalled.extend(pid for (pid,) in watching.execute(ACTIVE).fetchall())
+            for pid in stalled:
+                os.kill(pid, signal.SIGSTOP)
+
+    stalls = False
+    with bs.open(location, shuffle=shuffle) as store:
+        test = store.create("test", DESIGN)
+        arms = test.assign_many(["u", "v"])
+        stalls = True
+        started = perf_counter()
+        try:
+            with pytest.raises(bs.StoreError, match="try again"):
+                test.assign("w")
+        finally:
+            stalls = False
+            for pid in stalled:
+                os.kill(pid, signal.SIGCONT)
+        assert perf_counter() - started < 5.0
+        test.assign("w")
+        assert test.assign_many(["u", "v"]) == arms
+        assert test.verify().agrees
+
+
+def test_a_lock_that_another_program_holds_is_an_error_after_a_while(location: str) -> None:
+    with bs.open(location) as store, other(location) as holding:
+        test = store.create("test", DESIGN)
+        holding.execute("BEGIN")
+        holding.execute("SELECT * FROM experiments FOR UPDATE")
+        with pytest.raises(bs.StoreError, match="kept it busy: try again"):
+            test.assign("u")
+        # Who only reads does not wait.
+        assert test.status().units == 0
+        holding.execute("ROLLBACK")
+        test.assign("u")
+
+
+def test_a_read_that_takes_too_long_is_an_error(location: str) -> None:
+    with bs.open(location) as store:
+        with (
+            pytest.raises(bs.StoreError, match="took too long"),
+            store.reading() as connection,
+        ):
+            connection.exec_driver_sql("SELECT pg_sleep(5)")
+        assert store.experiments() == []
+
+
+def test_every_read_is_one_moment(location: str) -> None:
+    with bs.open(location) as store:
+        test = store.create("test", DESIGN)
+        with store.reading() as connection:
+            asked = "SELECT count(*) FROM assignments"
+            assert connection.exec_driver_sql(asked).scalar() == 0
+            test.assign("u")
+            assert connection.exec_driver_sql(asked).scalar() == 0
+
+
+def test_a_server_that_was_restarted_is_asked_again(location: str) -> None:
+    with bs.open(location) as store, other(location) as ending:
+        test = store.create("test", DESIGN)
+        assert test.status().units == 0
+        ending.execute(f"SELECT pg_terminate_backend(pid) FROM ({ACTIVE}) AS theirs")
+        test.assign("u")
+        assert test.status().units == 1
+        store.check_writable()
