@@ -15,6 +15,7 @@ import pytest
 from tests.service.running import DESIGN, Service
 
 import bascule as bs
+from bascule.live.api import acting_as
 from bascule.service.server import store_calls
 from bascule.service.server.responses import Problem
 from bascule.service.server.store_calls import SharedRead, StoreCalls
@@ -95,17 +96,15 @@ def test_long_calls_leave_threads_for_short_ones() -> None:
 
 
 def test_calls_keep_the_name_of_the_caller() -> None:
-    from bascule.live.actor import acting
-    from bascule.live.api import acting_as
-
-    async def use() -> str:
+    async def use(store: bs.Store) -> None:
         calls = StoreCalls()
         with acting_as("ann"):
-            name = await calls.short(acting, "nobody")
+            await calls.short(store.create, "button", bs.Design.from_dict(DESIGN))
         await calls.close()
-        return name
 
-    assert asyncio.run(use()) == "ann"
+    with bs.open(":memory:", actor="nobody") as store:
+        asyncio.run(use(store))
+        assert {entry["actor"] for entry in store.audit("button")} == {"ann"}
 
 
 def test_those_who_ask_at_the_same_time_share_a_read_and_its_failure() -> None:

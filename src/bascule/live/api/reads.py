@@ -86,12 +86,13 @@ def read_summaries(
                 design, standing = loaded.design, loaded.standing
                 winner = design.arms[shipped(standing)] if standing.released else None
                 test = summary.test if summary else Experiment(store, row.id, row.name)
-                # It keeps its arms at hand from now on, so that no event loop has to wait for them.
-                test.remembered("")
                 summary = Summary(
                     test, design, loaded.state, loaded.created, loaded.version, winner
                 )
             found[row.name] = summary
+    for summary in found.values():
+        # From the first time on it keeps its arms at hand: no event loop has to wait for them.
+        summary.test.remembered("")
     return found, damaged
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,7 +20,6 @@ from bascule.live.api import (
     Status,
     Store,
     acting_as,
-    moment,
     safe_cell,
     some_rows,
 )
@@ -355,7 +354,7 @@ def time_text(seconds: float) -> str:
     ('1970-01-01T00:00:00+00:00', '-1000000000000.0 s after 1970-01-01')
     """
     try:
-        return moment(seconds).isoformat()
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, OSError, TypeError, ValueError):
         return f"{seconds!r} s after 1970-01-01"
 
