@@ -11,12 +11,11 @@ from bascule.live.api import OPEN, Experiment, Status, Store
 from bascule.live.api.reads import Summary, is_released
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
-from bascule.service.page.answers import rule_name
 from bascule.service.page.changes import arm_changes, changes
 from bascule.service.page.charts import points_for
-from bascule.service.page.fragments import Fragment
 from bascule.service.page.knob import knob_view, turns_of
-from bascule.service.page.render import fragment
+from bascule.service.page.plans import rule_name
+from bascule.service.page.render import Fragment, fragment
 from bascule.service.server.experiment_cache import Directory
 
 GROWTH = 1.02

@@ -14,12 +14,10 @@ from bascule.service.api.experiments import calls_of, change
 from bascule.service.auth import access
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
-from bascule.service.page.answers import plan_view
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.form import Form, told
-from bascule.service.page.fragments import changed
-from bascule.service.page.plans import Plans
-from bascule.service.page.render import page, parts, render
+from bascule.service.page.plans import Plans, plan_view
+from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]

@@ -18,7 +18,8 @@ from typing import Generic, ParamSpec, TypeVar
 from bascule.service.server.responses import unavailable
 from bascule.service.server.telemetry import log
 
-SHORT_THREADS, LONG_THREADS = 8, 24
+SHORT_THREADS, LONG_THREADS = 8, 6
+"""Long calls compute as much as they read: more at once would compete with the event loop."""
 
 SLOW = 2.0
 """Seconds after which a call that has not been answered is logged."""
