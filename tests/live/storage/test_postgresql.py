@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -22,13 +22,23 @@ ACTIVE = (
 )
 
 
+@pytest.fixture(scope="module")
+def database_location(new_database: Callable[[], str]) -> str:
+    """One database for all tests of this file: each costs the server seconds when it stops."""
+    return new_database()
+
+
 @pytest.fixture
-def location(new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database of the test's own, whose calls may take half a second."""
+def location(database_location: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A store without experiments, whose calls may take half a second."""
     monkeypatch.setattr(database, "HOT", Limits(kept=2, more=2, statement=1.0, wait=0.5))
     monkeypatch.setattr(database, "READS", Limits(kept=2, more=2, statement=1.0, wait=0.5))
     monkeypatch.setattr(postgresql, "GRACE", 0.5)
-    return new_database()
+    yield database_location
+    with bs.open(database_location) as store:
+        for test in store.experiments():
+            test.stop()
+            store.delete(test.name)
 
 
 def other(location: str) -> psycopg.Connection[Any]:

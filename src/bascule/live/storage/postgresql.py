@@ -16,10 +16,13 @@ from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.exc import InvalidatePoolError
 
 CONNECT_SECONDS = 5
 """How long a new connection may take."""
+
+PING_SECONDS = 3.0
+"""How long a connection that was kept may take to show that it is alive."""
 
 GRACE = 5.0
 """Seconds after the server's own limit at which a connection is closed."""
@@ -50,7 +53,8 @@ class Overdue:
         """Expect an answer on a psycopg connection within so many seconds."""
         with self._lock:
             self._waiting[id(connection)] = (monotonic() + seconds, connection)
-            if self._thread is None:
+            # After a fork the thread is there, but not alive.
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._run, name="bascule-overdue", daemon=True)
                 self._thread.start()
 
@@ -102,14 +106,14 @@ def postgresql_engine(url: URL, limits: Limits) -> Engine:
         OVERDUE.answered(connection)
 
     def checked_out(connection: Any, *_: object) -> None:
-        # A server that was restarted has forgotten its connections: then another one is taken.
-        OVERDUE.expect(connection, limits.wait)
+        # A server that was restarted has forgotten its connections: then new ones are made.
+        OVERDUE.expect(connection, min(PING_SECONDS, limits.wait))
         try:
             connection.autocommit = True
             connection.execute("SELECT 1")
             connection.autocommit = False
         except Exception as error:
-            raise DisconnectionError(str(error)) from error
+            raise InvalidatePoolError(str(error)) from error
         finally:
             OVERDUE.answered(connection)
 
