@@ -73,11 +73,50 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     assert json.loads(run(capsys, "list", "--json")) == {"experiments": []}
 
 
+MARKUP = "[/red]"
+
+
+def test_names_that_look_like_markup_are_data(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arms = [f"[bold]a{MARKUP}", ":smile:"]
+    with bs.open(store) as opened:
+        test = opened.create("button", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3)))
+        for i in range(40):
+            test.record(f"{MARKUP}{i}", float(test.assign(f"{MARKUP}{i}") == arms[1]))
+        test.record(f"{MARKUP} nobody", 1.0)
+        test.alarms()
+    for command in ("show", "watch", "log", "diagnose", "verify", "release"):
+        run(capsys, command, "button")
+    assert f"{MARKUP} nobody" in run(capsys, "set-aside", "button")
+    shown = run(capsys, "show", "button")
+    assert all(arm in shown for arm in arms)
+    assert run(capsys, "export", "button", "--out", f"{MARKUP}out").startswith("written to [/red]")
+
+
+def test_an_export_for_spreadsheets_has_no_formulas(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with bs.open(store) as opened:
+        test = opened.create("button", bs.Design(["@a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        test.assign_many(["=cmd|' /C calc'!A0", "-1", "plain"])
+    run(capsys, "export", "button", "--out", "raw")
+    run(capsys, "export", "button", "--out", "safe", "--spreadsheet")
+    cells = {}
+    for folder in ("raw", "safe"):
+        with Path(folder, "button-assignments.csv").open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        cells[folder] = [cell for row in rows for cell in (row["unit"], row["arm"])]
+    assert "=cmd|' /C calc'!A0" in cells["raw"]
+    assert not [cell for cell in cells["safe"] if cell.startswith(("=", "+", "-", "@"))]
+    assert [cell.removeprefix("'") for cell in cells["safe"]] == cells["raw"]
+
+
 def test_where_there_is_nothing_yet_it_is_said(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(capsys, "create", "button", "--design", "design.json")
-    assert run(capsys, "set-aside", "button") == "nothing was set aside\n"
+    assert run(capsys, "set-aside", "button") == "no outcome was excluded\n"
     assert run(capsys, "diagnose", "button").startswith("nothing to diagnose yet")
     run(capsys, "stop", "button")
     run(capsys, "delete", "button")

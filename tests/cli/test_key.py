@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_a_key_is_shown_once_and_revoked(capsys: pytest.CaptureFixture[str]) -> 
     listed = run(capsys, "list")
     assert number in listed
     assert secret not in listed
-    assert run(capsys, "revoke", number) == f"key {number} opens nothing any more\n"
+    assert run(capsys, "revoke", number) == f"key {number} is revoked\n"
     (row,) = json.loads(run(capsys, "list", "--json"))["keys"]
     assert (row["role"], row["experiments"], row["label"]) == ("client", ["button"], "shop")
     assert row["revoked"] is not None
@@ -42,7 +43,7 @@ def test_a_key_for_an_experiment_that_is_not_there_yet_says_so(
         main(["key", "create", "--role", "client", "--experiment", "buton"])
     said = capsys.readouterr()
     assert said.out.startswith("bsc_")
-    assert said.err.endswith("there is no experiment 'buton' yet: the key will open it\n")
+    assert said.err.endswith("there is no experiment 'buton' yet: the key will be valid for it\n")
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,9 @@ def test_a_mistake_is_one_line(
 def test_what_is_not_there_cannot_be_revoked(capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "create", "--role", "viewer")
     assert run(capsys, "revoke", "none", code=2).startswith("bascule: there is no key 'none'")
+
+
+def test_a_link_is_for_the_address_that_was_given(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "create", "--role", "viewer")
+    link = run(capsys, "link", "--address", "https://tests.example/")
+    assert re.fullmatch(r"https://tests\.example/sign-in\?token=[\w-]{43}\n", link)

@@ -10,10 +10,10 @@ import httpx
 import uvicorn
 
 import bascule as bs
-from bascule.live.api.store import Store
+from bascule.live.api import Store
 from bascule.service.auth.keys import create_key
 from bascule.service.server.app import make_app
-from bascule.service.server.run import Impatient, address, listen
+from bascule.service.server.run import address, listen, options
 from bascule.service.server.settings import Settings
 
 DESIGN: dict[str, Any] = {
@@ -35,7 +35,7 @@ class Service:
         self.app = make_app(self.store, self.settings)
         listening = listen(self.settings)
         self.url = address(self.settings, listening)
-        config = uvicorn.Config(self.app, http=Impatient, log_config=None, ws="none")
+        config = uvicorn.Config(self.app, **options(self.settings))
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([listening],), daemon=True)
         self._thread.start()

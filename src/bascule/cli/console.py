@@ -1,4 +1,4 @@
-"""What commands share in talking to a terminal."""
+"""Output of the commands: plain lines, JSON, and a progress bar."""
 
 from __future__ import annotations
 
@@ -16,10 +16,18 @@ NOTEWORTHY_SECONDS = 1.0
 
 
 def screen() -> Console:
-    """Standard output as a place for tables; plain text when it is not a terminal."""
+    """Standard output for lines and tables; plain text when it is not a terminal.
+
+    Markup is off: names of units, arms and files are data, and "[/red]" may be one of them.
+    """
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def print_line(text: str, style: str | None = None) -> None:
+    """Print a line of plain text, however long."""
+    screen().print(text, style=style, soft_wrap=True)
 
 
 def print_json(data: dict[str, Any]) -> None:

@@ -54,17 +54,16 @@ def command(
 
 
 def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
-    from bascule.live import open as open_store
-    from bascule.live.clock import FastClock
+    from bascule.live.api import FastClock, Store
     from bascule.service.auth.keys import create_key
     from bascule.service.auth.sessions import make_link
     from bascule.service.demo_shop import BUY, DAY, TEST, Shop
+    from bascule.service.server.run import serving
     from bascule.service.server.settings import Settings
-    from bascule.service.server.thread import serving
 
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_store(Path(folder) / "demo.db", actor="demo", clock=FastClock(86400 / DAY)) as store,
+        Store(Path(folder) / "demo.db", "demo", FastClock(86400 / DAY)) as store,
         serving(store, Settings(port=port)) as url,
     ):
         keys = {role: create_key(store, role, label="demo") for role in ("client", "admin")}

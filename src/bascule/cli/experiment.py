@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli.console import print_json, screen
+from bascule.cli.console import print_json, print_line, screen
 from bascule.cli.designs import AS_JSON
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.api.experiment import Experiment
-    from bascule.live.api.store import Store
-    from bascule.live.reports.status import Status
+    from bascule.live.api import Experiment, Status, Store
 
 
 class Form(StrEnum):
@@ -59,11 +57,10 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     if as_json:
         print_json({"experiments": [status.to_dict() for status in found]})
         return
-    console = screen()
     if not found:
-        console.print("no experiments yet: bascule experiment create makes one", soft_wrap=True)
+        print_line("no experiments yet: bascule experiment create makes one")
     for status in found:
-        console.print(f"{status.name:<30}  {status.state:<10}{status.headline}", soft_wrap=True)
+        print_line(f"{status.name:<30}  {status.state:<10}{status.headline}")
 
 
 @app.command("show")
@@ -82,6 +79,7 @@ def watch(
 ) -> None:
     """Show where an experiment stands, again and again until it ends."""
     from rich.live import Live
+    from rich.text import Text
 
     with store_at(store, there=True) as opened:
         test, seen, console = opened.get(name), 0, screen()
@@ -89,9 +87,9 @@ def watch(
             while True:
                 status = test.status()
                 if console.is_terminal:
-                    live.update(str(status), refresh=True)
+                    live.update(Text(str(status)), refresh=True)
                 else:
-                    console.print(f"{status}\n", soft_wrap=True, markup=False)
+                    print_line(f"{status}\n")
                 seen += 1
                 if status.state not in ("ready", "running", "paused") or seen == looks:
                     return
@@ -144,14 +142,13 @@ def delete(name: str = NAME, store: str = STORE) -> None:
     """Delete a stopped experiment with all its data."""
     with store_at(store, there=True) as opened:
         opened.delete(name)
-    screen().print(f"{name} is deleted; the audit log says so", soft_wrap=True)
+    print_line(f"{name} is deleted; the audit log says so")
 
 
 @app.command("log")
 def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List every change of an experiment: when, by whom, what."""
-    from bascule.live.clock import moment
-    from bascule.live.reports.status import audit_words
+    from bascule.live.api import audit_words, moment
 
     with store_at(store, there=True) as opened:
         entries = opened.audit(name)
@@ -160,8 +157,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
         return
     for entry in entries:
         when = moment(entry["time"]).isoformat(timespec="seconds")
-        line = f"{when}  {entry['actor']:<12}  {audit_words(entry)}"
-        screen().print(line, soft_wrap=True, markup=False)
+        print_line(f"{when}  {entry['actor']:<12}  {audit_words(entry)}")
 
 
 @app.command("set-aside")
@@ -173,9 +169,9 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
         print_json({"set_aside": rows})
         return
     if not rows:
-        screen().print("nothing was set aside")
+        print_line("no outcome was excluded")
     for row in rows:
-        screen().print(f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}", soft_wrap=True)
+        print_line(f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}")
 
 
 @app.command("diagnose")
@@ -187,9 +183,9 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
         print_json({"diagnostics": [one.to_dict() for one in found]})
         return
     if not found:
-        screen().print("nothing to diagnose yet: too few units have counted", soft_wrap=True)
+        print_line("nothing to diagnose yet: too few units have counted")
     for one in found:
-        screen().print(str(one), soft_wrap=True)
+        print_line(str(one))
 
 
 @app.command("export")
@@ -197,14 +193,19 @@ def export(
     name: str = NAME,
     out: Path = typer.Option(Path(), "--out", help="The folder to write into."),
     form: Form = typer.Option(Form.CSV, "--form", help="csv, or parquet with pyarrow."),
+    spreadsheet: bool = typer.Option(
+        False,
+        "--spreadsheet",
+        help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+    ),
     store: str = STORE,
 ) -> None:
     """Write assignments and outcomes into files."""
-    from bascule.live.reports.export import export as write
+    from bascule.live.api import export as write
 
     with store_at(store, there=True) as opened:
-        for path in write(opened.get(name), out, form.value):
-            screen().print(f"written to {path}", soft_wrap=True)
+        for path in write(opened.get(name), out, form.value, spreadsheet=spreadsheet):
+            print_line(f"written to {path}")
 
 
 @app.command("verify")
@@ -216,20 +217,20 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         told = {"agrees": found.agrees, "units": found.units, "outcomes": found.outcomes}
         print_json({**told, "differences": list(found.differences)})
     else:
-        screen().print(str(found), soft_wrap=True)
+        print_line(str(found))
     if not found.agrees:
         raise typer.Exit(1)
 
 
 def store_at(location: str, there: bool = False) -> Store:
     """The store at a location, which must be `there` already where that is asked for."""
-    from bascule.live import open as open_store
+    from bascule.live.api import Store
 
     if there and "://" not in location and not Path(location).is_file():
         raise InputError(
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
-    return open_store(location, actor=acting_user())
+    return Store(location, acting_user())
 
 
 def acting_user() -> str:
@@ -251,26 +252,24 @@ def _show(status: Status, as_json: bool) -> None:
     if as_json:
         print_json(status.to_dict())
         return
-    console = screen()
-    console.print(f"{status.name}, {status.rule}, {status.state}\n", soft_wrap=True)
-    console.print(status.headline, style="bold", soft_wrap=True)
-    console.print()
+    print_line(f"{status.name}, {status.rule}, {status.state}\n")
+    print_line(status.headline, style="bold")
+    print_line("")
     for line in status.table():
-        console.print(line, soft_wrap=True)
-    console.print()
+        print_line(line)
+    print_line("")
     for effect in status.effects:
-        shown = f"[{effect.low:.4g}, {effect.high:.4g}]".replace("[", r"\[")
         difference = f"{effect.first} less {effect.second}: {effect.difference:.4g}"
-        console.print(f"{difference} {shown}", soft_wrap=True)
-    console.print(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
+        print_line(f"{difference} [{effect.low:.4g}, {effect.high:.4g}]")
+    print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
     if status.cost is not None and status.even_cost is not None:
         cost = f"{status.cost:.4g}; an even split: {status.even_cost:.4g}"
-        console.print(f"cost so far: {cost}", soft_wrap=True)
-    console.print(f"guarantee: {status.promise}", soft_wrap=True)
+        print_line(f"cost so far: {cost}")
+    print_line(f"guarantee: {status.promise}")
     if status.diagnostics:
         flagged = [one for one in status.diagnostics if one.flagged]
         if not flagged:
             names = ", ".join(dict.fromkeys(one.name for one in status.diagnostics))
-            console.print(f"diagnostics: nothing unusual ({names})", soft_wrap=True)
+            print_line(f"diagnostics: nothing unusual ({names})")
         for one in flagged:
-            console.print(f"! {one.name}: {one.message}", soft_wrap=True, markup=False)
+            print_line(f"! {one.name}: {one.message}")

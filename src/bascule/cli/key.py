@@ -1,16 +1,20 @@
-"""`bascule key`: who may use the service."""
+"""`bascule key`: API keys of the service and links to its page."""
 
 from __future__ import annotations
 
+import time
 from enum import StrEnum
 
 import typer
 
-from bascule.cli.console import print_json, screen
+from bascule.cli.console import print_json, print_line
 from bascule.cli.designs import AS_JSON
 from bascule.cli.experiment import STORE, acting_user, store_at
 
-app = typer.Typer(help="API keys of the service: create, list, revoke.", no_args_is_help=True)
+app = typer.Typer(
+    help="API keys of the service, and links to its page.",
+    no_args_is_help=True,
+)
 
 
 class RoleName(StrEnum):
@@ -33,7 +37,7 @@ def create(
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Make a key; it is shown now and never again."""
+    """Create a key; it is shown now and never again."""
     from bascule.service.auth.keys import create_key
 
     with store_at(store) as made:
@@ -45,13 +49,13 @@ def create(
     typer.echo(key)
     typer.echo("keep it: it is not shown again", err=True)
     for name in sorted({*experiment} - there):
-        typer.echo(f"there is no experiment {name!r} yet: the key will open it", err=True)
+        typer.echo(f"there is no experiment {name!r} yet: the key will be valid for it", err=True)
 
 
 @app.command("list")
 def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List the keys: their numbers and what they are for, never the keys themselves."""
-    from bascule.live.clock import moment
+    from bascule.live.api import moment
     from bascule.service.auth.keys import list_keys
 
     with store_at(store, there=True) as found:
@@ -74,8 +78,7 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     for key in keys:
         limits = "all experiments" if key.experiments is None else ", ".join(key.experiments)
         state = "" if key.revoked is None else "revoked"
-        line = f"{key.id}  {key.role:<8}{state:<9}{key.label:<20}{limits}"
-        screen().print(line.rstrip(), soft_wrap=True, markup=False)
+        print_line(f"{key.id}  {key.role:<8}{state:<9}{key.label:<20}{limits}".rstrip())
 
 
 @app.command("revoke")
@@ -83,9 +86,23 @@ def revoke(
     key: str = typer.Argument(..., metavar="ID", help="The key's number, as list shows it."),
     store: str = STORE,
 ) -> None:
-    """Let a key open nothing any more, within a second."""
+    """Revoke a key; it is refused within a second."""
     from bascule.service.auth.keys import revoke_key
 
     with store_at(store, there=True) as found:
         revoke_key(found, key)
-    screen().print(f"key {key} opens nothing any more", soft_wrap=True, markup=False)
+    print_line(f"key {key} is revoked")
+
+
+@app.command("link")
+def link(
+    address: str = typer.Option(
+        "http://127.0.0.1:8000", help="Where the service is, as a browser reaches it."
+    ),
+    store: str = STORE,
+) -> None:
+    """Print a link that signs in to the page once, as an admin, within an hour."""
+    from bascule.service.auth.sessions import make_link
+
+    with store_at(store, there=True) as found:
+        print_line(f"{address.rstrip('/')}/sign-in?token={make_link(found, time.time())}")

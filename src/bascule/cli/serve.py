@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -13,9 +14,10 @@ from bascule.cli.experiment import STORE
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.api.store import Store
+    from bascule.live.api import Store
 
 SECRET = "BASCULE_WEBHOOK_SECRET"
+PROXIES = "FORWARDED_ALLOW_IPS"
 
 
 def command(
@@ -26,14 +28,22 @@ def command(
     origin: list[str] = typer.Option(
         [], "--origin", help="A web site whose pages may call the API; may be given again."
     ),
+    proxy: list[str] = typer.Option(
+        [],
+        "--proxy",
+        help="The address or network of a reverse proxy whose X-Forwarded-For and "
+        f"X-Forwarded-Proto are believed; may be given again, or as {PROXIES}.",
+    ),
     webhook: list[str] = typer.Option(
         [],
         "--webhook",
-        help=f"Tell this URL of decisions and alarms, signed with {SECRET}; may be given again.",
+        help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
     ),
     largest_body: int = typer.Option(1_000_000, help="Bytes that a request may have."),
     largest_batch: int = typer.Option(1000, help="Outcomes that a request may have."),
-    rate: float = typer.Option(10_000.0, help="Requests a second that a caller may send."),
+    rate: float = typer.Option(
+        10_000.0, help="Requests a second that a key may send from one address."
+    ),
     log_level: str = typer.Option("info", help="debug, info, warning or error."),
 ) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
@@ -47,19 +57,25 @@ def command(
         host=host,
         port=port,
         origins=tuple(origin),
+        proxies=tuple(proxy) or _proxies_of_environment(),
         largest_body=largest_body,
         largest_batch=largest_batch,
         rate=rate,
         webhooks=tuple(webhook),
         webhook_secret=os.environ.get(SECRET, ""),
     )
-    # To interrupt a service is how one ends it.
+    # An interrupt is how one ends a service in a terminal.
     with suppress(KeyboardInterrupt):
         serve(store, settings, workers, log_level, ready=_greet)
 
 
+def _proxies_of_environment() -> tuple[str, ...]:
+    given = os.environ.get(PROXIES, "").split(",")
+    return tuple(proxy.strip() for proxy in given if proxy.strip())
+
+
 def needed() -> None:
-    """Say what to install where the service's parts are not there."""
+    """Raise an error that says what to install where a dependency of the service is missing."""
     try:
         import fastapi  # noqa: F401
         import httpx  # noqa: F401
@@ -76,9 +92,13 @@ def _greet(store: Store, address: str) -> None:
     from bascule.service.auth.sessions import make_link
 
     typer.echo(f"bascule is at {address}")
-    typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
+    if sys.stdout.isatty():
+        typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
+    else:
+        # What is written to a file or a journal is read by more people than may be admins.
+        typer.echo(f"sign in with a key, or with a link: bascule key link --address {address}")
     if not list_keys(store):
         typer.echo(
-            "there are no keys: every program on this machine may use the API; make one with "
+            "there are no keys: every program on this machine may use the API; create one with "
             "bascule key create"
         )

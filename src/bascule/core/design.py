@@ -18,7 +18,7 @@ from bascule.core.measure import Measure
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.procedures.base import Procedure
 from bascule.core.rules import RULES, Rule
-from bascule.core.serialization import as_data, read, read_json, read_registered
+from bascule.core.serialization import as_data, read, read_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -56,7 +56,6 @@ class Design:
     measure: Measure | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
-        "arbitrary_types_allowed": True,
     }
 
     def __post_init__(self) -> None:
@@ -115,11 +114,8 @@ class Design:
         parts = dict(data)
         if isinstance(parts.get("outcome"), dict):
             # A file may leave out the kind of the most common outcome model.
-            outcome = {"kind": "gaussian", **parts["outcome"]}
-            parts["outcome"] = read_registered(OUTCOMES, outcome)
-        if isinstance(parts.get("rule"), dict):
-            parts["rule"] = read_registered(RULES, parts["rule"])
-        return read(_adapter(), parts, "design")
+            parts["outcome"] = {"kind": "gaussian", **parts["outcome"]}
+        return read(_adapter(OUTCOMES.kinds, RULES.kinds), parts, "design")
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
@@ -175,9 +171,9 @@ def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
 
 
-@lru_cache(maxsize=1)
-def _adapter() -> TypeAdapter[Design]:
-    # Loaded at first use: most programs never read a design file.
+@lru_cache(maxsize=4)
+def _adapter(outcomes: tuple[str, ...], rules: tuple[str, ...]) -> TypeAdapter[Design]:  # noqa: ARG001
+    # Loaded at first use: most programs never read a design file. Made anew when a kind is added.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Design)

@@ -1,23 +1,35 @@
-"""What goes wrong: input that cannot be used, and a database that does not do its part."""
+"""Errors for unusable input and for a database that does not answer."""
 
 from __future__ import annotations
 
+from typing import Literal
+
+Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
+"""What is wrong with a request: its values, what it names, the state of that, or who asks."""
+
 
 class InputError(ValueError):
-    """Something a user gave cannot be used; `field` names it and the message says what to change.
+    """A value from the user cannot be used; `field` names it and the message says what to change.
+
+    `kind` tells a value that is wrong in itself ("invalid") from one that names something that
+    does not exist ("not_found"), that the present state rules out ("conflict"), or that the caller
+    has no right to ("forbidden").
 
     >>> raise InputError("sigma", "sigma must be above 0 (got -1)")
     Traceback (most recent call last):
     bascule.core.errors.InputError: sigma must be above 0 (got -1)
+    >>> InputError("experiment", "there is no experiment 'x'", kind="not_found").kind
+    'not_found'
     """
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, *, kind: Kind = "invalid") -> None:
         super().__init__(message)
         self.field = field
+        self.kind: Kind = kind
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, str]]:
-        # From one process to another it goes with both.
-        return type(self), (self.field, str(self))
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str], dict[str, str]]:
+        # Pickle and copy call the constructor with these, then restore the kind.
+        return type(self), (self.field, str(self)), {"kind": self.kind}
 
 
 class StoreError(RuntimeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar, Union
 
 from bascule.core.errors import InputError
 
@@ -60,6 +60,18 @@ class Registry(Generic[Registered]):
 
     def __iter__(self) -> Iterator[type[Registered]]:
         return iter(tuple(self._classes.values()))
+
+    def schema(self, source: Any, handler: Any) -> Any:
+        """Return the Pydantic schema of a field that takes any registered class, by its kind.
+
+        A class that derives from the base has the schema of a dataclass.
+        """
+        if source is not self.base:
+            return handler(source)
+        from pydantic import Field
+
+        union: Any = Union[tuple(self._classes.values())]  # noqa: UP007
+        return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
 
     @property
     def kinds(self) -> tuple[str, ...]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.errors import InputError
-from bascule.core.registry import Registry
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -50,17 +49,6 @@ def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
         return adapter.validate_python(data)
     except ValidationError as problem:
         raise readable(problem, noun) from None
-
-
-def read_registered(registry: Registry[Value], data: dict[str, Any]) -> Value:
-    """Return the rule or outcome model that plain data describe, by its registered kind."""
-    from pydantic import TypeAdapter
-
-    model, noun = registry.get(data.get("kind")), f"design's {registry.noun}"
-    for name in data:
-        if name not in {field.name for field in fields(cast(Any, model))}:
-            raise InputError(str(name), f"{name} is not a field of a {noun}: remove it")
-    return read(TypeAdapter(model), data, noun)
 
 
 def read_json(path: str | Path, noun: str) -> object:

@@ -1,4 +1,4 @@
-"""A shop that there is not: visitors who come, see a button, and buy or do not.
+"""A simulated shop: visitors come, see a button, and buy or do not.
 
 They call the service as real ones do, over HTTP. `bascule demo` shows it.
 """
@@ -16,7 +16,7 @@ import httpx
 
 TEST = "green-button"
 BUY = {"control": 0.10, "green": 0.15}
-"""How many of those who see a button buy; nobody knows that yet."""
+"""The share of visitors that buy with each button; the test does not know it."""
 
 DESIGN: dict[str, Any] = {
     "arms": list(BUY),

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy
+from tests.service.running import Service
+
+import bascule as bs
 
 DESIGN: dict[str, Any] = {
     "arms": ["control", "green"],
@@ -193,3 +198,89 @@ def test_operation_says_whether_it_works(admin: httpx.Client, name: str) -> None
     assert 'bascule_experiments{state="running"}' in told
     assert 'bascule_requests_total{method="GET",route="/healthz",status="200"}' in told
     assert name not in told
+
+
+def test_a_time_that_no_calendar_has_is_refused_and_breaks_no_listing(
+    service: Service, admin: httpx.Client, name: str
+) -> None:
+    base = f"/v1/experiments/{name}"
+    admin.post(f"{base}/assign", json={"unit": "ann"})
+    for at in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-01-01T00:00Z"):
+        event = {"unit": "ann", "value": 1, "at": at}
+        (receipt,) = admin.post(f"{base}/outcomes", json={"outcomes": [event]}).json()["outcomes"]
+        assert (receipt["accepted"], receipt["reason"]) == (False, "invalid"), at
+    # A row that an older version has stored.
+    row = {"experiment": service.store.get(name).id, "unit": "ann", "value": "1", "reason": "early"}
+    with service.store.writing() as connection:
+        table = sqlalchemy.table("set_aside", *map(sqlalchemy.column, [*row, *TIMES, "detail"]))
+        connection.execute(
+            table.insert(), {**row, "at": -6.3e10, "received": 1e300, "detail": "early"}
+        )
+    (listed,) = admin.get(f"{base}/set-aside").json()["set_aside"]
+    assert listed["at"] == "-63000000000.0 s after 1970-01-01"
+
+
+TIMES = ("at", "received")
+ENTRY = "INSERT INTO audit (experiment, name, time, actor, action, detail) VALUES"
+
+
+def test_a_damaged_row_hides_no_other_test() -> None:
+    service = Service()
+    try:
+        for name in ("damaged", "sound"):
+            service.store.create(name, bs.Design.from_dict(DESIGN))
+        with service.store.writing() as connection:
+            for statement in (
+                "UPDATE experiments SET design = '{', version = 7 WHERE name = 'damaged'",
+                f"{ENTRY} (2, 'sound', 1e300, 'ann', 'pause', '{{')",
+                f"{ENTRY} (2, 'sound', 0, 'ann', 'knob', '[1]')",
+            ):
+                connection.execute(sqlalchemy.text(statement))
+        with service.caller("admin") as admin, service.caller() as browser:
+            listed = admin.get("/v1/experiments").json()
+            assert [status["name"] for status in listed["experiments"]] == ["sound"]
+            assert listed["unreadable"] == ["damaged"]
+            assert admin.get("/v1/experiments/sound/audit").status_code == 200
+            assert 'bascule_experiments{state="unreadable"} 1.0' in admin.get("/metrics").text
+            browser.post("/sign-in", data={"key": service.keys["admin"]})
+            assert "sound" in browser.get("/").text
+            assert browser.get("/tests/sound").status_code == 200
+    finally:
+        service.close()
+
+
+def test_an_export_for_spreadsheets_has_no_formulas(admin: httpx.Client, name: str) -> None:
+    base = f"/v1/experiments/{name}"
+    units = ["=1+1", "+1", "-1", "@x", "plain"]
+    for unit in units:
+        admin.post(f"{base}/assign", json={"unit": unit})
+    plain = admin.get(f"{base}/export").text
+    safe = admin.get(f"{base}/export", params={"spreadsheet": "true"}).text
+    assert [line.split(",")[0] for line in plain.splitlines()[1:]] == units
+    assert [line.split(",")[0] for line in safe.splitlines()[1:]] == [
+        *[f"'{unit}" for unit in units[:4]],
+        "plain",
+    ]
+
+
+def test_a_list_of_many_tests_is_computed_once() -> None:
+    service = Service()
+    try:
+        for i in range(60):
+            test = service.store.create(f"test-{i}", bs.Design.from_dict(DESIGN))
+            test.assign_many([str(unit) for unit in range(30)])
+            test.record_many([(str(unit), unit % 2) for unit in range(30)])
+        with service.caller("viewer") as viewer:
+            seconds = []
+            for _ in range(4):
+                since = time.perf_counter()
+                listed = viewer.get("/v1/experiments").json()["experiments"]
+                seconds.append(time.perf_counter() - since)
+            assert len(listed) == 60
+            assert min(seconds[1:]) < seconds[0] / 3
+            # What has changed is computed again.
+            service.store.get("test-7").assign("new")
+            again = viewer.get("/v1/experiments").json()["experiments"]
+            assert [status["units"] for status in again].count(31) == 1
+    finally:
+        service.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -125,6 +126,82 @@ def test_a_wrong_key_is_refused_and_guessing_is_slow(given: str) -> None:
         service.close()
 
 
+def test_a_valid_key_passes_whatever_else_its_address_has_sent() -> None:
+    service = Service(guesses=3)
+    try:
+        with service.caller() as wrong, service.caller("viewer") as valid:
+            attacks: list[Callable[[], httpx.Response]] = [
+                lambda: wrong.get("/v1/experiments", headers={"X-API-Key": "bsc_1_x"}),
+                lambda: wrong.post("/sign-in", data={"key": "bsc_1_x"}),
+                lambda: wrong.post("/sign-in", data={"token": "x"}),
+                lambda: wrong.get("/v1/experiments", headers={"Cookie": f"{COOKIE}=x"}),
+            ]
+            for attack in attacks:
+                assert [attack().status_code for _ in range(5)][-1] == 429
+                assert valid.get("/v1/experiments").status_code == 200
+            key = service.keys["viewer"]
+            assert wrong.post("/sign-in", data={"key": key}).status_code == 303
+            # Also a key that was created a moment ago.
+            with service.caller(key=create_key(service.store, "viewer")) as new:
+                assert new.get("/v1/experiments").status_code == 200
+    finally:
+        service.close()
+
+
+def test_links_that_a_browser_follows_by_itself_count_for_nothing() -> None:
+    service = Service(guesses=3)
+    try:
+        with service.caller() as browser:
+            # As 31 <img> tags on any site do.
+            answers = [browser.get("/sign-in", params={"token": "x"}) for _ in range(31)]
+            assert {answer.status_code for answer in answers} == {200}
+            assert browser.post("/sign-in", data={"key": service.keys["viewer"]}).is_redirect
+    finally:
+        service.close()
+
+
+@pytest.mark.parametrize(
+    ("proxies", "last"), [((), 429), (("192.0.2.1",), 429), (("127.0.0.0/8",), 401)]
+)
+def test_a_forwarded_address_is_believed_from_configured_proxies_only(
+    proxies: tuple[str, ...], last: int
+) -> None:
+    service = Service(guesses=3, proxies=proxies)
+    try:
+        with service.caller() as caller:
+            for i in range(8):
+                headers = {"X-API-Key": "bsc_1_x", "X-Forwarded-For": f"203.0.113.{i}"}
+                answer = caller.get("/v1/experiments", headers=headers)
+            assert answer.status_code == last
+    finally:
+        service.close()
+
+
+def test_a_limited_key_does_not_learn_of_other_tests(service: Service, name: str) -> None:
+    secret = "secret-merger-test"
+    service.store.create(secret, bs.Design.from_dict(DESIGN)).assign("ann")
+    keys = {role: create_key(service.store, role, [name]) for role in ("client", "viewer")}
+    with service.caller(key=keys["client"]) as client:
+        path = f"/v1/experiments/{name}/outcomes"
+        told = client.post(path, json={"outcomes": [{"unit": "ann", "value": 1}]}).json()
+        never = client.post(path, json={"outcomes": [{"unit": "nobody", "value": 1}]}).json()
+    assert told["outcomes"][0]["reason"] == never["outcomes"][0]["reason"] == "unknown unit"
+    assert told["outcomes"][0]["detail"] == "unit 'ann' was never assigned"
+    with service.caller(key=keys["viewer"]) as viewer:
+        paths = ("", "/status", "/set-aside", "/audit", "/history", "/export", "/diagnostics")
+        answers = [viewer.get(f"/v1/experiments/{name}{path}") for path in paths]
+        answers += [viewer.get("/v1/experiments"), viewer.get("/metrics")]
+        assert viewer.post("/sign-in", data={"key": keys["viewer"]}).is_redirect
+        answers += [viewer.get(path) for path in ("/", f"/tests/{name}/diagnostics")]
+        assert viewer.get("/metrics").status_code == 403
+    for answer in answers:
+        assert secret not in answer.text, answer.url
+        assert "other experiment" not in answer.text, answer.url
+    # Whoever may see all tests is told more.
+    with service.caller("admin") as admin:
+        assert secret in admin.get(f"/v1/experiments/{name}/set-aside").text
+
+
 def test_without_keys_programs_on_this_machine_may_and_web_sites_may_not() -> None:
     service = Service(keys=False)
     try:
@@ -135,6 +212,8 @@ def test_without_keys_programs_on_this_machine_may_and_web_sites_may_not() -> No
                 {"Sec-Fetch-Site": "cross-site"},
                 {"Host": "evil.example"},
                 {"X-Forwarded-For": "203.0.113.7"},
+                {"X-Forwarded-Proto": "https"},
+                {"CF-Connecting-IP": "203.0.113.7"},
                 {"Host": "127.0.0.1.evil.example:8000"},
             ]
             for headers in told:
@@ -281,10 +360,36 @@ def test_whoever_asks_too_often_is_told_when_to_come_back() -> None:
         service.close()
 
 
+def test_less_than_one_request_a_second_is_a_rate_too() -> None:
+    service = Service(rate=0.5)
+    try:
+        with service.caller("viewer") as caller:
+            statuses = [caller.get("/v1/experiments").status_code for _ in range(3)]
+        assert statuses == [200, 429, 429]
+    finally:
+        service.close()
+
+
+def test_a_key_that_many_use_is_limited_for_each_address() -> None:
+    service = Service(rate=2, proxies=("127.0.0.1",))
+    try:
+        with service.caller("client") as shop:
+
+            def call(address: str) -> int:
+                headers = {"X-Forwarded-For": address}
+                body = {"context": {"targetingKey": "u"}}
+                return shop.post(FLAG, json=body, headers=headers).status_code
+
+            assert 429 in [call("203.0.113.1") for _ in range(5)]
+            assert call("203.0.113.2") == 200
+    finally:
+        service.close()
+
+
 def test_slow_clients_are_let_go_and_hold_up_nobody(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bascule.service.server.run.PATIENCE", 0.3)
+    monkeypatch.setattr("bascule.service.server.connection.PATIENCE", 1.0)
     place = (service.settings.host, int(service.url.rpartition(":")[2]))
     head = b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     key = f"X-API-Key: {service.keys['admin']}\r\n".encode()
@@ -323,3 +428,18 @@ def test_settings_that_would_not_be_safe_are_refused() -> None:
         Settings(webhooks=("https://x.example",))
     with pytest.raises(bs.InputError, match="origin"):
         Settings(origins=("*",))
+    with pytest.raises(bs.InputError, match=r"10\.0\.0\.0/8"):
+        Settings(proxies=("proxy.example",))
+    for url in (
+        "notaurl",
+        "ftp://x.example/SECRET",
+        "https://",
+        "https://x.example:0x/",
+        "https://x y/",
+    ):
+        with pytest.raises(bs.InputError, match="webhook") as refused:
+            Settings(webhooks=(url,), webhook_secret="of the shop")
+        assert "SECRET" not in str(refused.value)
+    for secret in ("whsec_%%%", "whsec_", " "):
+        with pytest.raises(bs.InputError, match="BASCULE_WEBHOOK_SECRET"):
+            Settings(webhooks=("https://x.example",), webhook_secret=secret)

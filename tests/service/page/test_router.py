@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.running import Service
+from tests.service.running import DESIGN, Service
 
 import bascule as bs
 from bascule.service.auth.keys import create_key
@@ -81,13 +81,21 @@ def test_without_a_session_the_page_asks_for_a_key(service: Service) -> None:
 
 
 def test_the_link_signs_in_once(service: Service) -> None:
-    way = f"/sign-in?token={make_link(service.store, time.time())}"
+    link = make_link(service.store, time.time())
     with service.caller() as browser, service.caller() as other:
-        assert browser.get(way).headers["location"] == "/"
+        # Whoever follows the link, as a preview or a scanner does, uses nothing up.
+        for _ in range(2):
+            shown = other.get("/sign-in", params={"token": link})
+            assert shown.status_code == 200
+            assert f'name="token" value="{link}"' in shown.text
+            assert "set-cookie" not in shown.headers
+        evil = {"Origin": "https://evil.example"}
+        assert other.post("/sign-in", data={"token": link}, headers=evil).status_code == 403
+        assert browser.post("/sign-in", data={"token": link}).headers["location"] == "/"
         assert browser.get("/", headers=HTML).status_code == 200
-        again = other.get(way)
+        again = other.post("/sign-in", data={"token": link})
         assert again.status_code == 401
-        assert "sign in with a key" in again.text
+        assert "sign in with a key" in again.text.lower()
 
 
 def test_a_viewer_looks_and_changes_nothing(service: Service, name: str) -> None:
@@ -133,6 +141,35 @@ def test_who_changed_something_is_in_the_log(service: Service, name: str) -> Non
     last = service.store.get(name).audit()[-1]
     assert last["action"] == "knob"
     assert last["actor"].startswith("ann")
+
+
+def test_a_test_of_the_same_name_as_a_deleted_one_has_a_history_of_its_own(
+    service: Service, name: str
+) -> None:
+    def decided() -> bs.Experiment:
+        test = service.store.get(name)
+        for i in range(300):
+            test.record(i, float(test.assign(i) == "green"))
+            if test.state == "decided":
+                break
+        return test
+
+    before = decided()
+    before.release()
+    with signed_in(service) as browser:
+        assert "Everyone gets it" in browser.get(f"/tests/{name}").text
+        before.stop()
+        service.store.delete(name)
+        service.store.create(name, bs.Design.from_dict(DESIGN))
+        decided()
+        for path in ("/", f"/tests/{name}"):
+            shown = browser.get(path).text
+            assert "Everyone new gets it" in shown
+            assert "Everyone gets it" not in shown
+        assert "Released" not in browser.get(f"/tests/{name}").text
+        assert "Give everyone green" in browser.get(f"/tests/{name}").text
+    # The log of the store itself still has everything that happened under the name.
+    assert [entry["action"] for entry in service.store.audit(name)].count("release") == 1
 
 
 def test_only_what_is_new_is_sent(service: Service, name: str) -> None:
@@ -244,7 +281,7 @@ def test_what_was_set_aside_is_counted_and_all_can_be_downloaded(
     test.record_many([("u1", 1.0), ("nobody", 1.0), ("no one", 1.0), ("u1", 7.0)])
     with signed_in(service, "viewer") as browser:
         shown = browser.get(f"/tests/{name}/diagnostics").text
-        assert "3 outcomes were set aside: 2 unknown unit, 1 out of range." in shown
+        assert "3 outcomes were excluded: 2 unknown unit, 1 out of range." in shown
         links = [its["href"] for its in Outline(browser.get(f"/tests/{name}").text).all("a")]
         wanted = [link for link in links if link and link.startswith("/v1/")]
         assert [browser.get(link).text.count("u1") for link in wanted] == [1, 1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -49,7 +50,7 @@ class Program:
         if found is None:
             raise AssertionError(self.process.communicate(timeout=10))
         self.url = found[0]
-        self.link = re.search(r"http://\S+", self.process.stdout.readline())
+        self.greeting = self.process.stdout.readline()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
@@ -94,7 +95,6 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program
         key = create_key(store, "client")
     program = Program(path)
     programs.append(program)
-    assert program.link is not None
     host, _, port = program.url.removeprefix("http://").partition(":")
     body = b'{"unit": "late"}'
     head = (
@@ -111,8 +111,82 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program
     assert answer.startswith(b"HTTP/1.1 200"), answer
     log = program.process.communicate(timeout=40)[1]
     assert all(json.loads(line)["event"] for line in log.splitlines())
+    assert program.process.returncode == 0
     with bs.open(path) as store:
         assert store.get("test").assignment("late") is not None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_leaves_a_complete_file(
+    tmp_path: Path, programs: list[Program], number: signal.Signals
+) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        store.create("test", DESIGN)
+        key = create_key(store, "client")
+    program = Program(path)
+    programs.append(program)
+    headers = {"X-API-Key": key}
+    with httpx.Client(base_url=program.url, headers=headers, trust_env=False) as client:
+        for i in range(100):
+            client.post("/v1/experiments/test/assign", json={"unit": str(i)}).raise_for_status()
+    program.process.send_signal(number)
+    program.process.communicate(timeout=40)
+    assert program.process.returncode == 0
+    assert not path.with_name("shop.db-wal").exists()
+    # A backup that copies the one file has all that was answered.
+    copied = tmp_path / "copy.db"
+    copied.write_bytes(path.read_bytes())
+    with bs.open(copied) as store:
+        assert store.get("test").status().units == 100
+
+
+def test_a_stop_before_the_first_request_is_a_normal_end(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
+    paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    with subprocess.Popen(
+        [*command, "--store", str(tmp_path / "x.db"), "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=40)
+    assert process.returncode == 0
+
+
+def test_a_full_disk_is_not_ready(tmp_path: Path, programs: list[Program]) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        create_key(store, "client")
+    program = Program(path)
+    programs.append(program)
+    with httpx.Client(base_url=program.url, trust_env=False) as client:
+        assert client.get("/readyz").status_code == 200
+        # No file of the service can grow any more.
+        resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        deadline = time.monotonic() + 10
+        while client.get("/readyz").status_code == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        refused = client.get("/readyz")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+        assert client.get("/healthz").status_code == 200
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, unlimited)
+        assert client.get("/readyz").status_code == 200
+
+
+def test_an_admin_link_is_not_written_where_others_may_read_it(
+    tmp_path: Path, programs: list[Program]
+) -> None:
+    program = Program(tmp_path / "shop.db")
+    programs.append(program)
+    assert "token=" not in program.greeting
+    assert "bascule key link" in program.greeting
 
 
 def test_what_would_not_be_safe_is_refused() -> None:
@@ -218,6 +292,7 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     assert counted
     assert float(counted[1]) >= len(load.recorded)
     program.stop()
+    assert program.process.returncode == 0
     with bs.open(location) as store:
         test = store.get("test")
         heard = dict(load.arms)

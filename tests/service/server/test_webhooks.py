@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -12,9 +15,18 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.service.running import Service
 
 import bascule as bs
-from bascule.service.server.webhooks import WAITS, claim, register, send, settle, signed
+from bascule.service.server.webhooks import (
+    WAITS,
+    Delivery,
+    claim,
+    register,
+    send,
+    settle,
+    signed,
+)
 
 SECRET = "of the shop"
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
@@ -106,6 +118,53 @@ def test_what_is_not_heard_is_told_again_and_at_last_given_up(
         assert tell(store, listener, 1e9) == []
     ids = {headers["webhook-id"] for headers, _ in listener.heard}
     assert (len(listener.heard), len(ids)) == (len(WAITS) + 1, 1)
+
+
+def test_a_url_that_hangs_delays_no_other(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bascule")
+    monkeypatch.setattr("bascule.service.server.background.SEND_EVERY", 0.05)
+    with socket.socket() as hanging:
+        hanging.bind(("127.0.0.1", 0))
+        hanging.listen()
+        hangs = f"http://user:PASS@127.0.0.1:{hanging.getsockname()[1]}/PATH?token=TOKEN"
+        service = Service(webhooks=(hangs, listener.url), webhook_secret=SECRET)
+        try:
+            time.sleep(0.3)
+            since = time.monotonic()
+            for name in ("one", "two", "three"):
+                decide(service.store.create(name, DESIGN))
+            while len(listener.heard) < 3:
+                assert time.monotonic() - since < 5
+                time.sleep(0.02)
+            # An attempt that hangs ends, and its failure is logged without the secrets of the URL.
+            monkeypatch.setattr("bascule.service.server.webhooks.DEADLINE", 0.1)
+        finally:
+            service.close()
+    said = [getattr(record, "fields", {}) for record in caplog.records]
+    assert any("127.0.0.1" in str(fields.get("url")) for fields in said)
+    for secret in ("PASS", "PATH", "TOKEN", "hook"):
+        assert secret not in str(said)
+
+
+def test_a_failed_attempt_is_described_without_the_url(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bascule.service.server.webhooks.DEADLINE", 0.2)
+    with socket.socket() as hanging:
+        hanging.bind(("127.0.0.1", 0))
+        hanging.listen()
+        host = f"127.0.0.1:{hanging.getsockname()[1]}"
+        for url in (f"http://{host}/SECRET", "http://127.0.0.1:1/SECRET", "http://[/SECRET"):
+
+            async def attempt(url: str = url) -> str | None:
+                async with httpx.AsyncClient(trust_env=False) as client:
+                    return await send(client, Delivery(url, 1, 1, b"{}"), SECRET, 0.0)
+
+            problem = asyncio.run(attempt())
+            assert problem
+            assert "SECRET" not in problem
 
 
 def test_of_two_workers_one_tells(listener: Listener, tmp_path: Path) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.base import OUTCOMES, Outcome
 from bascule.core.outcomes.bernoulli import Bernoulli
 from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
 from bascule.core.outcomes.recurrent import Recurrent
-from bascule.core.registry import Registry
-
-OUTCOMES: Registry[Outcome] = Registry("outcome", Outcome)  # type: ignore[type-abstract]
-"""Every outcome model that a design file can name."""
 
 for _model in (Gaussian, Bernoulli, Bounded, Recurrent):
     OUTCOMES.register(_model)

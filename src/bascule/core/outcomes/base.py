@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from bascule.core.errors import InputError
 from bascule.core.outcomes.noise import Noise
+from bascule.core.registry import Registry
 
 
 class Outcome(ABC):
@@ -22,6 +23,11 @@ class Outcome(ABC):
 
     kind: str
     """The name of the model in a design file and on the command line."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let Pydantic read any registered outcome by its kind."""
+        return OUTCOMES.schema(source, handler)
 
     recurring: ClassVar[bool] = False
     """Whether a unit gives outcomes again and again, one at every stage."""
@@ -119,3 +125,7 @@ class Outcome(ABC):
             f"{noise!r} does not fit the design, whose outcomes are between {self.low:g} and "
             f"{self.high:g}: leave noise out, or change the outcome model",
         )
+
+
+OUTCOMES: Registry[Outcome] = Registry("outcome", Outcome)  # type: ignore[type-abstract]
+"""Every outcome model that a design file can name."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from bascule.core.registry import Registry
-from bascule.core.rules.base import Knob, Rule, Shape
+from bascule.core.rules.base import RULES, Knob, Rule, Shape
 from bascule.core.rules.etc import ETC
 from bascule.core.rules.etc_prime import ETCPrime
 from bascule.core.rules.static import Static
 from bascule.core.rules.tilt import Tilt
 from bascule.core.rules.ucb import UCB
-
-RULES: Registry[Rule] = Registry("rule", Rule)  # type: ignore[type-abstract]
-"""Every rule that a design file can name."""
 
 for _rule in (UCB, ETC, ETCPrime, Tilt, Static):
     RULES.register(_rule)

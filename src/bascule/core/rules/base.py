@@ -17,6 +17,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem, Procedure
 from bascule.core.procedures.intervals import Shape, SpreadOf, known_spread
+from bascule.core.registry import Registry
 
 __all__ = ["Knob", "Rule", "Shape", "SpreadOf", "calibrate_intervals", "known_spread"]
 
@@ -42,6 +43,11 @@ class Rule(ABC):
 
     kind: str
     """The name of the rule in a design file and on the command line."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Let Pydantic read any registered rule by its kind."""
+        return RULES.schema(source, handler)
 
     @property
     @abstractmethod
@@ -87,6 +93,10 @@ class Rule(ABC):
     @abstractmethod
     def procedure(self, design: Problem) -> Procedure:
         """Return how a test with this rule proceeds."""
+
+
+RULES: Registry[Rule] = Registry("rule", Rule)  # type: ignore[type-abstract]
+"""Every rule that a design file can name."""
 
 
 @lru_cache(maxsize=1024)

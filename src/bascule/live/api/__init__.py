@@ -1,1 +1,39 @@
-"""The store and its experiments: what users and the service import."""
+"""Live tests as users and the service see them; no other part of `live` is imported by these."""
+
+from __future__ import annotations
+
+from bascule.live.api.experiment import Experiment
+from bascule.live.api.store import NAME, Store, check_name
+from bascule.live.clock import FastClock, moment
+from bascule.live.commit.context import acting_as
+from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
+from bascule.live.reports.forecast import Turn, knob_of
+from bascule.live.reports.status import Point, Status, audit_words
+from bascule.live.steps.inputs import checked_unit
+from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.storage.state import OPEN
+from bascule.live.storage.state import Phase as State
+
+__all__ = [
+    "COLUMNS",
+    "NAME",
+    "OPEN",
+    "Event",
+    "Experiment",
+    "FastClock",
+    "Point",
+    "Receipt",
+    "State",
+    "Status",
+    "Store",
+    "Turn",
+    "acting_as",
+    "audit_words",
+    "check_name",
+    "checked_unit",
+    "export",
+    "knob_of",
+    "moment",
+    "safe_cell",
+    "some_rows",
+]

@@ -82,7 +82,8 @@ class Store(StoreContext):
                 state = begun(design, state, now)
             asked = select(experiments.c.id).where(experiments.c.name == name)
             if connection.execute(asked).scalar() is not None:
-                raise InputError("name", f"there is an experiment {name!r} already: take another")
+                message = f"there is an experiment {name!r} already: take another"
+                raise InputError("name", message, kind="conflict")
             made = connection.execute(
                 insert(experiments).values(
                     name=name,
@@ -142,7 +143,8 @@ class Store(StoreContext):
         with self._database.erasing() as connection:
             loaded, database_time = load_locked(connection, found, name, None)
             if loaded.phase != "stopped":
-                raise InputError("state", f"{name} is {loaded.phase}: stop it, then delete it")
+                message = f"{name} is {loaded.phase}: stop it, then delete it"
+                raise InputError("state", message, kind="conflict")
             now = self._runner.guard.now(loaded.state.clock, database_time)
             detail = json.dumps({"units": loaded.state.units})
             connection.execute(

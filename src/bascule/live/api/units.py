@@ -108,6 +108,19 @@ class Units:
             raise copy_error(result)
         return self.arms[result]
 
+    def remembered(self, unit: str) -> str | None:
+        """The arm of a unit if this program remembers it; no database is asked.
+
+        A release of the winner is not taken into account.
+        """
+        arm = None if self.is_hashed else self._remembered.get(unit)
+        return None if arm is None else self.arms[arm]
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether a hash of its name tells a unit's arm, as in a static population."""
+        return self._is_static
+
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
         from bascule.live.storage.queries import find_units

@@ -23,10 +23,13 @@ COLUMNS = {
 ROWS_AT_ONCE = 10_000
 
 
-def export(experiment: Experiment, folder: str | Path, form: str = "csv") -> tuple[Path, Path]:
+def export(
+    experiment: Experiment, folder: str | Path, form: str = "csv", *, spreadsheet: bool = False
+) -> tuple[Path, Path]:
     """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
 
-    `form` is "csv" or "parquet"; the latter needs pyarrow.
+    `form` is "csv" or "parquet"; the latter needs pyarrow. With `spreadsheet` text that a
+    spreadsheet would take for a formula gets an apostrophe before it, in CSV.
     """
     if form not in ("csv", "parquet"):
         raise InputError("form", f'form must be "csv" or "parquet" (got {form!r})')
@@ -37,6 +40,8 @@ def export(experiment: Experiment, folder: str | Path, form: str = "csv") -> tup
         target / f"{experiment.name}-outcomes.{form}",
     )
     write = _write_csv if form == "csv" else _write_parquet
+    if spreadsheet and form == "csv":
+        write = _write_safe_csv
     with experiment.store.reading() as connection:
         write(paths[0], COLUMNS["assignments"], _all(_assignments, connection, experiment))
         write(paths[1], COLUMNS["outcomes"], _all(_outcomes, connection, experiment))
@@ -123,6 +128,20 @@ def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]
     with path.open("w", newline="", encoding="utf-8") as file:
         plain = ([_plain(value) for value in row] for row in rows)
         csv.writer(file, lineterminator="\n").writerows(chain([names], plain))
+
+
+def _write_safe_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    _write_csv(path, names, (tuple(map(safe_cell, row)) for row in rows))
+
+
+def safe_cell(value: Any) -> Any:
+    """A value that no spreadsheet takes for a formula: such text gets an apostrophe before it.
+
+    >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5), safe_cell("user-42")
+    ("'=HYPERLINK(1)", -1.5, 'user-42')
+    """
+    is_formula = isinstance(value, str) and value.lstrip().startswith(("=", "+", "-", "@"))
+    return f"'{value}" if is_formula or str(value)[:1] in ("\t", "\r") else value
 
 
 def _plain(value: Any) -> Any:

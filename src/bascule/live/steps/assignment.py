@@ -291,6 +291,7 @@ def _full(design: Design) -> FullError:
         "max_units",
         f"max_units is reached ({design.max_units}): the test takes no more units and ends when "
         "those in it have given their outcomes",
+        kind="conflict",
     )
 
 

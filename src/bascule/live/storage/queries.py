@@ -189,7 +189,8 @@ def loaded_row(row: Sequence[Any]) -> Loaded:
 
 def gone(name: str) -> InputError:
     """There is no such experiment."""
-    return InputError("experiment", f"there is no experiment {name!r}: list what there is")
+    message = f"there is no experiment {name!r}: list what there is"
+    return InputError("experiment", message, kind="not_found")
 
 
 def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:

@@ -124,45 +124,5 @@ history = Table(
     Column("statistics", Text, nullable=False),
 )
 
-keys = Table(
-    "service_keys",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("hash", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("experiments", Text),
-    Column("created", Double, nullable=False),
-    Column("creator", Text, nullable=False),
-    Column("revoked", Double),
-)
-
-sessions = Table(
-    "service_sessions",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("key", Text),
-    Column("expires", Double, nullable=False),
-)
-
-webhooks = Table(
-    "service_webhooks",
-    metadata,
-    Column("url", Text, primary_key=True),
-    Column("since", BigInteger, nullable=False),
-)
-
-deliveries = Table(
-    "service_deliveries",
-    metadata,
-    Column("url", Text, primary_key=True),
-    Column("audit", BigInteger, primary_key=True, autoincrement=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due", Double, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-)
-
 OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history)
 """What is deleted with an experiment; the audit log stays."""

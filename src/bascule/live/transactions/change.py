@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> None:
     """Start, pause or stop an experiment."""
     if work.phase not in since:
-        raise InputError("state", f"{work.before.name} is {work.phase}: it cannot {action} now")
+        message = f"{work.before.name} is {work.phase}: it cannot {action} now"
+        raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
         work.phase = to
@@ -97,7 +98,8 @@ def release(work: UnitOfWork) -> None:
     verdict = work.state.verdict
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""
-        raise InputError("state", f"{work.before.name} has no decision{yet}: nothing to release")
+        message = f"{work.before.name} has no decision{yet}: nothing to release"
+        raise InputError("state", message, kind="conflict")
     if not work.state.released:
         work.log("release", arm=verdict.name)
         work.state = work.state._replace(released=True)
@@ -112,6 +114,5 @@ def _refuse_static(work: UnitOfWork) -> None:
 
 def _refuse_ended(work: UnitOfWork) -> None:
     if work.phase not in OPEN:
-        raise InputError(
-            "state", f"{work.before.name} is {work.phase}: it cannot be changed any more"
-        )
+        message = f"{work.before.name} is {work.phase}: it cannot be changed any more"
+        raise InputError("state", message, kind="conflict")

@@ -65,7 +65,8 @@ def not_enrolling(name: str, phase: str) -> InputError:
         "over": "it has ended undecided",
         "stopped": "it was ended by hand",
     }.get(phase, "")
-    return InputError("state", f"{name} takes no new units, it is {phase}: {remedy}")
+    message = f"{name} takes no new units, it is {phase}: {remedy}"
+    return InputError("state", message, kind="conflict")
 
 
 def _clock_behind(name: str, latest: float, now: float) -> InputError:
@@ -74,4 +75,5 @@ def _clock_behind(name: str, latest: float, now: float) -> InputError:
         f"{name} takes no new units: its last one came at {moment(latest):%Y-%m-%d %H:%M:%S} UTC, "
         f"and the clock says {moment(now):%Y-%m-%d %H:%M:%S}; set the clock right, or if the "
         "last unit's time is wrong, stop this experiment and create another",
+        kind="conflict",
     )

@@ -1,30 +1,35 @@
-"""`/v1/experiments`: create, list, show, change, and look back."""
+"""`/v1/experiments`: create, list, show, change and export tests, and read what happened."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import AsyncIterator, Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import Store
-from bascule.live.commit.context import acting_as
-from bascule.live.reports.export import COLUMNS, some_rows
-from bascule.service.api import reply
+from bascule.core.diagnostics import Diagnostic
+from bascule.live.api import (
+    COLUMNS,
+    Experiment,
+    Receipt,
+    Status,
+    Store,
+    acting_as,
+    safe_cell,
+    some_rows,
+)
+from bascule.live.api.reads import Summary
 from bascule.service.api import schemas as models
+from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
-from bascule.service.auth.access import Caller, admin, allow, viewer
-from bascule.service.server.experiment_cache import Entry
-from bascule.service.server.json_response import Answer
-from bascule.service.server.problems import Problem
-from bascule.service.server.request_body import read_json, read_model, take
+from bascule.service.auth.access import Caller, admin, allow, unnamed, viewer
+from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.store_calls import StoreCalls
 
 Result = TypeVar("Result")
 
@@ -36,11 +41,17 @@ EARLIEST = datetime.fromisoformat("1970-01-02T00:00:00+00:00")
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
 
-async def find(request: Request, caller: Caller, name: str) -> Entry:
-    """The experiment of a path, if the caller may know of it."""
+async def find(request: Request, caller: Caller, name: str) -> Summary:
+    """The experiment that a path names, if the caller's key is valid for it."""
     allow(caller, name)
-    found: Entry = await request.app.state.directory.find(name)
+    found: Summary = await request.app.state.directory.find(name)
     return found
+
+
+def calls_of(request: Request) -> StoreCalls:
+    """How an endpoint calls the store."""
+    calls: StoreCalls = request.app.state.calls
+    return calls
 
 
 async def change(
@@ -49,7 +60,7 @@ async def change(
     """Change something in the store, in the caller's name."""
     with acting_as(caller.name):
         try:
-            return await run_in_threadpool(do, *given, **named)
+            return await calls_of(request).short(do, *given, **named)
         finally:
             request.app.state.directory.forget()
 
@@ -68,17 +79,21 @@ async def create(request: Request, caller: Boss) -> Response:
     _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
     test = await change(request, caller, store.create, given.name, given.design, start=given.start)
-    data = await run_in_threadpool(reply.experiment_data, test, store.clock.now())
+    data = await calls_of(request).long(experiment_data, test, store.clock.now())
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 
 @router.get("/experiments", response_model=models.Statuses, responses=refusals())
 async def show_all(request: Request, caller: Looker) -> Response:
-    """List the tests and where they stand, the oldest first."""
-    entries: list[Entry] = await request.app.state.directory.all()
-    tests = [entry.test for entry in entries if caller.sees(entry.name)]
-    found = await run_in_threadpool(lambda: [reply.status_data(test.status()) for test in tests])
-    return Answer({"experiments": found})
+    """List all tests with their statuses, the oldest first."""
+    directory = request.app.state.directory
+    entries = [entry for entry in await directory.all(age=0.0) if caller.sees(entry.name)]
+    statuses, failed = await calls_of(request).long(directory.statuses, entries)
+    failed += [name for name in directory.damaged if caller.sees(name)]
+    data: dict[str, Any] = {"experiments": [status_data(status) for status in statuses]}
+    if failed:
+        data["unreadable"] = sorted(failed)
+    return Answer(data)
 
 
 @router.get(
@@ -88,9 +103,9 @@ async def show_all(request: Request, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def show(request: Request, name: str, caller: Looker) -> Response:
-    """Show a test: its design with the knob as it stands, and where it stands."""
+    """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
-    return Answer(await run_in_threadpool(reply.experiment_data, entry.test, entry.created))
+    return Answer(await calls_of(request).long(experiment_data, entry.test, entry.created))
 
 
 @router.delete(
@@ -114,16 +129,16 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def status(request: Request, name: str, caller: Looker) -> Response:
-    """Where a test stands: arms, intervals, evidence, cost, and the decision if there is one."""
+    """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
-    return await _standing(entry.test)
+    return await _status(request, entry.test)
 
 
 def _move(verb: str) -> Callable[..., Any]:
     async def move(request: Request, name: str, caller: Boss) -> Response:
         entry = await find(request, caller, name)
         await change(request, caller, getattr(entry.test, verb))
-        return await _standing(entry.test)
+        return await _status(request, entry.test)
 
     return move
 
@@ -165,7 +180,7 @@ async def knob(request: Request, name: str, caller: Boss) -> Response:
     entry = await find(request, caller, name)
     given = await read_model(request, models.Knob)
     await change(request, caller, entry.test.knob, alpha=given.alpha, tilt=given.tilt)
-    return await _standing(entry.test)
+    return await _status(request, entry.test)
 
 
 @router.post(
@@ -175,13 +190,13 @@ async def knob(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra={**EXPERIMENT, **body(models.ArmChange)},
 )
 async def change_arm(request: Request, name: str, caller: Boss) -> Response:
-    """Take an arm out for good, or give it no new units for a while, or give it units again."""
+    """Drop an arm for good, pause it, or resume it."""
     entry = await find(request, caller, name)
     given = await read_model(request, models.ArmChange)
     test = entry.test
     verbs = {"drop": test.drop_arm, "pause": test.pause_arm, "resume": test.resume_arm}
     await change(request, caller, verbs[given.action], given.arm)
-    return await _standing(test)
+    return await _status(request, test)
 
 
 @router.get(
@@ -191,9 +206,9 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def history(request: Request, name: str, caller: Looker) -> Response:
-    """Where a test stood, time after time: the points of a plot."""
+    """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
-    points = await run_in_threadpool(entry.test.history)
+    points = await calls_of(request).long(entry.test.history)
     return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
 
 
@@ -204,9 +219,9 @@ async def history(request: Request, name: str, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def audit(request: Request, name: str, caller: Looker) -> Response:
-    """Every change of a test and its decision: when, by whom, what."""
+    """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
-    return Answer(reply.audit_data(await run_in_threadpool(entry.test.audit)))
+    return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
 
 
 @router.get(
@@ -218,8 +233,8 @@ async def audit(request: Request, name: str, caller: Looker) -> Response:
 async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
     entry = await find(request, caller, name)
-    found = await run_in_threadpool(entry.test.diagnostics)
-    return Answer({"diagnostics": [reply.diagnostic_data(one) for one in found]})
+    found = await calls_of(request).long(entry.test.diagnostics)
+    return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
 
 
 @router.get(
@@ -229,9 +244,10 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     openapi_extra=EXPERIMENT,
 )
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
-    """Outcomes that do not count as they came, each with its reason."""
+    """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
-    return Answer(reply.set_aside_data(await run_in_threadpool(entry.test.set_aside)))
+    rows = await calls_of(request).long(entry.test.set_aside)
+    return Answer(set_aside_data(caller, rows))
 
 
 @router.get(
@@ -248,42 +264,105 @@ async def export(
     name: str,
     caller: Looker,
     table: Annotated[Literal["assignments", "outcomes"], Query()] = "assignments",
+    spreadsheet: Annotated[bool, Query()] = False,
 ) -> Response:
-    """All assignments or all outcomes of a test, as CSV."""
+    """All assignments or all outcomes of a test, as CSV.
+
+    With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
+    before it.
+    """
     entry = await find(request, caller, name)
     file = f"{name}-{table}.csv"
     return StreamingResponse(
-        _csv(entry.test, table),
+        _csv(calls_of(request), entry.test, table, spreadsheet),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file}"'},
     )
 
 
-async def _csv(test: Experiment, table: str) -> AsyncIterator[str]:
-    """The rows, some at a time, so that memory stays as it is however many there are."""
+async def _csv(
+    calls: StoreCalls, test: Experiment, table: str, spreadsheet: bool
+) -> AsyncIterator[str]:
+    """The rows, some at a time, so that memory does not grow with their number."""
     rows: list[tuple[Any, ...]] = [COLUMNS[table]]
     after: int | None = -1
     while True:
         text = StringIO()
-        csv.writer(text, lineterminator="\n").writerows(rows)
+        written = [tuple(map(safe_cell, row)) for row in rows] if spreadsheet else rows
+        csv.writer(text, lineterminator="\n").writerows(written)
         yield text.getvalue()
         if after is None:
             return
-        rows, after = await run_in_threadpool(some_rows, test, table, after)
+        rows, after = await calls.long(some_rows, test, table, after)
 
 
 def _with_infinity(data: object) -> object:
-    """The same with a number for the word: JSON has no infinity, and designs have."""
+    """Replace the word "Infinity" by the number, which JSON does not have."""
     match data:
         case {"design": {"rule": {"alpha": "Infinity", **rule}, **design}, **rest}:
             return {**rest, "design": {**design, "rule": {**rule, "alpha": math.inf}}}
     return data
 
 
-async def _standing(test: Experiment) -> Response:
-    return Answer(reply.status_data(await run_in_threadpool(test.status)))
+async def _status(request: Request, test: Experiment) -> Response:
+    return Answer(status_data(await calls_of(request).long(test.status)))
 
 
 def _check_deadline(deadline: datetime | None) -> None:
     if deadline is not None and deadline < EARLIEST:
         raise Problem(422, "the deadline has passed: give one to come", field="deadline")
+
+
+def status_data(status: Status) -> dict[str, Any]:
+    """A status as JSON data, with its headline; diagnostics have a path of their own."""
+    data = status.to_dict()
+    del data["diagnostics"]
+    return {"headline": status.headline, **data}
+
+
+def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
+    """A test as JSON data, with its design and its status."""
+    status = test.status()
+    return {
+        "name": test.name,
+        "created": time_text(created),
+        "design": test.design.to_dict(),
+        "status": status_data(status),
+    }
+
+
+def audit_data(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """The audit log as JSON data."""
+    return {"audit": [{**entry, "time": time_text(entry["time"])} for entry in entries]}
+
+
+def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Excluded outcomes as JSON data, as the caller may see them."""
+    shown = []
+    for row in rows:
+        receipt = unnamed(caller, row["unit"], Receipt(False, row["reason"], row["detail"]))
+        at = None if row["at"] is None else time_text(row["at"])
+        times = {"at": at, "received": time_text(row["received"])}
+        shown.append({**row, **times, "reason": receipt.reason, "detail": receipt.detail})
+    return {"set_aside": shown}
+
+
+def time_text(seconds: float) -> str:
+    """A stored time as text, also one that no calendar has.
+
+    >>> time_text(0.0), time_text(-1e12)
+    ('1970-01-01T00:00:00+00:00', '-1000000000000.0 s after 1970-01-01')
+    """
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, OSError, TypeError, ValueError):
+        return f"{seconds!r} s after 1970-01-01"
+
+
+def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as JSON data; None for what is not a finite number."""
+    return {key: _finite(value) for key, value in found.to_dict().items()}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

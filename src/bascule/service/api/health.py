@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import text
-from starlette.concurrency import run_in_threadpool
 
-from bascule.live.api.store import Store
+from bascule.live.api import Store
 from bascule.service.api import schemas as models
 from bascule.service.api.openapi import refusals
 from bascule.service.auth.access import viewer
-from bascule.service.server import metrics
-from bascule.service.server.json_response import Answer
-from bascule.service.server.problems import Problem
+from bascule.service.auth.sessions import write_probe
+from bascule.service.server.responses import Answer, Problem, unavailable
+from bascule.service.server.store_calls import SharedRead, StoreCalls
+from bascule.service.server.telemetry import METRICS_TYPE
+
+PROBE_EVERY = 2.0
+"""Seconds for which a successful write to the store counts as readiness."""
 
 router = APIRouter(tags=["operation"])
 
 
 @router.get("/healthz", response_model=models.Health)
 async def healthz() -> Response:
-    """Whether the service is there."""
+    """Whether the process answers; it does not ask the store."""
     return Answer({"status": "ok"})
 
 
-@router.get(
-    "/readyz",
-    response_model=models.Health,
-    responses={503: refusals()[503]},
-)
+@router.get("/readyz", response_model=models.Health, responses={503: refusals()[503]})
 async def readyz(request: Request) -> Response:
-    """Whether the service can do its work: whether the store answers, and no end is near."""
-    if request.app.state.is_leaving:
-        raise Problem(503, "the service is about to stop")
-    await run_in_threadpool(_ask, request.app.state.store)
+    """Whether the service can do its work: the store can be written, and no stop is under way."""
+    state = request.app.state
+    if state.is_leaving:
+        raise unavailable("the service is about to stop")
+    # Shared by all who ask: whoever asks often must not make it write often.
+    await state.probe.newer_than(time.monotonic() - PROBE_EVERY)
     return Answer({"status": "ok"})
+
+
+def make_probe(store: Store, calls: StoreCalls) -> SharedRead[None]:
+    """The write that shows whether the store works."""
+    return SharedRead(lambda: calls.short(write_probe, store, time.time()), None)
 
 
 @router.get(
@@ -46,16 +52,14 @@ async def readyz(request: Request) -> Response:
     },
 )
 async def measure(request: Request) -> Response:
-    """Counts and times for Prometheus."""
-    await viewer(request)
+    """Counts and times for Prometheus, over all experiments."""
+    caller = await viewer(request)
+    if caller.is_limited:
+        raise Problem(403, "metrics count all experiments: use a key that is not limited to some")
     state = request.app.state
     states = Counter(entry.state for entry in await state.directory.all())
     for name in ("ready", "running", "paused", "decided", "over", "stopped"):
         state.metrics.experiments.labels(name).set(states[name])
-    content = await run_in_threadpool(state.metrics.text)
-    return Response(content, media_type=metrics.MEDIA_TYPE)
-
-
-def _ask(store: Store) -> None:
-    with store.reading() as connection:
-        connection.execute(text("SELECT 1 FROM experiments LIMIT 1"))
+    state.metrics.experiments.labels("unreadable").set(len(state.directory.damaged))
+    content = await state.calls.short(state.metrics.text)
+    return Response(content, media_type=METRICS_TYPE)

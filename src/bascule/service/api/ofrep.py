@@ -10,39 +10,34 @@ from hashlib import sha256
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import select
-from starlette.concurrency import run_in_threadpool
 
 from bascule.core.errors import InputError
-from bascule.live.api.store import NAME, Store
-from bascule.live.steps.inputs import checked_unit
-from bascule.live.storage.schema import assignments
+from bascule.live.api import Store, checked_unit
+from bascule.live.api.reads import Summary, arms_of_unit
 from bascule.service.api import schemas as models
+from bascule.service.api.bodies import read_json
 from bascule.service.api.openapi import REFS, body
 from bascule.service.auth.access import allow, client
-from bascule.service.server.experiment_cache import Entry
-from bascule.service.server.json_response import Answer, encode
-from bascule.service.server.problems import Problem
-from bascule.service.server.request_body import read_json
+from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
 
-PATH = "/ofrep/v1/evaluate/flags"
-CODES = {400: "PARSE_ERROR", 404: "FLAG_NOT_FOUND"}
+PATH = OFREP_PATH
 
 router = APIRouter(prefix="/ofrep/v1", tags=["OFREP"])
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The ways in which an evaluation may fail, in the shape of the protocol."""
+    """The responses of an evaluation that fails, in the shape of the protocol."""
     schema = {"$ref": f"{REFS}EvaluationFailure"}
     said = {"description": "Why not.", "content": {"application/json": {"schema": schema}}}
     found: dict[int | str, dict[str, Any]] = dict.fromkeys(
-        (400, 401, 403, 408, 413, 415, *statuses), said
+        (400, 401, 403, 408, 413, 415, 431, *statuses), said
     )
     wait = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
     found[429] = {**said, "headers": wait}
     failed = {"$ref": f"{REFS}ServerFailure"}
     for status in (500, 503):
         found[status] = {**said, "content": {"application/json": {"schema": failed}}}
+    found[503]["headers"] = wait
     return found
 
 
@@ -73,12 +68,10 @@ async def evaluate(request: Request, key: str) -> Response:
     allow(await client(request), key)
     unit = unit_of(await read_json(request))
     try:
-        entry: Entry = await request.app.state.directory.find(key)
-    except InputError:
-        raise Problem(404, f"there is no experiment {key!r:.100}") from None
-    try:
-        arm = await entry.test.assign_async(unit)
+        entry, arm = await request.app.state.directory.assign(key, unit)
     except InputError as problem:
+        if problem.kind == "not_found":
+            raise Problem(404, f"there is no experiment {key!r:.100}") from None
         # The client then shows its default, as it should while a test takes nobody.
         raise Problem(400, str(problem), code="GENERAL") from None
     return Answer(flag(entry, arm))
@@ -94,9 +87,9 @@ async def evaluate_all(request: Request) -> Response:
     """Evaluate the flags of all tests in which the unit is already; it is enrolled in none."""
     caller = await client(request)
     unit = unit_of(await read_json(request))
-    entries: list[Entry] = await request.app.state.directory.all()
+    entries: list[Summary] = await request.app.state.directory.all()
     seen = [entry for entry in entries if caller.sees(entry.name)]
-    arms = await run_in_threadpool(_arms, request.app.state.store, seen, unit)
+    arms = await request.app.state.calls.short(_arms, request.app.state.store, seen, unit)
     flags = [flag(entry, arms[entry.test.id]) for entry in seen if entry.test.id in arms]
     content = encode({"flags": flags, "metadata": {}})
     # Of the answer itself: what the answer is made from may change without changing it.
@@ -106,7 +99,7 @@ async def evaluate_all(request: Request) -> Response:
     return Response(content, headers={"ETag": tag}, media_type="application/json")
 
 
-def flag(entry: Entry, arm: str) -> dict[str, Any]:
+def flag(entry: Summary, arm: str) -> dict[str, Any]:
     """A flag as the protocol has it."""
     shown = entry.winner or arm
     return {
@@ -140,22 +133,7 @@ def unit_of(data: object) -> str:
         raise Problem(400, str(problem), code="INVALID_CONTEXT") from None
 
 
-def failure(path: str, problem: Problem) -> Response:
-    """A refusal in the shape of the protocol."""
-    if problem.status >= 500:
-        return Answer({"errorDetails": problem.detail}, problem.status, problem.headers)
-    code = problem.code or CODES.get(problem.status, "GENERAL")
-    data = {"errorCode": code, "errorDetails": problem.detail}
-    key = path.removeprefix(PATH).strip("/")
-    if NAME.fullmatch(key):
-        data = {"key": key, **data}
-    return Answer(data, problem.status, problem.headers)
-
-
-def _arms(store: Store, entries: list[Entry], unit: str) -> dict[int, str]:
-    arms = {entry.test.id: entry.arms for entry in entries}
-    asked = select(assignments.c.experiment, assignments.c.arm).where(
-        assignments.c.experiment.in_(arms), assignments.c.unit == unit
-    )
-    with store.reading() as connection:
-        return {row.experiment: arms[row.experiment][row.arm] for row in connection.execute(asked)}
+def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, str]:
+    names = {entry.test.id: entry.arms for entry in entries}
+    found = arms_of_unit(store, list(names), unit)
+    return {number: names[number][arm] for number, arm in found.items()}

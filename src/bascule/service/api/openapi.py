@@ -1,4 +1,4 @@
-"""The API's own description: what the routes say, and the parts that they cannot say."""
+"""The OpenAPI description: what the routes state, and what their types cannot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from bascule.service.api import schemas as models
-from bascule.service.server.problems import MEDIA_TYPE
+from bascule.service.server.responses import MEDIA_TYPE
 
 REFS = "#/components/schemas/"
 SENT: tuple[type[BaseModel], ...] = (
@@ -29,17 +29,18 @@ SENT: tuple[type[BaseModel], ...] = (
 
 WORDS = {
     400: "The body is not what was asked for.",
-    401: "A key is needed, or the one given opens nothing.",
-    403: "The key is of another role, or for other experiments.",
+    401: "The API key is missing, invalid or revoked.",
+    403: "The key has another role, or is limited to other experiments.",
     404: "There is no such experiment.",
     408: "The body took too long.",
     409: "The test is in a state, or has a name, in which this cannot be.",
     413: "The body, or the batch, is too large.",
     415: "The body is not JSON.",
     422: "The values do not make sense together.",
+    431: "The head of the request is too large.",
     429: "Too many requests: wait as long as Retry-After says.",
-    500: "A mistake of ours.",
-    503: "The store did not answer; nothing was kept.",
+    500: "An error of the service; it is in its log.",
+    503: "The store did not answer: wait as long as Retry-After says.",
 }
 
 RETRY = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
@@ -52,18 +53,18 @@ NAME = {
     "schema": models.NAME_SCHEMA,
 }
 EXPERIMENT: dict[str, Any] = {"parameters": [NAME]}
-"""What every path of one experiment has."""
+"""The parameters of every path of one experiment."""
 
 OPEN_PATHS = ("/healthz", "/readyz")
 
 
 def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
-    """The ways in which a request may be refused: the usual ones, and more."""
-    return {status: _refusal(status) for status in sorted({401, 403, 429, 500, 503, *more})}
+    """The responses of a request that is refused: the usual ones, and more."""
+    return {status: _refusal(status) for status in sorted({401, 403, 429, 431, 500, 503, *more})}
 
 
 def body(model: type[BaseModel]) -> dict[str, Any]:
-    """A body of JSON that the endpoint reads for itself."""
+    """Describe a JSON body that the endpoint reads itself."""
     schema = {"$ref": REFS + model.__name__}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
@@ -108,17 +109,17 @@ def _refusal(status: int) -> dict[str, Any]:
         "description": WORDS[status],
         "content": {MEDIA_TYPE: {"schema": schema}},
     }
-    return {**found, "headers": RETRY} if status == 429 else found
+    return {**found, "headers": RETRY} if status in (429, 503) else found
 
 
 def _meant(operation: dict[str, Any]) -> bool:
-    """Whether a 422 is ours, and not one that the framework thinks it may give."""
+    """Whether a 422 is the service's own and not one that the framework adds."""
     content = operation["responses"].get("422", {}).get("content", {})
     return MEDIA_TYPE in content
 
 
 def _say_more(parts: dict[str, Any]) -> None:
-    """What is checked, but cannot be seen in the types."""
+    """Add limits that are checked but not part of the types."""
     for part in parts.values():
         # Docstrings end with an example in Python, which nobody needs here.
         if "description" in part:

@@ -1,4 +1,4 @@
-"""What the API takes and gives, as its OpenAPI description has it."""
+"""Schemas of requests and responses, for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Outcome
-from bascule.live.storage.state import Phase
+from bascule.live.api import State
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -45,7 +45,7 @@ class NewExperiment(Model):
 
 
 class Knob(Model):
-    """Where the knob is to stand: `alpha` for UCB, or `tilt` for tilted blocks."""
+    """A new setting of the knob: `alpha` for UCB, or `tilt` for tilted blocks."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"tilt": 5.0}]})
 
@@ -54,7 +54,7 @@ class Knob(Model):
 
 
 class ArmChange(Model):
-    """What is to happen to an arm."""
+    """A change of an arm."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green", "action": "pause"}]})
 
@@ -63,7 +63,7 @@ class ArmChange(Model):
 
 
 class Unit(Model):
-    """Who is to be assigned."""
+    """A unit to assign."""
 
     unit: UnitName | int = Field(examples=["user-42"])
 
@@ -83,7 +83,7 @@ class NewOutcome(Model):
 
 
 class NewOutcomes(Model):
-    """Outcomes, each of which is answered for itself."""
+    """Outcomes, each of which gets a receipt."""
 
     outcomes: list[Any] = Field(
         json_schema_extra={"items": {"anyOf": [{"$ref": "#/components/schemas/NewOutcome"}, {}]}}
@@ -91,7 +91,7 @@ class NewOutcomes(Model):
 
 
 class Wish(Model):
-    """What a test is wished to find, in the terms of `bascule.plan`."""
+    """A request for a plan, in the terms of `bascule.plan`."""
 
     outcome: Outcome | None = Field(None, discriminator="kind")
     baseline: float | str | None = Field(None, examples=["5%"])
@@ -128,7 +128,7 @@ class Assigned(BaseModel):
 
 
 class ReceiptOut(BaseModel):
-    """What became of an outcome; `reason` says why it does not count."""
+    """The receipt of an outcome; `reason` says why it does not count."""
 
     accepted: bool
     reason: str | None
@@ -136,13 +136,13 @@ class ReceiptOut(BaseModel):
 
 
 class Receipts(BaseModel):
-    """What became of each outcome, in the order in which they were sent."""
+    """The receipts of outcomes, in the order in which these were sent."""
 
     outcomes: list[ReceiptOut]
 
 
 class ArmOut(BaseModel):
-    """One arm: units given to it, those that are mature, what they showed, and its interval."""
+    """One arm: its units, those that are mature, their mean, and its interval."""
 
     name: str
     units: int
@@ -177,10 +177,10 @@ class VerdictOut(BaseModel):
 
 
 class StatusOut(BaseModel):
-    """Where a test stands."""
+    """The status of a test."""
 
     name: str
-    state: Phase
+    state: State
     headline: str
     rule: str
     units: int
@@ -200,13 +200,14 @@ class StatusOut(BaseModel):
 
 
 class Statuses(BaseModel):
-    """Where all tests stand, the oldest first."""
+    """Statuses of all tests, the oldest first; `unreadable` names those with damaged data."""
 
     experiments: list[StatusOut]
+    unreadable: list[str] | None = None
 
 
 class ExperimentOut(BaseModel):
-    """A test: its design with the knob as it stands, and where it stands."""
+    """A test: its design with the present setting of the knob, and its status."""
 
     name: str
     created: str
@@ -215,7 +216,7 @@ class ExperimentOut(BaseModel):
 
 
 class PointOut(BaseModel):
-    """Where a test stood after so many mature units."""
+    """The status of a test after a number of mature units."""
 
     time: str
     matured: int
@@ -225,7 +226,7 @@ class PointOut(BaseModel):
 
 
 class History(BaseModel):
-    """Where a test stood, time after time."""
+    """The history of a test."""
 
     arms: list[str]
     points: list[PointOut]
@@ -248,7 +249,7 @@ class AuditLog(BaseModel):
 
 
 class DiagnosticOut(BaseModel):
-    """Something that was checked; `flagged` is an alarm."""
+    """A diagnostic; `flagged` is an alarm."""
 
     name: str
     statistic: float | None
@@ -260,13 +261,13 @@ class DiagnosticOut(BaseModel):
 
 
 class Diagnostics(BaseModel):
-    """What a test cannot see in its own decision."""
+    """The diagnostics of a test, which are no part of its decision."""
 
     diagnostics: list[DiagnosticOut]
 
 
 class SetAsideEntry(BaseModel):
-    """An outcome that does not count as it came, and why."""
+    """An excluded or changed outcome, with the reason."""
 
     unit: str
     value: str
@@ -278,13 +279,13 @@ class SetAsideEntry(BaseModel):
 
 
 class SetAside(BaseModel):
-    """Outcomes that do not count as they came, in that order."""
+    """Excluded or changed outcomes, in the order in which they came."""
 
     set_aside: list[SetAsideEntry]
 
 
 class Health(BaseModel):
-    """Whether the service is there."""
+    """The state of the service."""
 
     status: str
 
@@ -293,7 +294,7 @@ class Health(BaseModel):
 
 
 class EvaluationContext(BaseModel):
-    """Who a flag is evaluated for."""
+    """The context of an evaluation, with the unit."""
 
     model_config = ConfigDict(extra="allow")
     targetingKey: UnitName = Field(examples=["user-42"])  # noqa: N815
@@ -317,14 +318,14 @@ class Evaluation(BaseModel):
 
 
 class Evaluations(BaseModel):
-    """The flags of all tests in which a unit is."""
+    """The flags of all tests that a unit is in."""
 
     flags: list[Evaluation]
     metadata: dict[str, str | bool | float]
 
 
 class EvaluationFailure(BaseModel):
-    """Why a flag was not evaluated."""
+    """The error of an evaluation."""
 
     key: str | None = None
     errorCode: Literal[  # noqa: N815
@@ -338,6 +339,6 @@ class EvaluationFailure(BaseModel):
 
 
 class ServerFailure(BaseModel):
-    """What went wrong in the service."""
+    """An error of the service."""
 
     errorDetails: str  # noqa: N815

@@ -1,4 +1,4 @@
-"""`/v1/experiments/NAME/assign` and `outcomes`: what programs call for every unit."""
+"""`/v1/experiments/NAME/assign` and `outcomes`: the calls of programs for every unit."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
-from bascule.live.api.experiment import Experiment
-from bascule.live.steps.inputs import checked_unit
-from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.api import Event, Experiment, Receipt, checked_unit
 from bascule.service.api import schemas as models
+from bascule.service.api.bodies import read_json, whole
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
-from bascule.service.auth.access import allow, client
-from bascule.service.server.json_response import Answer
-from bascule.service.server.problems import Problem
-from bascule.service.server.request_body import read_json, whole
+from bascule.service.auth.access import allow, client, unnamed
+from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
+from bascule.service.server.store_calls import in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 
 OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed"}
+
+EARLIEST, LATEST = 0.0, 253370764800.0
+"""Seconds of the years 1970 and 9999, between which an outcome has to lie."""
 
 
 @router.post(
@@ -32,14 +33,13 @@ OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed"}
     openapi_extra={**EXPERIMENT, **body(models.Unit)},
 )
 async def assign(request: Request, name: str) -> Response:
-    """The arm of a unit, which it keeps for ever; it is on disk before this is answered."""
+    """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent."""
     allow(await client(request), name)
     data = await read_json(request)
     if not isinstance(data, dict) or data.keys() != {"unit"}:
         raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
     unit = named(data["unit"])
-    entry = await request.app.state.directory.find(name)
-    arm = await entry.test.assign_async(unit)
+    _, arm = await request.app.state.directory.assign(name, unit)
     return Answer({"experiment": name, "unit": unit, "arm": arm})
 
 
@@ -50,8 +50,9 @@ async def assign(request: Request, name: str) -> Response:
     openapi_extra={**EXPERIMENT, **body(models.NewOutcomes)},
 )
 async def record(request: Request, name: str) -> Response:
-    """Take down outcomes; each is answered for itself, and its `id` makes a retry harmless."""
-    allow(await client(request), name)
+    """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
+    caller = await client(request)
+    allow(caller, name)
     data = await read_json(request)
     given = data.get("outcomes") if isinstance(data, dict) and len(data) == 1 else None
     if not isinstance(given, list):
@@ -60,23 +61,27 @@ async def record(request: Request, name: str) -> Response:
     if len(given) > settings.largest_batch:
         raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
     entry = await request.app.state.directory.find(name)
-    receipts = await receipts_of(entry.test, [event_of(one) for one in given])
+    events = [event_of(one) for one in given]
+    receipts = [
+        receipt if isinstance(event, Receipt) else unnamed(caller, event.unit, receipt)
+        for event, receipt in zip(events, await receipts_of(entry.test, events), strict=True)
+    ]
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
-    return Answer({"outcomes": [_told(receipt) for receipt in receipts]})
+    return Answer({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
 
 
 async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
-    """What becomes of events; those that could not be read keep what was said of them."""
+    """The receipts of events, in order; those that could not be read have theirs already."""
     fit = [event for event in events if isinstance(event, Event)]
-    answers = await test.record_async(fit) if fit else []
+    answers = await in_time(test.record_async(fit), "record") if fit else []
     taken = iter(answers)
     return [event if isinstance(event, Receipt) else next(taken) for event in events]
 
 
 def event_of(given: object) -> Event | Receipt:
-    """An event from plain data, or why it is none.
+    """An event from plain data, or a receipt that says why it is none.
 
     >>> event_of({"unit": "user-42", "value": 1})
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True)
@@ -90,7 +95,7 @@ def event_of(given: object) -> Event | Receipt:
 
 
 def named(unit: object) -> str:
-    """A unit's name, as a request has it."""
+    """The name of the unit in a request."""
     try:
         return checked_unit(whole(unit))
     except InputError as problem:
@@ -134,7 +139,12 @@ def _time(at: object) -> float | None:
     try:
         moment = datetime.fromisoformat(at)  # type: ignore[arg-type]
         if moment.tzinfo is not None:
-            return moment.timestamp()
+            seconds = moment.timestamp()
+            if not EARLIEST <= seconds < LATEST:
+                raise InputError("at", f"at must lie in the years 1970 to 9998 (got {at!r:.60})")
+            return seconds
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(
@@ -142,7 +152,7 @@ def _time(at: object) -> float | None:
     )
 
 
-def _told(receipt: Receipt) -> dict[str, Any]:
+def _receipt_data(receipt: Receipt) -> dict[str, Any]:
     return {
         "accepted": receipt.accepted,
         "reason": receipt.reason,

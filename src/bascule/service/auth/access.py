@@ -1,68 +1,76 @@
-"""Who is asking, and what they may do.
+"""Authentication and authorisation: the caller of a request, and what it may do.
 
-Endpoints name what they need as a dependency, and get the `Caller`:
+Endpoints name the role that they need as a dependency, and get the `Caller`:
 
     @router.get("/experiments")
     async def show(request: Request, caller: Annotated[Caller, Depends(viewer)]) -> ...
 
 `client`, `viewer` and `admin` are for the API. They take a key (`Authorization: Bearer KEY` or
-`X-API-Key: KEY`), or the cookie of a session. A change that a cookie vouches for must carry the
-session's CSRF token in the header `X-CSRF-Token`. While a store has no keys and the service
-listens on this machine only, whoever is on the machine is an admin: programs only, since requests
+`X-API-Key: KEY`), or the cookie of a session. A change authenticated by a cookie must carry the
+session's CSRF token in the header `X-CSRF-Token`. While a store has no keys, the service listens
+on this machine only and no proxy is configured, every program on the machine is an admin; requests
 that a browser makes for another site name their origin, and are refused.
+
+A valid key always passes, whatever else its address has sent: only requests that fail to
+authenticate are throttled, by their address.
 
 The page uses `page_viewer` and `page_admin`, which take a session only. Templates get
 `caller.csrf` and put it into `<input type="hidden" name="csrf_token">` or, for htmx, into
 `hx-headers='{"X-CSRF-Token": "..."}'`; every POST of the page depends on `require_csrf`, which
 reads either and returns the caller (an admin: viewers change nothing).
 
-Signing in is `await sign_in_with_key(request, key)` or `await sign_in_with_link(request, token)`;
-both return a `Session` or raise `Problem(401)`, and `remember(response, request, session)` sets the
-cookie. `await sign_out(request, response)` ends it. A 401 of a page that was asked for as HTML is
-sent on to `/sign-in` (see `app.py`).
+Signing in is `await sign_in_with_key(request, key)` or `await sign_in_with_link(request, token)`,
+both for POST only; they return a `Session` or raise `Problem(401)`, and
+`remember(response, request, session)` sets the cookie. `await sign_out(request, response)` ends it.
+A 401 of a page that was requested as HTML is redirected to `/sign-in` (see `responses.py`).
 
-`await allow(caller, name)` raises where a key is limited to other experiments.
+`allow(caller, name)` raises where a key is limited to other experiments.
 """
 
 from __future__ import annotations
 
 import hmac
 import time
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request, Response
-from starlette.concurrency import run_in_threadpool
 
-from bascule.live.api.store import Store
+from bascule.live.api import Receipt, Store
 from bascule.service.auth import sessions
 from bascule.service.auth.keys import Key, Keyring, Role
-from bascule.service.auth.rate_limits import too_many
+from bascule.service.auth.rate_limits import source
 from bascule.service.auth.sessions import Session
-from bascule.service.server.problems import Problem
+from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings, is_loopback
+from bascule.service.server.store_calls import StoreCalls
 
 COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
-"""Headers that proxies add."""
+FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original", "via", "cf-")
+"""How the headers begin that proxies add."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
+
+ELSEWHERE = "other experiment"
+"""The reason of a receipt that names another experiment."""
 
 MAY: dict[Role, tuple[Role, ...]] = {
     "client": ("client", "admin"),
     "viewer": ("viewer", "admin"),
     "admin": ("admin",),
 }
-"""Which roles may do what needs each of them."""
+"""The roles that suffice where one is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is asking: the name for the audit log, a role, and which experiments it is good for.
+    """The caller of a request: a name for the audit log, a role, and experiments (None: all).
 
-    `csrf` is what changes through the page must carry; None for a caller with a key.
+    `csrf` is the token that changes through the page must carry; None for a caller with a key.
     """
 
     name: str
@@ -79,57 +87,89 @@ class Caller:
         return self.role in MAY[role]
 
     def sees(self, experiment: str) -> bool:
-        """Whether the caller's key is good for an experiment.
+        """Whether the caller's key is valid for an experiment.
 
         >>> Caller("shop", "client", ("button",)).sees("banner")
         False
         """
         return self.experiments is None or experiment in self.experiments
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether the caller must not learn of other experiments."""
+        return self.experiments is not None
+
 
 ON_THIS_MACHINE = Caller("this machine", "admin")
 
 
 def allow(caller: Caller, experiment: str) -> None:
-    """Raise unless the caller's key is good for an experiment."""
+    """Raise unless the caller's key is valid for an experiment, whether or not that exists."""
     if not caller.sees(experiment):
-        raise Problem(403, "this key is for other experiments: use one that is for this one")
+        raise Problem(403, "this key is not valid for this experiment: use one that is")
+
+
+def unnamed(caller: Caller, unit: str, receipt: Receipt) -> Receipt:
+    """A receipt as the caller may see it: a limited key does not learn of other experiments.
+
+    >>> shop = Caller("shop", "client", ("button",))
+    >>> seen = unnamed(shop, "u", Receipt(False, ELSEWHERE, "unit 'u' is in experiment 'x'"))
+    >>> seen.reason, seen.detail
+    ('unknown unit', "unit 'u' was never assigned")
+    """
+    if caller.is_limited and receipt.reason == ELSEWHERE:
+        return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned")
+    return receipt
+
+
+def visible_reasons(caller: Caller, counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts of excluded outcomes by reason, as the caller may see them.
+
+    >>> shop = Caller("shop", "viewer", ("button",))
+    >>> visible_reasons(shop, {"unknown unit": 1, "other experiment": 2, "late": 1})
+    {'unknown unit': 3, 'late': 1}
+    """
+    found: Counter[str] = Counter()
+    for reason, count in counts.items():
+        hidden = caller.is_limited and reason == ELSEWHERE
+        found["unknown unit" if hidden else reason] += count
+    return dict(found)
 
 
 def need(caller: Caller, role: Role) -> Caller:
-    """The caller, who must have a role that suffices."""
+    """Return the caller if its role suffices."""
     if not caller.may(role):
         raise Problem(403, f"this needs a key of role {role}, not {caller.role}")
     return caller
 
 
 async def client(request: Request) -> Caller:
-    """Whoever assigns units and records outcomes."""
+    """Authenticate a caller that assigns units and records outcomes."""
     return need(await who(request), "client")
 
 
 async def viewer(request: Request) -> Caller:
-    """Whoever looks."""
+    """Authenticate a caller that reads."""
     return need(await who(request), "viewer")
 
 
 async def admin(request: Request) -> Caller:
-    """Whoever changes experiments."""
+    """Authenticate a caller that changes experiments."""
     return need(await who(request), "admin")
 
 
 async def page_viewer(request: Request) -> Caller:
-    """Whoever looks at the page: a session only."""
+    """Authenticate a reader of the page, by session only."""
     return need(await _in_session(request), "viewer")
 
 
 async def page_admin(request: Request) -> Caller:
-    """Whoever may change something through the page: a session only."""
+    """Authenticate an admin on the page, by session only."""
     return need(await _in_session(request), "admin")
 
 
 async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:
-    """The same for a form of the page that was sent: it has to carry the session's token."""
+    """Authenticate an admin's form, which has to carry the session's CSRF token."""
     given = request.headers.get(CSRF_HEADER)
     if given is None:
         field = (await request.form()).get(CSRF_FIELD)
@@ -139,34 +179,30 @@ async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_
 
 
 async def who(request: Request) -> Caller:
-    """The caller, by key or session; refused if there is neither."""
-    ring: Keyring = request.app.state.keys
-    if ring.is_stale:
-        await run_in_threadpool(ring.refresh)
+    """Authenticate a caller by key or session."""
+    state = request.app.state
+    ring: Keyring = state.keys
     given = _given_key(request)
     if given is not None:
-        if not ring.has(given):
-            # It may have been made a moment ago, by another program.
-            request.app.state.guesses.check(_address(request))
-            await run_in_threadpool(ring.refresh)
-        key = _checked(request, given)
-        _check_rate(request, key.id)
+        key = await _verified(request, given)
+        state.rates.take(f"{key.id} {_source(request)}")
         return caller_of(key)
-    _check_rate(request, _address(request))
+    state.rates.take(_source(request))
     if "cookie" in request.headers and COOKIE in request.cookies:
         caller = await _in_session(request)
         if request.method not in SAFE_METHODS:
             _check_csrf(caller, request.headers.get(CSRF_HEADER))
         return caller
+    await ring.refresh()
     if ring.is_empty and _is_from_here(request):
         return ON_THIS_MACHINE
     raise Problem(
-        401, "a key is needed: send Authorization: Bearer KEY, or X-API-Key", headers=CHALLENGE
+        401, "API key missing: send Authorization: Bearer KEY, or X-API-Key", headers=CHALLENGE
     )
 
 
 def caller_of(key: Key) -> Caller:
-    """Who comes with a key."""
+    """The caller that a key stands for."""
     return Caller(key.name, key.role, key.experiments)
 
 
@@ -174,32 +210,32 @@ def caller_of(key: Key) -> Caller:
 
 
 async def sign_in_with_key(request: Request, key: str) -> Session:
-    """A session for whoever shows a key of a viewer or an admin."""
+    """Open a session for a viewer's or admin's key."""
     check_same_site(request)
     state = request.app.state
-    await run_in_threadpool(state.keys.refresh)
-    found = _checked(request, key.strip())
+    found = await _verified(request, key.strip())
     if found.role == "client":
         raise Problem(403, "a client's key is for programs: sign in with a viewer's or admin's")
-    return await run_in_threadpool(
+    return await _calls(request).short(
         sessions.open_session, state.store, found.id, time.time(), state.settings.session_hours
     )
 
 
 async def sign_in_with_link(request: Request, token: str) -> Session:
-    """A session for the link that `bascule serve` printed; it works once."""
+    """Open a session for the token of a one-time link."""
+    check_same_site(request)
     state = request.app.state
-    found = await run_in_threadpool(
+    found = await _calls(request).short(
         sessions.use_link, state.store, token, time.time(), state.settings.session_hours
     )
     if found is None:
-        state.guesses.spend(_address(request))
-        raise Problem(401, "this link was used or is too old: sign in with a key", headers={})
+        state.guesses.take(_source(request))
+        raise Problem(401, "this link was used or has expired: sign in with a key", headers={})
     return found
 
 
 def remember(response: Response, request: Request, session: Session) -> None:
-    """Give the browser its cookie."""
+    """Set the cookie of a session."""
     settings: Settings = request.app.state.settings
     response.set_cookie(
         COOKIE,
@@ -213,16 +249,16 @@ def remember(response: Response, request: Request, session: Session) -> None:
 
 
 async def sign_out(request: Request, response: Response) -> None:
-    """End the session, here and in the store."""
+    """End a session in the browser and in the store."""
     token = request.cookies.get(COOKIE)
     if token is not None:
         store: Store = request.app.state.store
-        await run_in_threadpool(sessions.close_session, store, token, time.time())
+        await _calls(request).short(sessions.close_session, store, token, time.time())
     response.delete_cookie(COOKIE, path="/")
 
 
 def check_same_site(request: Request) -> None:
-    """Raise if another site made the browser send this."""
+    """Raise if another site made the browser send the request."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
         raise Problem(403, "another site sent this request")
@@ -236,13 +272,13 @@ async def _in_session(request: Request) -> Caller:
     if token is None:
         raise Problem(401, "sign in first", headers=CHALLENGE)
     state = request.app.state
-    found = await run_in_threadpool(sessions.find_session, state.store, token, time.time())
+    found = await _calls(request).short(sessions.find_session, state.store, token, time.time())
     if found is None:
-        raise Problem(401, "this session has ended: sign in again")
+        state.guesses.take(_source(request))
+        raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
     if found.key is None:
         return Caller("page", "admin", None, found.csrf)
-    if state.keys.is_stale:
-        await run_in_threadpool(state.keys.refresh)
+    await state.keys.refresh()
     key = state.keys.by_id(found.key)
     if key is None:
         raise Problem(401, "the key of this session was revoked: sign in again")
@@ -263,25 +299,23 @@ def _given_key(request: Request) -> str | None:
     return rest.strip() if scheme.lower() == "bearer" else None
 
 
-def _checked(request: Request, given: str) -> Key:
+async def _verified(request: Request, given: str) -> Key:
+    """The key that was given; a wrong one is refused, and soon throttled."""
     state = request.app.state
-    address = _address(request)
-    state.guesses.check(address)
-    found: Key | None = state.keys.find(given)
+    found: Key | None = await state.keys.verify(given)
     if found is None:
-        state.guesses.spend(address)
-        raise Problem(401, "this key opens nothing: it is wrong, or was revoked", headers=CHALLENGE)
+        state.guesses.take(_source(request))
+        raise Problem(401, "invalid or revoked API key", headers=CHALLENGE)
     return found
 
 
-def _check_rate(request: Request, caller: str) -> None:
-    wait = request.app.state.rates.wait(caller)
-    if wait:
-        raise too_many(wait)
+def _source(request: Request) -> str:
+    return source(request.client.host) if request.client else ""
 
 
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
+def _calls(request: Request) -> StoreCalls:
+    calls: StoreCalls = request.app.state.calls
+    return calls
 
 
 class _Where(NamedTuple):
@@ -293,10 +327,13 @@ def _is_from_here(request: Request) -> bool:
     """Whether a program on this machine asks, and no browser on behalf of another site.
 
     The name in Host matters too: a site may have its own name point to this machine. And what a
-    proxy on this machine passes on may come from anywhere.
+    proxy on this machine passes on may come from anywhere: proxies add headers, and some that add
+    none speak HTTP/1.0.
     """
     settings: Settings = request.app.state.settings
-    if not settings.is_local or any(name in request.headers for name in FORWARDED):
+    if not settings.is_local or settings.proxies or request.scope["http_version"] == "1.0":
+        return False
+    if any(name.startswith(FORWARDED) for name in request.headers):
         return False
     host = _split(request.headers.get("host", "")).host
     if not is_loopback(host):

@@ -1,7 +1,7 @@
-"""API keys: made once, shown once, kept as hashes, and revocable.
+"""API keys: shown once when created, stored as hashes, and revocable.
 
-A key is `bsc_ID_SECRET`. The secret has 256 bits of chance, so nobody can try them out, and one
-round of SHA-256 is as good as a slow hash, which is there for what people can remember.
+A key is `bsc_ID_SECRET`. The secret has 256 random bits, so that it cannot be guessed, and one
+round of SHA-256 protects it as well as a slow hash, which is for passwords that people remember.
 """
 
 from __future__ import annotations
@@ -15,25 +15,38 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Column, Connection, Double, MetaData, Table, Text, insert, select, update
 
 from bascule.core.errors import InputError
-from bascule.live.api.store import Store, check_name
-from bascule.live.storage.schema import keys
+from bascule.live.api import Store, check_name
+from bascule.service.server.store_calls import SharedRead, StoreCalls
 
 Role = Literal["client", "viewer", "admin"]
 ROLES: tuple[Role, ...] = ("client", "viewer", "admin")
-"""Clients assign and record, viewers look, and admins do everything."""
+"""Clients assign units and record outcomes, viewers read, and admins do everything."""
 
 FRESH = 1.0
-"""Seconds after which keys are read again: a key that was revoked elsewhere lives no longer."""
+"""Seconds after which keys are read again, so that a revocation elsewhere takes effect."""
 
 LONGEST_LABEL = 100
+
+keys = Table(
+    "service_keys",
+    MetaData(),
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("experiments", Text),
+    Column("created", Double, nullable=False),
+    Column("creator", Text, nullable=False),
+    Column("revoked", Double),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is kept of a key; `experiments` is None where it is good for all."""
+    """A stored key; `experiments` is None where it is valid for all."""
 
     id: str
     hash: str
@@ -46,7 +59,7 @@ class Key:
 
     @property
     def name(self) -> str:
-        """Whom the audit log names."""
+        """The name in the audit log."""
         return f"{self.label} (key {self.id})" if self.label else f"key {self.id}"
 
 
@@ -57,7 +70,7 @@ def create_key(
     label: str = "",
     creator: str = "command line",
 ) -> str:
-    """Make a key and return it, for the only time.
+    """Create a key and return it, for the only time.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:
@@ -87,74 +100,93 @@ def create_key(
 
 
 def list_keys(store: Store) -> list[Key]:
-    """All keys, the oldest first, and the revoked ones too."""
+    """All keys, the oldest first, revoked ones included."""
     with store.reading() as connection:
         return _read(connection)
 
 
 def revoke_key(store: Store, number: str) -> None:
-    """Let a key open nothing any more."""
+    """Revoke a key."""
     with store.writing() as connection:
         found = connection.execute(select(keys.c.revoked).where(keys.c.id == number)).one_or_none()
         if found is None:
-            raise InputError("key", f"there is no key {number!r:.60}: list what there is")
+            message = f"there is no key {number!r:.60}: list what there is"
+            raise InputError("key", message, kind="not_found")
         if found.revoked is None:
             now = store.clock.now()
             connection.execute(update(keys).where(keys.c.id == number).values(revoked=now))
 
 
 class Keyring:
-    """The keys of a store, read again when they may have changed."""
+    """The keys of a store in memory, read again when they may have changed."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._keys: dict[str, Key] = {}
-        self._read_at = -FRESH
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether it is time to read the keys again."""
-        return time.monotonic() - self._read_at >= FRESH
+    def __init__(self, store: Store, calls: StoreCalls) -> None:
+        self._keys: SharedRead[dict[str, Key]] = SharedRead(
+            lambda: calls.short(_by_number, store), {}
+        )
 
     @property
     def is_empty(self) -> bool:
         """Whether there has never been a key; a revoked one counts."""
-        return not self._keys
+        return not self._keys.value
 
-    def refresh(self) -> None:
-        """Read the keys."""
-        now = time.monotonic()
-        self._keys = {key.id: key for key in list_keys(self._store)}
-        self._read_at = now
+    async def refresh(self, age: float = FRESH) -> None:
+        """Read the keys unless that was done less than `age` seconds ago."""
+        since = time.monotonic() - age
+        if self._keys.is_older_than(since):
+            await self._keys.newer_than(since)
 
     def forget(self) -> None:
         """Read the keys again at the next request."""
-        self._read_at = -FRESH
+        self._keys.forget()
+
+    async def verify(self, given: str) -> Key | None:
+        """The key that was given if it is valid, or None; a new one is known at once."""
+        await self.refresh()
+        if _number(given) not in self._keys.value:
+            # Created a moment ago, or wrong. All who wait share one read, so that wrong keys cost
+            # the store no more than one query at a time.
+            await self._keys.newer_than(time.monotonic())
+        return self.find(given)
 
     def find(self, given: str) -> Key | None:
-        """The key that was given, if it is one and was not revoked."""
+        """The key that was given, if it is known and not revoked."""
         prefix, _, rest = given.partition("_")
         number, _, secret = rest.partition("_")
-        key = self._keys.get(number)
+        key = self._keys.value.get(number)
         if prefix != "bsc" or key is None:
             return None
-        # In constant time: how long it takes says nothing about the hash.
+        # In constant time, so that the time it takes says nothing about the hash.
         if not hmac.compare_digest(_hash(secret), key.hash):
             return None
         return key if key.revoked is None else None
 
-    def has(self, given: str) -> bool:
-        """Whether there is, or was, a key of the number that a given one has."""
-        return given.partition("_")[2].partition("_")[0] in self._keys
-
     def by_id(self, number: str) -> Key | None:
         """The key of that number, if it was not revoked."""
-        key = self._keys.get(number)
+        key = self._keys.value.get(number)
         return None if key is None or key.revoked is not None else key
+
+
+def _number(given: str) -> str:
+    return given.partition("_")[2].partition("_")[0]
+
+
+def _by_number(store: Store) -> dict[str, Key]:
+    return {key.id: key for key in list_keys(store)}
 
 
 def _hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _experiments(text: str | None) -> tuple[str, ...] | None:
+    """The experiments of a key; none at all where what is stored cannot be read."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(str, json.loads(text)))
+    except (ValueError, TypeError):
+        return ()
 
 
 def _read(connection: Connection) -> list[Key]:
@@ -165,7 +197,7 @@ def _read(connection: Connection) -> list[Key]:
             row.hash,
             row.role,
             row.label,
-            None if row.experiments is None else tuple(json.loads(row.experiments)),
+            _experiments(row.experiments),
             row.created,
             row.creator,
             row.revoked,

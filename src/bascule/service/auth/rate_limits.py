@@ -1,60 +1,54 @@
-"""How much one caller may ask for: buckets that fill again as time passes."""
+"""Rate limits: a bucket of tokens for each caller, which fills again as time passes."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address, ip_network
 
-from bascule.service.server.problems import Problem
+from bascule.service.server.responses import Problem
 
 MOST_CALLERS = 10_000
-"""Buckets kept at once; those who came longest ago start afresh."""
+"""Buckets kept at once; those that were used longest ago start afresh."""
 
 
 class Buckets:
     """A bucket of tokens for each caller: `rate` a second, and at most `burst` at once.
 
+    A burst is at least one token: at half a request a second, every second second has one.
+
     >>> buckets = Buckets(rate=1.0, burst=2.0, clock=lambda: 0.0)
     >>> [buckets.wait("ann") for _ in range(3)]
     [0.0, 0.0, 1.0]
+    >>> Buckets(rate=0.5, burst=0.5).wait("ann")
+    0.0
     """
 
     def __init__(
         self, rate: float, burst: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
+        self._rate, self._burst, self._clock = rate, max(1.0, burst), clock
         self._left: dict[str, tuple[float, float]] = {}
 
     def wait(self, caller: str) -> float:
-        """Take a token, and return 0; or take none, and return the seconds until there is one."""
+        """Take a token and return 0, or take none and return the seconds until there is one."""
         now = self._clock()
-        left = self._tokens(caller, now)
-        if left < 1.0:
-            return (1.0 - left) / self._rate
-        self._put(caller, left - 1.0, now)
-        return 0.0
-
-    def spend(self, caller: str) -> None:
-        """Take a token whether or not there is one."""
-        now = self._clock()
-        self._put(caller, max(0.0, self._tokens(caller, now) - 1.0), now)
-
-    def check(self, caller: str) -> None:
-        """Raise if a caller has no token left; none is taken."""
-        left = self._tokens(caller, self._clock())
-        if left < 1.0:
-            raise too_many((1.0 - left) / self._rate)
-
-    def _tokens(self, caller: str, now: float) -> float:
-        left, then = self._left.get(caller, (self._burst, now))
-        return min(self._burst, left + self._rate * (now - then))
-
-    def _put(self, caller: str, left: float, now: float) -> None:
-        self._left.pop(caller, None)
-        self._left[caller] = (left, now)
+        left, then = self._left.pop(caller, (self._burst, now))
+        left = min(self._burst, left + self._rate * (now - then))
+        missing = 1.0 - left
+        # Put back at the end, where those are that were used last.
+        self._left[caller] = (left if missing > 0 else left - 1.0, now)
         if len(self._left) > MOST_CALLERS:
             del self._left[next(iter(self._left))]
+        return missing / self._rate if missing > 0 else 0.0
+
+    def take(self, caller: str) -> None:
+        """Take a token, or raise if there is none."""
+        seconds = self.wait(caller)
+        if seconds:
+            raise too_many(seconds)
 
 
 def too_many(seconds: float) -> Problem:
@@ -65,3 +59,21 @@ def too_many(seconds: float) -> Problem:
     """
     after = str(max(1, math.ceil(seconds)))
     return Problem(429, "too many requests: wait, then repeat", headers={"Retry-After": after})
+
+
+@lru_cache(maxsize=4096)
+def source(address: str) -> str:
+    """The source that an address counts for: itself, or its /64 network for IPv6.
+
+    Whoever has one address of an IPv6 network has all of them.
+
+    >>> source("203.0.113.7"), source("2001:db8::1:2")
+    ('203.0.113.7', '2001:db8::')
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, 64), strict=False).network_address)
+    return str(found)

@@ -1,4 +1,4 @@
-"""Signing in to the page: one-time links, sessions, and the token that every change carries.
+"""Sessions of the page: one-time links, cookies, and the token that every change carries.
 
 What a browser holds is random; the store has only its hash.
 """
@@ -10,24 +10,35 @@ import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Column, Connection, Double, MetaData, Table, Text, delete, insert, select
 
-from bascule.live.api.store import Store
-from bascule.live.storage.schema import sessions
+from bascule.live.api import Store
 
 LINK_SECONDS = 3600.0
+
+PROBE = "probe"
+"""In place of a hash, for the row that `write_probe` writes."""
+
+sessions = Table(
+    "service_sessions",
+    MetaData(),
+    Column("hash", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("key", Text),
+    Column("expires", Double, nullable=False),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that has signed in; `key` is the number of the key, or None after a link."""
+    """A browser that has signed in; `key` is the number of its key, or None after a link."""
 
     token: str
     key: str | None
 
     @property
     def csrf(self) -> str:
-        """What each change has to carry: no other site can know it.
+        """The token that each change has to carry; no other site can know it.
 
         >>> Session("secret", None).csrf == Session("other", None).csrf
         False
@@ -36,17 +47,17 @@ class Session:
 
 
 def make_link(store: Store, now: float) -> str:
-    """The token of a link that signs in once, as an admin."""
+    """Create the token of a link that signs in once, as an admin."""
     return _put(store, "link", None, now + LINK_SECONDS)
 
 
 def open_session(store: Store, key: str | None, now: float, hours: float) -> Session:
-    """A new session for whoever has shown a key, or a link if None."""
+    """Open a session for the number of a key, or for a link if None."""
     return Session(_put(store, "session", key, now + 3600 * hours), key)
 
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
-    """A session for the token of a link, which opens nothing again."""
+    """Exchange the token of a link for a session; None if it was used or has expired."""
     with store.writing() as connection:
         gone = delete(sessions).where(
             sessions.c.hash == _hash(token), sessions.c.kind == "link", sessions.c.expires > now
@@ -69,10 +80,18 @@ def find_session(store: Store, token: str, now: float) -> Session | None:
 
 
 def close_session(store: Store, token: str, now: float) -> None:
-    """Sign out, and sweep out what has expired."""
+    """End a session, and delete those that have expired."""
     with store.writing() as connection:
         gone = (sessions.c.hash == _hash(token)) | (sessions.c.expires <= now)
         connection.execute(delete(sessions).where(gone))
+
+
+def write_probe(store: Store, now: float) -> None:
+    """Write one row, so that a disk that is full or read-only shows."""
+    with store.writing() as connection:
+        connection.execute(delete(sessions).where(sessions.c.hash == PROBE))
+        row = {"hash": PROBE, "kind": "probe", "key": None, "expires": now}
+        connection.execute(insert(sessions).values(row))
 
 
 def _put(store: Store, kind: str, key: str | None, expires: float) -> str:

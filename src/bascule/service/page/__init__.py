@@ -1,4 +1,4 @@
-"""The page: where every test stands, what to do next, and a form for a new one."""
+"""The page: the status of every test, what to do next, and a form for a new one."""
 
 from __future__ import annotations
 

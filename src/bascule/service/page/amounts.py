@@ -97,7 +97,11 @@ def when(seconds: float) -> str:
     >>> when(0.0)
     '1970-01-01 00:00:00'
     """
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, OSError, TypeError, ValueError):
+        # A stored time that no calendar has must not make a page fail.
+        return f"{seconds!r} s"
 
 
 def count(value: float) -> str:

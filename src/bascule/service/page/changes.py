@@ -1,4 +1,4 @@
-"""Changes that the page offers: which of them there are now, and what each will do."""
+"""Changes that the page offers: which are possible now, and what each will do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.api.experiment import Experiment
-from bascule.live.reports.forecast import knob_of
-from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN
+from bascule.live.api import OPEN, Experiment, Status, knob_of
+from bascule.live.api.reads import with_knob
 from bascule.service.page.knob import consequences, forecast_words
 
 
@@ -32,7 +30,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked before a change is made."""
+    """A confirmation before a change."""
 
     action: str
     title: str
@@ -44,7 +42,7 @@ class Question:
 
 
 def changes(status: Status, released: bool) -> list[Change]:
-    """What can be done to the whole test now."""
+    """The changes of a whole test that are possible now."""
     found = []
     if status.state == "ready":
         found.append(Change("start", "Start", look="primary"))
@@ -62,7 +60,7 @@ def changes(status: Status, released: bool) -> list[Change]:
 
 
 def arm_changes(status: Status) -> dict[str, list[Change]]:
-    """What can be done to each arm: something only where two others would be left."""
+    """The changes of each arm that are possible now; none where fewer than three are active."""
     into = [arm for arm in status.arms if arm.part in ("in", "paused")]
     if status.state not in OPEN or len(into) < 3:
         return {}
@@ -73,14 +71,14 @@ def arm_changes(status: Status) -> dict[str, list[Change]]:
             if arm.part == "paused"
             else Change("pause-arm", "Pause", arm=arm.name)
         )
-        found[arm.name] = [rest, Change("drop-arm", "Take out", True, arm.name, look="danger")]
+        found[arm.name] = [rest, Change("drop-arm", "Drop", True, arm.name, look="danger")]
     return found
 
 
 def ask(
     action: str, design: Design, status: Status, test: Experiment, value: str, arm: str
 ) -> Question:
-    """What a change will do, to be read before it is made."""
+    """Describe what a change will do, for its confirmation."""
     if action == "knob":
         return _knob_question(design, status, test, value)
     if action == "stop":
@@ -104,13 +102,13 @@ def ask(
             f"{arm} gets no more units, and nothing is claimed about it any more.",
             "The guarantee for the other arms stays. This cannot be undone.",
         )
-        title = f"Take {arm} out?"
-        return Question("drop-arm", title, lines, "Take it out", arm=arm, danger=True)
+        title = f"Drop {arm}?"
+        return Question("drop-arm", title, lines, "Drop it", arm=arm, danger=True)
     raise InputError("action", f"{status.name} cannot do that now")
 
 
 def make(test: Experiment, action: str, value: str, arm: str) -> str:
-    """Make a change, and say that it was made."""
+    """Make a change and return a message."""
     named: dict[str, tuple[Callable[[], None], str]] = {
         "start": (test.start, f"{test.name} is running."),
         "pause": (test.pause, f"{test.name} is paused."),
@@ -118,7 +116,7 @@ def make(test: Experiment, action: str, value: str, arm: str) -> str:
         "release": (test.release, "Everyone gets the winner now."),
         "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
         "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
-        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was taken out."),
+        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was dropped."),
     }
     if action in named:
         do, done = named[action]
@@ -145,14 +143,14 @@ def read_knob(name: str, text: str) -> float:
 
 
 def knob_preview(design: Design, status: Status, test: Experiment, value: str) -> str:
-    """What is expected with the knob there, in few words; what is wrong with the value if it is."""
+    """The forecast for a value of the knob in few words, or what is wrong with the value."""
     try:
         name, stands, new = _asked(design, status, value)
     except InputError as problem:
         return str(problem)
     turns = {turn.value: turn for turn in test.forecast([stands, new])}
     if new == stands:
-        return f"{name.capitalize()} stands there."
+        return f"{name.capitalize()} has this value now."
     if len(turns) < 2:
         return "How long it will take cannot be forecast yet."
     return forecast_words(design, status, turns[stands], turns[new])
@@ -173,9 +171,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
 
 
 def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
-    """The knob, where it stands and where it is to be; what the rule would refuse is refused."""
-    from bascule.live.transactions.change import with_knob
-
+    """The name of the knob, its present value and the new one; raises where the rule does."""
     found = knob_of(design)
     if found is None or status.state not in OPEN:
         raise InputError("knob", f"{status.name} has no knob to turn now")

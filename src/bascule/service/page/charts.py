@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import combinations
 
 from bascule.core.effects import Effect
-from bascule.live.reports.status import Point, Status
+from bascule.live.api import Point, Status
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 
 MOST_RIVALS = 5

@@ -37,7 +37,7 @@ LONGEST = 4000
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields as they were typed; as it stands, it is the question that is asked when none is.
+    """The fields as they were typed; the defaults are the question that is shown first.
 
     >>> Form().wishes().means
     (0.05, 0.06)

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
-from bascule.live.api.experiment import Experiment
-from bascule.live.reports.forecast import Turn, knob_of
-from bascule.live.reports.status import Status
+from bascule.live.api import Experiment, Status, Turn, knob_of
 from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import Amounts, duration
 
@@ -37,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The knob of a test: what it is called, where it stands, and where it may be put."""
+    """The knob of a test: its name, its value, and its range."""
 
     name: str
     meaning: str

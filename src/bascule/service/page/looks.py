@@ -1,23 +1,22 @@
-"""What a page needs from the store, read once and rendered; these calls wait for the disk."""
+"""Reads of the page: what it shows, taken from the store and rendered; they wait for the disk."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import Store
-from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN
-from bascule.service.auth.access import Caller
+from bascule.live.api import OPEN, Experiment, Status, Store
+from bascule.live.api.reads import Summary, is_released
+from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
-from bascule.service.page.answers import rule_name
 from bascule.service.page.changes import arm_changes, changes
 from bascule.service.page.charts import points_for
-from bascule.service.page.fragments import Fragment
 from bascule.service.page.knob import knob_view, turns_of
-from bascule.service.page.render import fragment
+from bascule.service.page.plans import rule_name
+from bascule.service.page.render import Fragment, fragment
+from bascule.service.server.experiment_cache import Directory
 
 GROWTH = 1.02
 """By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""
@@ -25,14 +24,16 @@ GROWTH = 1.02
 _KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] = WeakKeyDictionary()
 
 
-def list_fragments(store: Store, caller: Caller) -> dict[str, Fragment]:
+def list_fragments(
+    directory: Directory, entries: Sequence[Summary], caller: Caller
+) -> dict[str, Fragment]:
     """The list of tests that the caller may see."""
+    seen = {entry.name: entry for entry in entries if caller.sees(entry.name)}
+    statuses, _ = directory.statuses(list(seen.values()))
     lines = []
-    for test in store.experiments():
-        if caller.sees(test.name):
-            status = test.status()
-            released = status.decision is not None and views.is_released(test.audit())
-            lines.append((status, views.line(test.design, status, released)))
+    for status in statuses:
+        entry = seen[status.name]
+        lines.append((status, views.line(entry.design, status, entry.winner is not None)))
     found = fragment("tests", lines=views.in_order(lines), caller=caller)
     return {"tests": found}
 
@@ -48,10 +49,10 @@ def test_page(store: Store, name: str, caller: Caller) -> dict[str, Any]:
 
 
 def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
-    """The parts of it that change by themselves."""
+    """The parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    released = views.is_released(audit)
+    released = is_released(test)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
     found = [
         fragment("said", text=words.announcement(design, status)),
@@ -77,11 +78,11 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
     return {part.id: part for part in found}
 
 
-def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
-    """Diagnostics, which are read from the log and take as long as that is."""
+def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
+    """Diagnostics, which are computed from the whole log."""
     test = store.get(name)
     rows = views.diagnostic_rows(_diagnosed(store, test))
-    set_aside = views.set_aside_words(test.set_aside_counts())
+    set_aside = views.set_aside_words(visible_reasons(caller, test.set_aside_counts()))
     alarms = [row for row in rows if row.flagged]
     found = [
         fragment("alarm", alarms=alarms),
@@ -91,7 +92,7 @@ def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
 
 
 def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
-    """Diagnostics, the same again until the test has grown enough for others."""
+    """Diagnostics, computed again when the test has grown by a few per cent."""
     grown = test.status().matured
     kept = _KEPT.setdefault(store, {})
     before, found = kept.get(test.id, (-1, ()))

@@ -1,29 +1,37 @@
-"""Plans for the form: by theory at once, and by the service's planner where theory says too little.
+"""Plans for the form: by theory at once, or by the planner for more than two arms; and as views.
 
-Answers are kept, since the form asks again whenever something was typed.
+Plans are kept, since the form asks again whenever something was typed.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from starlette.concurrency import run_in_threadpool
 
+from bascule.core.approximate import two_digits
+from bascule.core.rules import UCB, AnyRule, Tilt
+from bascule.planning.choose import Point
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
 from bascule.planning.stages import stages
+from bascule.presentation.plan import text as words
 from bascule.service.api.schemas import Wish
+from bascule.service.page.amounts import duration
+from bascule.service.page.form import chosen
 from bascule.service.server.planner import Planner
 
 MOST_KEPT = 200
 
 
 class Plans:
-    """The answers that were given."""
+    """A cache of plans."""
 
     def __init__(self) -> None:
         self._kept: dict[Wishes, Plan] = {}
 
     async def plan(self, planner: Planner, wishes: Wishes) -> Plan:
-        """The answer to the wishes."""
+        """The plan for a request."""
         found = self._kept.get(wishes)
         if found is None:
             # More arms have to be simulated, and that is not done in the process that serves.
@@ -38,7 +46,7 @@ class Plans:
 
 
 def first_stage(wishes: Wishes) -> Plan:
-    """What theory says; nothing is simulated.
+    """The plan by theory, without simulation.
 
     >>> first_stage(Wishes()).chosen.outlook.simulated
     False
@@ -47,7 +55,7 @@ def first_stage(wishes: Wishes) -> Plan:
 
 
 def wish(wishes: Wishes) -> Wish:
-    """The same as the planner of the service takes it.
+    """A request in the form that the planner of the service takes.
 
     >>> wish(Wishes()).lift
     [0.01]
@@ -61,4 +69,96 @@ def wish(wishes: Wishes) -> Wish:
         units_per_day=wishes.units_per_day,
         deadline_days=wishes.deadline_days,
         seed=0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A design to choose from: what it is called, and what is expected of it."""
+
+    label: str
+    name: str
+    days: str
+    cost: str
+    decided: str
+    recommended: bool
+    chosen: bool
+    in_time: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The planner's answer."""
+
+    possible: bool
+    headline: str
+    question: str
+    figures: tuple[tuple[str, str, str], ...]
+    savings: str
+    limits: tuple[str, ...]
+    choices: tuple[Choice, ...]
+    cost_unit: str
+    guarantee: str
+    origin: str
+
+
+def plan_view(plan: Plan, label: str = "") -> Answer:
+    """The answer, with the design of this label chosen, or the recommended one."""
+    point = chosen(plan, label)
+    return Answer(
+        plan.possible,
+        _headline(plan),
+        words.question(plan.wishes),
+        _figures(plan, point),
+        words.savings(plan) if point.rule == plan.rule else "",
+        tuple(words.limits(plan)),
+        tuple(_choice(plan, one, point) for one in plan.points),
+        plan.wishes.cost_unit,
+        words.guarantee(point.design),
+        words.origin(plan),
+    )
+
+
+def rule_name(rule: AnyRule) -> str:
+    """A rule as the form calls it.
+
+    >>> import bascule as bs
+    >>> rule_name(bs.Tilt(1)), rule_name(bs.Tilt(5)), rule_name(bs.UCB(4))
+    ('Even split', 'Tilt 5', 'UCB, alpha 4')
+    """
+    if isinstance(rule, Tilt):
+        told = "" if rule.effect is None else ", for this lift"
+        return f"Even split{told}" if rule.tilt == 1 else f"Tilt {rule.tilt:g}{told}"
+    return f"UCB, alpha {rule.alpha:g}" if isinstance(rule, UCB) else "Even split"
+
+
+def _headline(plan: Plan) -> str:
+    if not plan.possible:
+        return f"No design decides this by day {plan.wishes.deadline_days:g}"
+    days = duration(plan.expected_days.mean)
+    return f"{rule_name(plan.rule)} decides this in about {days}"
+
+
+def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
+    seen, wishes = point.outlook, plan.wishes
+    nine = "later than the deadline" if seen.p90_days == float("inf") else duration(seen.p90_days)
+    return (
+        ("Until it ends", duration(seen.days.mean), f"nine of ten by {nine}"),
+        (f"{wishes.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
+        (f"Decided by day {wishes.deadline_days:g}", words.percent(seen.decided.mean), ""),
+        ("Wrong winner", f"≤ {words.percent(wishes.error)}", point.design.calibration.guarantee),
+    )
+
+
+def _choice(plan: Plan, point: Point, picked: Point) -> Choice:
+    seen = point.outlook
+    return Choice(
+        point.rule.label,
+        rule_name(point.rule),
+        duration(seen.days.mean),
+        two_digits(seen.cost.mean),
+        words.percent(seen.decided.mean),
+        point.rule == plan.rule,
+        point.rule == picked.rule,
+        point.in_time,
     )

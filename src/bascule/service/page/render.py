@@ -1,7 +1,14 @@
-"""Templates made into answers."""
+"""Rendering of templates into responses, and fragments of a page that are updated.
+
+A fragment carries its own version in a hidden field named `seen`. The poll sends these fields, and
+the answer has only the fragments whose version is another one; htmx puts them in place. So nothing
+is read out, redrawn or loses its focus unless it says something new.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2s
 from importlib.resources import files
@@ -9,39 +16,76 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-
-from bascule.service.page.fragments import Fragment
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
     from bascule.service.auth.access import Caller
-    from bascule.service.server.problems import Problem
+    from bascule.service.server.responses import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A part of a page, as HTML."""
+
+    id: str
+    html: str
+
+    @property
+    def version(self) -> str:
+        """A hash of the text."""
+        return blake2s(self.html.encode(), digest_size=8).hexdigest()
+
+    def __html__(self) -> str:
+        return self._wrapped("")
+
+    @property
+    def out_of_band(self) -> Markup:
+        """The fragment as HTML that replaces the one on the page."""
+        return Markup(self._wrapped(' hx-swap-oob="true"'))
+
+    def _wrapped(self, attributes: str) -> str:
+        # The id is ours, and the text was escaped by its template.
+        seen = f'<input type="hidden" name="seen" value="{self.id}.{self.version}">'
+        return f'<div class="fragment" id="{self.id}"{attributes}>{self.html}{seen}</div>'
+
+
+def changed(fragments: Mapping[str, Fragment], seen: Iterable[str]) -> list[Fragment]:
+    """The fragments that a page does not have in this version.
+
+    >>> one, other = Fragment("one", "1"), Fragment("other", "2")
+    >>> found = changed({"one": one, "other": other}, [f"one.{one.version}", "other.old"])
+    >>> [fragment.id for fragment in found]
+    ['other']
+    """
+    has = set(seen)
+    return [found for found in fragments.values() if f"{found.id}.{found.version}" not in has]
 
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:
-    """A whole page."""
+    """Render a whole page."""
     text = render(template, caller=caller, **shown)
     return HTMLResponse(text, status)
 
 
 def render(template: str, **shown: Any) -> str:
-    """A template with what it shows; all text in it is escaped."""
+    """Render a template; all text in it is escaped."""
     return _environment().get_template(template).render(**shown)
 
 
 def fragment(id: str, **shown: Any) -> Fragment:  # noqa: A002
-    """The part of a page whose template has the same name."""
+    """Render the part of a page whose template has this id."""
     return Fragment(id, render(f"parts/{id}.html", **shown))
 
 
 def parts(text: str) -> HTMLResponse:
-    """An answer for htmx; 204 where there is nothing new."""
+    """A response for htmx; 204 where nothing changed."""
     return HTMLResponse(text, 200 if text else 204)
 
 
 def problem_page(request: Request, problem: Problem) -> HTMLResponse:
-    """A refusal as a page."""
+    """Render a refusal as a page."""
     answer = page("problem.html", None, problem.status, problem=problem, where=request.url.path)
     for name, value in problem.headers.items():
         answer.headers[name] = value
@@ -65,7 +109,7 @@ def _environment() -> Environment:
 
 
 def tight(text: str) -> str:
-    """The same with numbers that stay on one line with their percent signs.
+    """Keep numbers on one line with their percent signs.
 
     >>> tight("at most 5 %").split(" ")[-1][0]
     '5'
@@ -75,7 +119,7 @@ def tight(text: str) -> str:
 
 @lru_cache(maxsize=32)
 def static_address(name: str) -> str:
-    """Where a static file is; the address changes with the file, so that no old one is used.
+    """The URL of a static file, which changes with its content, so that no old copy is used.
 
     >>> static_address("page.css").startswith("/static/page.css?")
     True

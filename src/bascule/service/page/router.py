@@ -1,4 +1,4 @@
-"""The paths of the page: each gets who is asking, looks, and renders."""
+"""The paths of the page: each authenticates the caller, reads, and renders."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.service.api.experiments import change
+from bascule.service.api.experiments import calls_of, change
 from bascule.service.auth import access
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
-from bascule.service.page.answers import plan_view
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.form import Form, told
-from bascule.service.page.fragments import changed
-from bascule.service.page.plans import Plans
-from bascule.service.page.render import page, parts, render
-from bascule.service.server.problems import Problem
+from bascule.service.page.plans import Plans, plan_view
+from bascule.service.page.render import changed, page, parts, render
+from bascule.service.server.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
@@ -45,30 +42,34 @@ def page_router() -> APIRouter:
 def _add_tests(router: APIRouter) -> None:
     @router.get("/")
     async def show_list(request: Request, caller: Viewer) -> Response:
-        found = await run_in_threadpool(looks.list_fragments, request.app.state.store, caller)
+        found = await _list(request, caller)
         return page("list.html", caller, fragments=found)
 
     @router.get("/live")
     async def renew_list(request: Request, caller: Viewer) -> Response:
-        found = await run_in_threadpool(looks.list_fragments, request.app.state.store, caller)
+        found = await _list(request, caller)
         return _new_parts(request, found)
 
     @router.get("/tests/{name}")
     async def show_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await run_in_threadpool(looks.test_page, request.app.state.store, name, caller)
+        found = await calls_of(request).long(looks.test_page, request.app.state.store, name, caller)
         return page("test.html", caller, **found)
 
     @router.get("/tests/{name}/live")
     async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await run_in_threadpool(looks.test_fragments, request.app.state.store, name, caller)
+        found = await calls_of(request).long(
+            looks.test_fragments, request.app.state.store, name, caller
+        )
         return _new_parts(request, found)
 
     @router.get("/tests/{name}/diagnostics")
     async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await run_in_threadpool(looks.diagnostic_fragments, request.app.state.store, name)
+        found = await calls_of(request).long(
+            looks.diagnostic_fragments, request.app.state.store, name, caller
+        )
         return _new_parts(request, found)
 
 
@@ -85,9 +86,9 @@ def _add_changes(router: APIRouter) -> None:
 
         problem, question = None, None
         try:
-            question = await run_in_threadpool(look)
+            question = await calls_of(request).long(look)
         except InputError as error:
-            if error.field == "experiment":
+            if error.kind == "not_found":
                 raise
             problem = str(error)
         shown = {"name": name, "question": question, "problem": problem}
@@ -103,7 +104,7 @@ def _add_changes(router: APIRouter) -> None:
             test = request.app.state.store.get(name)
             return knob_preview(test.design, test.status(), test, value)
 
-        return parts(render("parts/preview.html", told=await run_in_threadpool(look)))
+        return parts(render("parts/preview.html", told=await calls_of(request).long(look)))
 
     @router.post("/tests/{name}/do/{action}")
     async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
@@ -118,12 +119,12 @@ def _add_changes(router: APIRouter) -> None:
         try:
             done = await change(request, caller, do_it)
         except InputError as error:
-            if error.field == "experiment" or not _is_htmx(request):
+            if error.kind == "not_found" or not _is_htmx(request):
                 raise
             problem = str(error)
         if not _is_htmx(request):
             return RedirectResponse(f"/tests/{name}", 303)
-        found = await run_in_threadpool(looks.test_fragments, store, name, caller)
+        found = await calls_of(request).long(looks.test_fragments, store, name, caller)
         text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
         answer = parts(text + render("parts/notice.html", done=done, problem=problem))
         answer.headers["HX-Trigger"] = "changed"
@@ -171,24 +172,25 @@ def _add_new(router: APIRouter) -> None:
 
 def _add_sign_in(router: APIRouter) -> None:
     @router.get("/sign-in")
-    async def ask_key(request: Request, token: str | None = None) -> Response:
-        if token is None:
-            return page("sign-in.html", None, problem=None)
-        try:
-            session = await access.sign_in_with_link(request, token)
-        except Problem as problem:
-            return page("sign-in.html", None, problem.status, problem=problem.detail)
-        answer = RedirectResponse("/", 303)
-        access.remember(answer, request, session)
-        return answer
+    async def ask_key(token: str | None = None) -> Response:
+        # A link only shows a button: a token is used up by a form that a person sends, not by
+        # whatever follows links (previews, scanners, an image on another site).
+        return page("sign-in.html", None, problem=None, token=token)
 
     @router.post("/sign-in")
     async def sign_in(request: Request) -> Response:
         given = _texts(await request.form())
         try:
-            session = await access.sign_in_with_key(request, given.get("key", ""))
+            if "token" in given:
+                session = await access.sign_in_with_link(request, given["token"])
+            else:
+                session = await access.sign_in_with_key(request, given.get("key", ""))
         except Problem as problem:
-            return page("sign-in.html", None, problem.status, problem=problem.detail)
+            answer: Response = page(
+                "sign-in.html", None, problem.status, problem=problem.detail, token=None
+            )
+            answer.headers.update(problem.headers)
+            return answer
         answer = RedirectResponse("/", 303)
         access.remember(answer, request, session)
         return answer
@@ -199,6 +201,12 @@ def _add_sign_in(router: APIRouter) -> None:
         answer = RedirectResponse("/sign-in", 303)
         await access.sign_out(request, answer)
         return answer
+
+
+async def _list(request: Request, caller: Caller) -> Mapping[str, Any]:
+    directory = request.app.state.directory
+    entries = await directory.all(age=0.0)
+    return await calls_of(request).long(looks.list_fragments, directory, entries, caller)
 
 
 def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:

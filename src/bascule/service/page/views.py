@@ -1,4 +1,4 @@
-"""From where tests stand to what the templates show: pure functions, and values without logic."""
+"""Views: from the status of a test to the values that templates show. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.reports.status import Point, Status, audit_words
-from bascule.live.storage.state import Phase
+from bascule.live.api import Point, State, Status, audit_words
 from bascule.presentation.plan.text import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
@@ -18,12 +17,12 @@ from bascule.service.page.charts import Chart, allocation_chart, effect_charts, 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
 """The plot of an interval in a table, in pixels, and what is left free on each side of it."""
 
-ORDER: tuple[Phase, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
+ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "stopped")
 
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""
 
-PARTS = {"in": "", "beaten": "Beaten", "taken out": "Taken out", "paused": "Paused"}
+PARTS = {"in": "", "beaten": "Beaten", "taken out": "Dropped", "paused": "Paused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticRow:
-    """Something that was looked for."""
+    """A diagnostic in the list."""
 
     name: str
     message: str
@@ -117,7 +116,7 @@ def line(design: Design, status: Status, released: bool) -> Line:
 
 
 def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:
-    """What wants something done first, then what runs, then the rest; each the newest first."""
+    """Sort tests: those that need action, those that run, the rest; the newest first in each."""
     newest = list(reversed(lines))
     return [line for _, line in sorted(newest, key=lambda pair: ORDER.index(pair[0].state))]
 
@@ -169,7 +168,7 @@ def charts(design: Design, status: Status, history: Sequence[Point]) -> tuple[li
 
 
 def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
-    """The few numbers that matter: what it is, the number, and a word on it."""
+    """The main figures: a label, the number, and a remark."""
     amounts = Amounts.of(design.outcome)
     pending = status.units - status.matured
     of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
@@ -186,9 +185,17 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[AuditRow]:
     """The audit log, the newest first."""
     return [
-        AuditRow(when(entry["time"]), str(entry["actor"]), audit_words(entry))
+        AuditRow(when(entry["time"]), str(entry["actor"]), _audit_text(entry))
         for entry in reversed(entries)
     ]
+
+
+def _audit_text(entry: Mapping[str, Any]) -> str:
+    """An entry of the audit log in words, also one whose details were damaged."""
+    try:
+        return audit_words(entry)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return f"{str(entry['action']).capitalize()}: {entry['detail']}"
 
 
 def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
@@ -201,22 +208,17 @@ def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
 
 
 def set_aside_words(counts: Mapping[str, int]) -> str:
-    """Outcomes that were set aside, in a sentence.
+    """Excluded outcomes, in a sentence.
 
     >>> set_aside_words({"late": 2, "unknown unit": 1200})
-    '1,202 outcomes were set aside: 1,200 unknown unit, 2 late.'
+    '1,202 outcomes were excluded: 1,200 unknown unit, 2 late.'
     """
     total = sum(counts.values())
     if total == 0:
-        return "No outcome was set aside."
+        return "No outcome was excluded."
     most = sorted(counts.items(), key=lambda pair: -pair[1])
-    told = ", ".join(f"{count(found)} {reason}" for reason, found in most)
-    return f"{count(total)} outcome{' was' if total == 1 else 's were'} set aside: {told}."
-
-
-def is_released(entries: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the winner was given to everyone."""
-    return any(entry["action"] == "release" for entry in entries)
+    reasons = ", ".join(f"{count(found)} {reason}" for reason, found in most)
+    return f"{count(total)} outcome{' was' if total == 1 else 's were'} excluded: {reasons}."
 
 
 def _begun(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the page says: states, designs, changes, in plain words. Pure functions."""
+"""Sentences of the page about states, designs and changes. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN, Phase
+from bascule.live.api import OPEN, State, Status
 from bascule.presentation.plan.text import percent
 from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]
-"""What a state feels like; it picks colour and icon, and the words say it too."""
+"""The tone of a state: it selects colour and icon, and the text says it too."""
 
-STATES: dict[Phase, str] = {
+STATES: dict[State, str] = {
     "ready": "Not started",
     "running": "Running",
     "paused": "Paused",
@@ -49,7 +48,7 @@ class Saying:
 
 
 def announcement(design: Design, status: Status) -> str:
-    """What a screen reader says when it has changed: no figures, which change all the time."""
+    """The text that a screen reader reads out when it changes: no figures, which change often."""
     if status.decision is not None:
         return f"{headline(design, status)}."
     ahead = "" if status.leader is None else f" {status.leader} is ahead."
@@ -57,7 +56,7 @@ def announcement(design: Design, status: Status) -> str:
 
 
 def tone(status: Status) -> Tone:
-    """What a test's state feels like."""
+    """The tone of a test's state."""
     if status.decision is not None:
         return "good"
     if status.state == "running":
@@ -66,7 +65,7 @@ def tone(status: Status) -> Tone:
 
 
 def saying(design: Design, status: Status, released: bool = False) -> Saying:
-    """What to do now, and why."""
+    """The headline of a test with its reason."""
     return Saying(headline(design, status), _detail(design, status, released), tone(status))
 
 
@@ -120,12 +119,12 @@ def _rest(design: Design, status: Status) -> int | None:
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
-    """What kind of proof stands behind the decision, or behind one to come."""
+    """The kind of guarantee of the decision, or of one to come."""
     return design.calibration.guarantee if status.decision is None else status.decision.guarantee
 
 
 def promise(design: Design, status: Status) -> str:
-    """What is guaranteed, and by what kind of proof."""
+    """The guarantee in words."""
     kind = guarantee_kind(design, status)
     meaning = GUARANTEES.get(kind, kind)
     if status.decision is not None:
@@ -167,7 +166,7 @@ def outcome_words(design: Design) -> str:
 
 
 def rule_words(design: Design) -> str:
-    """Who gets the next unit."""
+    """The allocation rule in words."""
     rule = design.rule
     if isinstance(rule, Tilt) and rule.tilt == 1:
         return "an even split, in blocks"

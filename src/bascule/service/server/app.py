@@ -1,13 +1,13 @@
-"""The service put together: `make_app(store, settings)` is an ASGI application.
+"""The service as an ASGI application: `make_app(store, settings)`.
 
-`app.state` has the `store`, the `settings`, the `keys` (a `Keyring`), the `directory` of
-experiments, the `planner`, the `metrics` and what limits callers.
+`app.state` has the `store`, the `settings`, the `calls` of the store (`StoreCalls`), the `keys` (a
+`Keyring`), the `directory` of experiments, the `planner`, the `metrics` and the rate limits.
 
 The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
 at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
 is served at `/static`. Calls of the store wait for the disk: in endpoints they go through
-`starlette.concurrency.run_in_threadpool`, and changes through `experiments.change`, so that the
-audit log says who it was. `await app.state.planner.plan(models.Wish(...))` plans.
+`app.state.calls`, and changes through `experiments.change`, so that the audit log names the caller.
+`await app.state.planner.plan(models.Wish(...))` plans.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
-from bascule.live.api.store import Store
+from bascule.live.api import Store
 from bascule.service.api import experiments, ofrep, units
 from bascule.service.api import health as operation
 from bascule.service.api.openapi import describe
@@ -36,22 +36,20 @@ from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
 from bascule.service.server import background
 from bascule.service.server import planner as planning
-from bascule.service.server.error_responses import refusal
 from bascule.service.server.experiment_cache import Directory
-from bascule.service.server.fast_path import Shortcut
-from bascule.service.server.logs import log
-from bascule.service.server.metrics import Metrics
-from bascule.service.server.middleware import Envelope
+from bascule.service.server.middleware import Envelope, FastPath
 from bascule.service.server.planner import Planner
-from bascule.service.server.problems import Problem, problem_of
+from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
+from bascule.service.server.store_calls import StoreCalls
+from bascule.service.server.telemetry import Metrics, log
 
 PAGE = "bascule.service.page"
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
 
 def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
-    """The service on a store.
+    """Make the service on a store.
 
     >>> import bascule as bs
     >>> app = make_app(bs.open(":memory:"))
@@ -70,8 +68,10 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.store = store
     app.state.settings = settings
-    app.state.keys = Keyring(store)
-    app.state.directory = Directory(store)
+    app.state.calls = StoreCalls()
+    app.state.keys = Keyring(store, app.state.calls)
+    app.state.directory = Directory(store, app.state.calls)
+    app.state.probe = operation.make_probe(store, app.state.calls)
     app.state.planner = Planner()
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
@@ -83,7 +83,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     _answer_problems(app)
     _add_page(app)
-    app.add_middleware(Shortcut)
+    app.add_middleware(FastPath)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,
@@ -105,6 +105,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.is_leaving = True
         await background.stop(tasks)
         await app.state.planner.close()
+        await app.state.calls.close()
 
 
 def _add_page(app: FastAPI) -> None:
@@ -152,15 +153,15 @@ def _answer_problems(app: FastAPI) -> None:
         headers = dict(error.headers or {})
         detail = str(error.detail)
         if error.status_code == 404:
-            detail = "there is nothing here"
+            detail = "not found"
         if error.status_code == 405:
             headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
-            detail = f"here it is {headers['Allow']}"
+            detail = f"method not allowed: use {headers['Allow']}"
         return answer(request, Problem(error.status_code, detail, headers=headers))
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:
-    """All methods that a path has: the framework names those of one route only."""
+    """All methods of a path: the framework names those of one route only."""
     found: set[str] = set()
     for router in app.state.routers:
         for route in router.routes:

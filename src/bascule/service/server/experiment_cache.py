@@ -1,99 +1,107 @@
-"""Which experiments there are, kept at hand and read again every second.
+"""The experiments of a store in memory, read again every second, and their statuses.
 
-Another program may have made one, released it or deleted it.
+Another program may have created an experiment, released it or deleted it.
 """
 
 from __future__ import annotations
 
-import asyncio
+import math
 import time
-from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import select
-from starlette.concurrency import run_in_threadpool
+from bascule.live.api import OPEN, Status, Store
+from bascule.live.api.reads import Summary, gone, read_summaries
+from bascule.service.server.store_calls import SharedRead, StoreCalls, in_time
+from bascule.service.server.telemetry import LOGGER, log
 
-from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import Store
-from bascule.live.steps.assignment import shipped
-from bascule.live.storage.queries import gone
-from bascule.live.storage.schema import experiments
-
-NEVER = float("-inf")
 FRESH = 1.0
 """Seconds after which the experiments are read again."""
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An experiment as it was read last; `winner` is what everyone gets once it is released."""
-
-    test: Experiment
-    arms: tuple[str, ...]
-    state: str
-    created: float
-    version: int
-    winner: str | None
-
-    @property
-    def name(self) -> str:
-        """The experiment's name."""
-        return self.test.name
+STATUS_FRESH = 60.0
+"""Seconds for which the status of an open experiment that did not change is used again: what
+passes in it is its forecast in days."""
 
 
 class Directory:
     """The experiments of a store by name."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, calls: StoreCalls) -> None:
         self._store = store
-        self._entries: dict[str, Entry] = {}
-        self._read_at = NEVER
-        self._lock = asyncio.Lock()
+        self._calls = calls
+        self._entries: SharedRead[dict[str, Summary]] = SharedRead(self._read, {})
+        self._statuses: dict[int, tuple[int, float, Status]] = {}
+        self.damaged: dict[str, str] = {}
+        """Experiments that cannot be read, with the reason."""
 
-    async def find(self, name: str) -> Entry:
-        """The experiment of that name; raises if there is none."""
+    async def find(self, name: str) -> Summary:
+        """The experiment of a name; raises if there is none."""
         now = time.monotonic()
-        if now - self._read_at >= FRESH:
-            await self._refresh(now - FRESH)
-        found = self._entries.get(name)
+        if self._entries.is_older_than(now - FRESH):
+            await self._entries.newer_than(now - FRESH)
+        found = self._entries.value.get(name)
         if found is None:
-            # It may have been made a moment ago, by another program.
-            await self._refresh(now)
-            found = self._entries.get(name)
+            # It may have been created a moment ago, by another program.
+            found = (await self._entries.newer_than(now)).get(name)
         if found is None:
             raise gone(name)
         return found
 
-    async def all(self) -> list[Entry]:
-        """All experiments, the oldest first."""
-        await self._refresh(time.monotonic() - FRESH)
-        return sorted(self._entries.values(), key=lambda entry: entry.test.id)
+    async def assign(self, name: str, unit: str) -> tuple[Summary, str]:
+        """Assign a unit in the experiment of a name; no query runs on the event loop."""
+        entry = await self.find(name)
+        test = entry.test
+        if test.is_hashed:
+            return entry, await self._calls.short(test.assign, unit)
+        arm = test.remembered(unit)
+        if arm is None:
+            return entry, await in_time(test.assign_async(unit), "assign")
+        return entry, entry.winner or arm
+
+    async def all(self, age: float = FRESH) -> list[Summary]:
+        """All experiments, the oldest first, as they were at most `age` seconds ago."""
+        entries = await self._entries.newer_than(time.monotonic() - age)
+        return sorted(entries.values(), key=lambda entry: entry.test.id)
 
     def forget(self) -> None:
         """Read the experiments again at the next request: something was changed."""
-        self._read_at = NEVER
+        self._entries.forget()
 
-    async def _refresh(self, since_when: float) -> None:
-        """Read the experiments unless that was done after some time; those who wait share it."""
-        async with self._lock:
-            if self._read_at > since_when:
-                return
-            since = time.monotonic()
-            before = {entry.test.id: entry for entry in self._entries.values()}
-            self._entries = await run_in_threadpool(self._read, before)
-            self._read_at = since
+    def statuses(self, entries: list[Summary]) -> tuple[list[Status], list[str]]:
+        """The statuses of experiments, and the names of those that cannot be computed.
 
-    def _read(self, before: dict[int, Entry]) -> dict[str, Entry]:
-        found = {}
-        asked = select(experiments.c.id, experiments.c.name, experiments.c.version)
-        with self._store.reading() as connection:
-            for row in connection.execute(asked).all():
-                known = before.get(row.id)
-                if known is None or known.version != row.version:
-                    loaded = self._store.load(connection, row.id, row.name)
-                    arms = tuple(loaded.design.arms)
-                    state = loaded.state
-                    winner = arms[shipped(state)] if state.released else None
-                    test = known.test if known else Experiment(self._store, row.id, row.name)
-                    known = Entry(test, arms, loaded.phase, loaded.created, loaded.version, winner)
-                found[row.name] = known
+        It waits for the store; a status is computed again when the experiment has changed.
+        """
+        found: list[Status] = []
+        failed: list[str] = []
+        for entry in entries:
+            try:
+                found.append(self._status(entry))
+            except (ArithmeticError, LookupError, TypeError, ValueError):
+                # One experiment whose row is damaged must not hide all others.
+                fields = {"experiment": entry.name}
+                LOGGER.exception("experiment unreadable", extra={"fields": fields})
+                failed.append(entry.name)
+        return found, failed
+
+    def _status(self, entry: Summary) -> Status:
+        now = time.monotonic()
+        number = entry.test.id
+        version, since, status = self._statuses.get(number, (-1, -math.inf, None))
+        is_same = version == entry.version and status is not None
+        if is_same and (entry.state not in OPEN or now - since < STATUS_FRESH):
+            assert status is not None
+            return status
+        status = entry.test.status()
+        self._statuses[number] = (entry.version, now, status)
+        return status
+
+    async def _read(self) -> dict[str, Summary]:
+        known = {entry.test.id: entry for entry in self._entries.value.values()}
+        found, damaged = await self._calls.short(read_summaries, self._store, known)
+        for name in damaged.keys() - self.damaged.keys():
+            fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
+            log("experiment unreadable", "error", **fields)
+        self.damaged = damaged
+        numbers = {entry.test.id for entry in found.values()}
+        self._statuses = {n: kept for n, kept in self._statuses.items() if n in numbers}
         return found

@@ -1,4 +1,4 @@
-"""Plans made beside the service: they take seconds of a processor, and none of its own."""
+"""Plans, computed in a process beside the service, since they take seconds of a processor."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
 from bascule.service.api import schemas as models
+from bascule.service.api.bodies import read_model
 from bascule.service.api.openapi import body, refusals
 from bascule.service.auth.access import viewer
-from bascule.service.server.json_response import Answer
-from bascule.service.server.problems import Problem
-from bascule.service.server.request_body import read_model
+from bascule.service.server.responses import Answer, Problem
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -39,7 +38,7 @@ class Planner:
         self._process: asyncio.subprocess.Process | None = None
 
     async def plan(self, wish: models.Wish) -> Plan:
-        """The plan for a wish, as `bascule.plan` makes it."""
+        """The plan for a request, as `bascule.plan` makes it."""
         async with self._lock:
             seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
@@ -63,13 +62,16 @@ class Planner:
         return made
 
     async def close(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it does at the time."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
+            # Both pipes come to their end with the process, and are closed then.
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._process.stdin.close()
+            await self._process.stdout.read()
             await self._process.wait()
-            # The pipes, which would else be left to the collector of garbage.
-            self._process._transport.close()  # type: ignore[attr-defined]
             self._process = None
 
     async def _ask(self, line: bytes) -> bytes:
@@ -83,13 +85,13 @@ class Planner:
                 limit=LONGEST_LINE,
                 start_new_session=True,
             )
-        given, told = self._process.stdin, self._process.stdout
-        assert given is not None
-        assert told is not None
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert replies is not None
         with suppress(ConnectionError):
-            given.write(line)
-            await given.drain()
-        return await told.readline()
+            requests.write(line)
+            await requests.drain()
+        return await replies.readline()
 
 
 @router.post(
@@ -104,7 +106,7 @@ class Planner:
     openapi_extra=body(models.Wish),
 )
 async def plan(request: Request) -> Response:
-    """From what is wished for to a design, how long it will take and what it will cost."""
+    """Choose a design for a request, with its expected duration and cost."""
     await viewer(request)
     wish = await read_model(request, models.Wish)
     made = await request.app.state.planner.plan(wish)

@@ -19,7 +19,7 @@ RUNS = 400
 
 
 def answer(line: bytes) -> bytes:
-    """The plan for a wish, or what is wrong with the wish, as a line."""
+    """The plan for a request, or the error in the request, as a line."""
     wish = Wish.model_validate_json(line)
     made: object
     try:
@@ -32,11 +32,11 @@ def answer(line: bytes) -> bytes:
     return base64.b64encode(pickle.dumps(made)) + b"\n"
 
 
-def main(given: IO[bytes], told: IO[bytes]) -> None:
-    """Answer line after line, until there are no more."""
-    for line in given:
-        told.write(answer(line))
-        told.flush()
+def main(requests: IO[bytes], replies: IO[bytes]) -> None:
+    """Answer requests, a line each, until there are no more."""
+    for line in requests:
+        replies.write(answer(line))
+        replies.flush()
 
 
 if __name__ == "__main__":

@@ -1,87 +1,36 @@
-"""The service on a socket: one process on a file, several on PostgreSQL."""
+"""The service on a socket: one process on a file, several on PostgreSQL, or a thread."""
 
 from __future__ import annotations
 
-import asyncio
 import os
+import signal
 import socket
+import sys
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live import open as open_store
-from bascule.live.api.store import Store
+from bascule.live.api import Store
 from bascule.service.auth.keys import list_keys
 from bascule.service.server.app import make_app
-from bascule.service.server.json_response import encode
-from bascule.service.server.logs import log, write_logs
-from bascule.service.server.metrics import FOLDER
-from bascule.service.server.problems import Problem
+from bascule.service.server.connection import guarded
 from bascule.service.server.settings import Settings
-from bascule.service.server.workers import end_with_parent, keep_working
+from bascule.service.server.telemetry import FOLDER, log, write_logs
+from bascule.service.server.workers import STOPS, end_with_parent, keep_working
 
 ACTOR = "service"
-PATIENCE = 10
-"""Seconds in which a request has to arrive, head and body."""
-
-_SLOW = encode(Problem(408, f"the request took longer than {PATIENCE} s").to_dict())
-TOO_SLOW = (
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/problem+json\r\n"
-    b"connection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(_SLOW), _SLOW)
-)
 
 LEAVING = 30
-"""Seconds in which what was accepted is answered before the service ends."""
+"""Seconds in which accepted requests are answered before the service ends."""
 
 MOST_CONNECTIONS = 4000
-
-
-class Impatient(HttpToolsProtocol):
-    """The server's protocol, which lets go of whoever sends a request too slowly."""
-
-    _patience: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Wait for a request, but not for ever."""
-        super().connection_made(transport)
-        self._wait()
-
-    def on_message_begin(self) -> None:
-        """A request begins: its head has to follow."""
-        super().on_message_begin()
-        self._wait()
-
-    def on_message_complete(self) -> None:
-        """All of it is there, head and body."""
-        self._rest()
-        super().on_message_complete()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody to wait for."""
-        self._rest()
-        super().connection_lost(exc)
-
-    def _wait(self) -> None:
-        self._rest()
-        self._patience = self.loop.call_later(PATIENCE, self._let_go)
-
-    def _rest(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-
-    def _let_go(self) -> None:
-        if self.transport.is_closing():
-            return
-        if self.cycle is not None and not self.cycle.response_started:
-            # The head was there, so that someone waits for an answer.
-            self.transport.write(TOO_SLOW)
-        self.transport.close()
 
 
 def serve(
@@ -91,8 +40,12 @@ def serve(
     level: str = "info",
     ready: Callable[[Store, str], None] | None = None,
 ) -> None:
-    """Serve a store until told to stop; `ready` is told where, before the first request."""
-    with open_store(location, actor=ACTOR) as store:
+    """Serve a store until SIGTERM or SIGINT; `ready` gets its address before the first request.
+
+    Either signal ends it in order: no more connections, answers to accepted requests, a closed
+    store, and a normal return.
+    """
+    with _exit_on_stop(), Store(location, ACTOR) as store:
         check(store, settings, workers)
         listening = listen(settings)
         if ready is not None:
@@ -105,7 +58,7 @@ def serve(
 
 
 def check(store: Store, settings: Settings, workers: int) -> None:
-    """Raise where it would not be safe, or would not work."""
+    """Raise where the service would not be safe, or would not work."""
     if workers < 1:
         raise InputError("workers", f"workers must be at least 1 (got {workers})")
     if workers > 1 and not store.is_shared:
@@ -123,7 +76,7 @@ def check(store: Store, settings: Settings, workers: int) -> None:
 
 
 def listen(settings: Settings) -> socket.socket:
-    """The socket to listen on."""
+    """Open the socket to listen on."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     made = socket.socket(family)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -141,14 +94,73 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def address(settings: Settings, listening: socket.socket) -> str:
-    """Where the service is found."""
+    """The URL of the service."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{listening.getsockname()[1]}"
 
 
 def run(app: FastAPI, listening: socket.socket) -> None:
-    """Serve an application on a socket until told to stop."""
-    uvicorn.Server(uvicorn.Config(app, **options())).run(sockets=[listening])
+    """Serve an application on a socket until a signal to stop; return when all was answered."""
+    server = uvicorn.Server(uvicorn.Config(app, **options(app.state.settings)))
+
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # Uvicorn sends the signal that ended it again to the handlers that it found: they must not end
+    # the process before the store is closed.
+    with _handled(stop):
+        server.run(sockets=[listening])
+
+
+@contextmanager
+def serving(store: Store, settings: Settings) -> Iterator[str]:
+    """Serve a store in a thread inside this block, and yield the service's URL."""
+    listening = listen(settings)
+    server = uvicorn.Server(uvicorn.Config(make_app(store, settings), **options(settings)))
+    thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield address(settings, listening)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def options(settings: Settings) -> dict[str, Any]:
+    """The options of Uvicorn for a service, wherever it runs."""
+    return {
+        "http": guarded(settings.largest_body),
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": LEAVING,
+        "limit_concurrency": MOST_CONNECTIONS,
+        "ws": "none",
+        # By default Uvicorn believes every program on this machine, and an environment variable.
+        "proxy_headers": bool(settings.proxies),
+        "forwarded_allow_ips": list(settings.proxies),
+    }
+
+
+@contextmanager
+def _handled(handler: Callable[..., Any]) -> Iterator[None]:
+    """Handle the signals to stop inside this block, in the main thread; others get none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in STOPS}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def _exit_on_stop() -> Any:
+    """End with exit code 0 on a signal to stop that comes before the server runs."""
+    return _handled(lambda *_: sys.exit(0))
 
 
 def _serve_together(
@@ -160,27 +172,14 @@ def _serve_together(
 
 
 def _work(location: str, settings: Settings, level: str, listening: socket.socket) -> None:
-    """What each of several workers does."""
+    """Serve in one of several worker processes."""
     end_with_parent()
     write_logs(level)
-    try:
-        store = open_store(location, actor=ACTOR)
-    except StoreError as problem:
-        log("worker cannot start", level="error", detail=str(problem))
-        raise SystemExit(1) from None
-    with store:
-        run(make_app(store, settings), listening)
-
-
-def options(**more: Any) -> dict[str, Any]:
-    """How the server is run, wherever it is."""
-    return {
-        "http": Impatient,
-        "log_config": None,
-        "access_log": False,
-        "server_header": False,
-        "timeout_graceful_shutdown": LEAVING,
-        "limit_concurrency": MOST_CONNECTIONS,
-        "ws": "none",
-        **more,
-    }
+    with _exit_on_stop():
+        try:
+            store = Store(location, ACTOR)
+        except StoreError as problem:
+            log("worker cannot start", level="error", detail=str(problem))
+            raise SystemExit(1) from None
+        with store:
+            run(make_app(store, settings), listening)

@@ -1,19 +1,27 @@
-"""How a service is run: what it listens on, whom it lets in, and how much it takes at once."""
+"""Settings of a service: where it listens, whom it trusts, and how much it accepts at once."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
+from urllib.parse import urlsplit
 
 from bascule.core.errors import InputError
+
+WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"
+"""The environment variable with the secret that signs webhooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator may set; the defaults suit a laptop.
 
-    `origins` are the web sites whose pages may call the API from a browser. A caller may send
-    `rate` requests a second, and an address may try `guesses` wrong keys a minute.
+    `origins` are the web sites whose pages may call the API from a browser. `proxies` are the
+    addresses, or networks, of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
+    believed; nobody's are by default. A caller (a key at an address) may send `rate` requests a
+    second, and an address may fail to authenticate `guesses` times a minute.
 
     >>> Settings().is_local
     True
@@ -22,6 +30,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     origins: tuple[str, ...] = ()
+    proxies: tuple[str, ...] = ()
     largest_body: int = 1_000_000
     largest_batch: int = 1000
     deepest_json: int = 20
@@ -32,8 +41,6 @@ class Settings:
     webhook_secret: str = ""
 
     def __post_init__(self) -> None:
-        if self.webhooks and not self.webhook_secret:
-            raise InputError("webhook_secret", "webhooks are signed: set BASCULE_WEBHOOK_SECRET")
         for name in ("largest_body", "largest_batch", "deepest_json", "rate", "guesses"):
             if not getattr(self, name) > 0:
                 raise InputError(name, f"{name} must be above 0 (got {getattr(self, name)!r})")
@@ -42,6 +49,12 @@ class Settings:
                 raise InputError(
                     "origins", f"an origin is as in https://shop.example (got {origin!r})"
                 )
+        for proxy in self.proxies:
+            _check_proxy(proxy)
+        for url in self.webhooks:
+            _check_webhook(url)
+        if self.webhooks:
+            webhook_key(self.webhook_secret)
 
     @property
     def is_local(self) -> bool:
@@ -61,3 +74,61 @@ def is_loopback(host: str) -> bool:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def webhook_key(secret: str) -> bytes:
+    """The bytes that sign webhooks: of the text, or of the base64 that follows `whsec_`.
+
+    >>> webhook_key("whsec_c2VjcmV0IG9mIHRoZSBzaG9w")
+    b'secret of the shop'
+    """
+    if not secret:
+        raise InputError("webhook_secret", f"webhooks are signed: set {WEBHOOK_SECRET}")
+    key = secret.encode()
+    if secret.startswith("whsec_"):
+        try:
+            key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        except (binascii.Error, ValueError):
+            raise InputError(
+                "webhook_secret", f"{WEBHOOK_SECRET} must be base64 after whsec_"
+            ) from None
+    if not key.strip():
+        raise InputError("webhook_secret", f"{WEBHOOK_SECRET} is blank: give it a random text")
+    return key
+
+
+def shown_url(url: str) -> str:
+    """A URL as it may be logged: scheme and host, since its path or query may hold a secret.
+
+    >>> shown_url("https://ann:pass@hooks.example:8443/services/T0/SECRET?token=1")
+    'https://hooks.example:8443/...'
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "..."
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}/..."
+
+
+def _check_webhook(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
+        fits = fits and (parts.port is None or parts.port > 0)
+    except ValueError:
+        fits = False
+    if not fits or not url.isascii() or not url.isprintable() or " " in url:
+        raise InputError(
+            "webhooks", f"a webhook is as in https://hooks.example/bascule (got {shown_url(url)!r})"
+        )
+
+
+def _check_proxy(proxy: str) -> None:
+    try:
+        if proxy != "*":
+            ip_network(proxy, strict=False)
+    except ValueError:
+        raise InputError(
+            "proxies", f"a proxy is an address or a network, as in 10.0.0.0/8 (got {proxy!r:.60})"
+        ) from None

@@ -1,30 +1,67 @@
-"""Webhooks: decisions and alarms told to other programs, signed, and again until they listen.
+"""Webhooks: decisions and alarms sent to other programs, signed, until they are received.
 
-What is to be told stands in the audit log, written in the transaction that decided. Deliveries are
-kept in the store, so that nothing is lost when the service ends; each is claimed before it is sent,
-so that of several workers one sends it. Signatures are those of Standard Webhooks.
+The events are entries of the audit log, written in the transaction that decided. Deliveries are
+stored, so that nothing is lost when the service ends; each is claimed before it is sent, so that
+only one of several workers sends it. Signatures are those of Standard Webhooks.
 """
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import httpx
-from sqlalchemy import Connection, and_, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
-from bascule.live.api.store import Store
-from bascule.live.clock import moment
-from bascule.live.storage.schema import audit, deliveries, webhooks
+from bascule.live.api import Store, moment
+from bascule.live.api.reads import audit_log as audit
+from bascule.service.server.settings import shown_url, webhook_key
+from bascule.service.server.store_calls import StoreCalls
+from bascule.service.server.telemetry import log
+
+_METADATA = MetaData()
+
+webhooks = Table(
+    "service_webhooks",
+    _METADATA,
+    Column("url", Text, primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+
+deliveries = Table(
+    "service_deliveries",
+    _METADATA,
+    Column("url", Text, primary_key=True),
+    Column("audit", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
 
 EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm"}
-"""What is told, by the action in the audit log."""
+"""Types of events, by the action in the audit log."""
 
 WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)
 """Seconds from one attempt to the next; after the last one a delivery has failed."""
@@ -32,12 +69,16 @@ WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)
 LEASE = 60.0
 """Seconds for which a delivery is left to the worker that claimed it."""
 
-AT_ONCE = 20
+DEADLINE = 10.0
+"""Seconds for one attempt as a whole, from the connection to the status of the answer."""
+
+AT_ONCE = 5
+"""Deliveries of one URL claimed at once: all their attempts end within the lease."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Something to tell one URL: the entry of the audit log, and how often it was tried."""
+    """An event for one URL: the entry of the audit log, and the number of this attempt."""
 
     url: str
     entry: int
@@ -46,12 +87,16 @@ class Delivery:
 
     @property
     def id(self) -> str:
-        """The same at every attempt, so that whoever hears it twice can tell."""
+        """The id of the event, equal at every attempt so that a receiver can drop repetitions."""
         return f"audit-{self.entry}"
 
 
 def register(store: Store, urls: Sequence[str]) -> None:
-    """Tell URLs that are new of what happens from now on."""
+    """Subscribe URLs that are new to all events from now on."""
+    with store.reading() as connection:
+        known = set(connection.execute(select(webhooks.c.url)).scalars())
+    if known.issuperset(urls):
+        return
     with store.writing() as connection:
         newest = connection.execute(select(func.max(audit.c.id))).scalar() or 0
         for url in urls:
@@ -59,9 +104,9 @@ def register(store: Store, urls: Sequence[str]) -> None:
 
 
 def claim(store: Store, urls: Sequence[str], now: float) -> list[Delivery]:
-    """What is to be sent now, and by nobody else."""
+    """Claim the deliveries that are due, so that no other worker sends them."""
     with store.reading() as connection:
-        new = [row for url in urls for row in _untold(connection, url, now)]
+        new = [row for url in urls for row in _unsent(connection, url, now)]
         due = connection.execute(_due(urls, now)).first() is not None
     if not new and not due:
         return []
@@ -73,7 +118,7 @@ def claim(store: Store, urls: Sequence[str], now: float) -> list[Delivery]:
 
 
 def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str:
-    """Write down what became of an attempt: "done", "waiting" for the next one, or "failed"."""
+    """Store the result of an attempt: "done", "waiting" for the next one, or "failed"."""
     state = "done"
     due = now
     if problem is not None:
@@ -90,26 +135,51 @@ def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str
 
 
 async def send(client: httpx.AsyncClient, sent: Delivery, secret: str, now: float) -> str | None:
-    """Tell a URL; None if it has heard, or else why not."""
+    """Send an event; None if it was received, or else why not, without the URL and its secrets."""
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
     try:
-        answer = await client.post(sent.url, content=sent.body, headers=headers)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as problem:
-        return f"{type(problem).__name__}: {problem}"
-    return None if answer.is_success else f"answered {answer.status_code}"
+        async with (
+            asyncio.timeout(DEADLINE),
+            # The body of the answer is not read: it may have no end.
+            client.stream("POST", sent.url, content=sent.body, headers=headers) as answer,
+        ):
+            return None if answer.is_success else f"answered {answer.status_code}"
+    except TimeoutError:
+        return f"no answer within {DEADLINE:g} s"
+    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as problem:
+        # Its message may have the URL in it.
+        return type(problem).__name__
+
+
+async def send_due(store: Store, calls: StoreCalls, url: str, secret: str) -> list[str]:
+    """Send the events that are due to one URL, and return what became of each."""
+    await calls.short(register, store, [url])
+    due = await calls.short(claim, store, [url], time.time())
+    results = []
+    async with httpx.AsyncClient(timeout=DEADLINE) as client:
+        for sent in due:
+            problem = await send(client, sent, secret, time.time())
+            state = await calls.short(settle, store, sent, problem, time.time())
+            results.append(state)
+            log(
+                f"webhook {state}",
+                level="info" if problem is None else "warning",
+                url=shown_url(url),
+                id=sent.id,
+                attempt=sent.attempts,
+                problem=problem,
+            )
+    return results
 
 
 def signed(number: str, body: bytes, secret: str, now: int) -> dict[str, str]:
-    """The headers that prove who sends a body, and when.
+    """The headers that prove the sender of a body and the time.
 
-    >>> signed("audit-1", b"{}", "secret", 0)["webhook-signature"]
-    'v1,NEddPnapyPt/Q2H4ucIDnKGFwZ7iC3SZBJ0QGuBHWaU='
+    >>> signed("audit-1", b"{}", "of the shop", 0)["webhook-id"]
+    'audit-1'
     """
-    key = secret.encode()
-    if secret.startswith("whsec_"):
-        key = base64.b64decode(secret.removeprefix("whsec_"))
-    told = f"{number}.{now}.".encode() + body
-    mac = base64.b64encode(hmac.new(key, told, sha256).digest()).decode()
+    content = f"{number}.{now}.".encode() + body
+    mac = base64.b64encode(hmac.new(webhook_key(secret), content, sha256).digest()).decode()
     return {
         "webhook-id": number,
         "webhook-timestamp": str(now),
@@ -118,16 +188,24 @@ def signed(number: str, body: bytes, secret: str, now: int) -> dict[str, str]:
 
 
 def body_of(row: Any) -> bytes:
-    """What is told of an entry of the audit log."""
+    """The JSON that is sent for an entry of the audit log."""
     data = {
         "type": EVENTS[row.action],
         "timestamp": moment(row.time).isoformat(),
-        "data": {"experiment": row.name, **json.loads(row.detail)},
+        "data": {"experiment": row.name, **_detail(row.detail)},
     }
     return json.dumps(data, separators=(",", ":")).encode()
 
 
-def _untold(connection: Connection, url: str, now: float) -> list[dict[str, Any]]:
+def _detail(text: str) -> dict[str, Any]:
+    """The details of an entry; those that cannot be read do not hold up all that follow."""
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError):
+        return {"unreadable": text}
+
+
+def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]]:
     same = and_(deliveries.c.audit == audit.c.id, deliveries.c.url == url)
     asked = (
         select(audit.c.id)
@@ -146,7 +224,13 @@ def _untold(connection: Connection, url: str, now: float) -> list[dict[str, Any]
 
 def _due(urls: Sequence[str], now: float) -> Any:
     return (
-        select(deliveries, audit.c.action, audit.c.name, audit.c.time, audit.c.detail.label("told"))
+        select(
+            deliveries,
+            audit.c.action,
+            audit.c.name,
+            audit.c.time,
+            audit.c.detail.label("entry"),
+        )
         .join_from(deliveries, audit, audit.c.id == deliveries.c.audit)
         .where(deliveries.c.url.in_(urls), deliveries.c.state == "waiting", deliveries.c.due <= now)
         .order_by(deliveries.c.due)
@@ -163,7 +247,7 @@ def _claimed(connection: Connection, row: Any, now: float) -> bool:
 
 
 def _delivery(row: Any) -> Delivery:
-    entry = _Entry(row.action, row.name, row.time, row.told)
+    entry = _Entry(row.action, row.name, row.time, row.entry)
     return Delivery(row.url, row.audit, row.attempts + 1, body_of(entry))
 
 

@@ -1,4 +1,4 @@
-"""Several processes that do one work: started together, replaced when they die, ended together."""
+"""Worker processes: started together, replaced when they die, and ended together."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from bascule.service.server.logs import log
+from bascule.service.server.telemetry import log
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 
 YOUNG = 20.0
-"""Seconds: whoever dies younger may not be able to start at all."""
+"""Seconds: a process that dies younger may not be able to start at all."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds between starts in one place, from the second young death in a row; they double."""
@@ -32,7 +32,7 @@ Work = Callable[..., None]
 
 @dataclass(frozen=True)
 class Place:
-    """One of the places: who is in it, since when, and how many died young there in a row."""
+    """One worker's place: its process, when that started, and how many died young in a row."""
 
     process: SpawnProcess | None
     since: float
@@ -40,18 +40,18 @@ class Place:
 
     @property
     def due(self) -> float:
-        """When the next one may start here."""
+        """When the next process may start here."""
         if self.failures < 2:
             return self.since
         return self.since + min(FIRST_PAUSE * 2.0 ** (self.failures - 2), LONGEST_PAUSE)
 
 
 def keep_working(work: Work, given: tuple[Any, ...], count: int, leaving: float) -> None:
-    """Have `count` processes call `work(*given)` until this one is told to stop.
+    """Have `count` processes call `work(*given)` until this one gets a signal to stop.
 
-    They are told in turn, and have `leaving` seconds. One that dies is replaced at once, or, where
-    one after the other dies young, after a pause. A stop is heard at any time, since nobody is
-    waited for in between.
+    The signal is passed on to them, and they have `leaving` seconds. One that dies is replaced at
+    once, or, where one after the other dies young, after a pause. A stop takes effect at any time,
+    since nothing is waited for in between.
     """
     with _stops_heard() as stopped:
         places = [_filled(Place(None, 0.0), work, given) for _ in range(count)]
@@ -62,7 +62,7 @@ def keep_working(work: Work, given: tuple[Any, ...], count: int, leaving: float)
 
 
 def end_with_parent() -> None:
-    """Stop this process, as if told to, when the one that started it is gone."""
+    """Send this process a signal to stop when the one that started it is gone."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
@@ -85,8 +85,8 @@ def _emptied(place: Place, died: SpawnProcess) -> Place:
     now = time.monotonic()
     failures = place.failures + 1 if now - place.since < YOUNG else 0
     left = Place(None, now, failures)
-    told = {"process": died.pid, "exit": died.exitcode, "next_in": round(left.due - now)}
-    log("worker died", level="warning", **told)
+    fields = {"process": died.pid, "exit": died.exitcode, "next_in": round(left.due - now)}
+    log("worker died", level="warning", **fields)
     died.close()
     return left
 
@@ -99,7 +99,7 @@ def _filled(place: Place, work: Work, given: tuple[Any, ...]) -> Place:
 
 
 def _sleep(places: list[Place], stopped: Connection) -> None:
-    """Until someone dies, a pause is over, or it is time to stop."""
+    """Sleep until a process dies, a pause is over, or a signal to stop arrives."""
     working = [place.process.sentinel for place in places if place.process is not None]
     pauses = [place.due - time.monotonic() for place in places if place.process is None]
     wait([stopped, *working], max(min(pauses), 0.0) if pauses else None)
@@ -120,7 +120,7 @@ def _end(places: list[Place], leaving: float) -> None:
 
 @contextmanager
 def _stops_heard() -> Iterator[Connection]:
-    """Something to read from as soon as this process is told to stop."""
+    """A pipe that can be read as soon as this process has a signal to stop."""
     heard, tell = multiprocessing.Pipe(duplex=False)
 
     def hear(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Reading what a request brings: JSON of a size, a depth and a type that were agreed on."""
+"""Request bodies: JSON of limited size and depth, and of a known type."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from bascule.core.errors import InputError
 from bascule.core.serialization import readable
-from bascule.service.server.problems import Problem
+from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 
 LARGEST_WHOLE = 2.0**53
@@ -27,7 +27,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 async def read_body(request: Request, media_type: str = "application/json") -> bytes:
-    """The bytes of a body; refused if they are not said to be JSON.
+    """The bytes of a body; refused unless its content type is JSON.
 
     How many they may be is checked by the envelope, and how slow by the server's protocol.
     """
@@ -38,13 +38,13 @@ async def read_body(request: Request, media_type: str = "application/json") -> b
 
 
 async def read_json(request: Request) -> object:
-    """What a body of JSON says."""
+    """The data of a JSON body."""
     settings: Settings = request.app.state.settings
     return parse(await read_body(request), settings.deepest_json)
 
 
 async def read_model(request: Request, model: type[Body]) -> Body:
-    """A body that has the fields of a model."""
+    """The JSON body as a model."""
     return take(model, await read_json(request))
 
 
@@ -64,7 +64,7 @@ def take(model: type[Body], data: object) -> Body:
 
 
 def whole(data: Any) -> Any:
-    """The same with 3 for 3.0: to JSON they are one number.
+    """Replace whole floats by integers, 3.0 by 3: in JSON they are one number.
 
     >>> whole({"seed": 988.0, "error": 0.05})
     {'seed': 988, 'error': 0.05}

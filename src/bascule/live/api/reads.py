@@ -1,0 +1,111 @@
+"""Reads across experiments, for programs that serve many: one query each, no transaction of units.
+
+It loads the database layer, which `bascule.live.api` itself leaves until a store is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from bascule.core.design import Design
+from bascule.core.errors import StoreError
+from bascule.live.api.experiment import Experiment
+from bascule.live.api.store import Store
+from bascule.live.steps.assignment import shipped
+from bascule.live.storage.queries import gone
+from bascule.live.storage.schema import assignments, experiments
+from bascule.live.storage.schema import audit as audit_log
+from bascule.live.storage.state import Phase
+from bascule.live.transactions.change import with_knob
+
+__all__ = [
+    "Summary",
+    "arms_of_unit",
+    "audit_log",
+    "gone",
+    "is_released",
+    "read_summaries",
+    "with_knob",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """An experiment as it was read last; `winner` is the arm that everyone gets after a release."""
+
+    test: Experiment
+    design: Design
+    state: Phase
+    created: float
+    version: int
+    winner: str | None
+
+    @property
+    def name(self) -> str:
+        """The experiment's name."""
+        return self.test.name
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        return tuple(self.design.arms)
+
+
+def read_summaries(
+    store: Store, known: Mapping[int, Summary]
+) -> tuple[dict[str, Summary], dict[str, str]]:
+    """All experiments by name, and those that cannot be read with the reason.
+
+    Experiments whose version is the `known` one are not read again.
+
+    >>> import bascule as bs
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    ...     found, damaged = read_summaries(store, {})
+    >>> found["button"].arms, damaged
+    (('a', 'b'), {})
+    """
+    found: dict[str, Summary] = {}
+    damaged: dict[str, str] = {}
+    asked = select(experiments.c.id, experiments.c.name, experiments.c.version)
+    with store.reading() as connection:
+        for row in connection.execute(asked).all():
+            summary = known.get(row.id)
+            if summary is None or summary.version != row.version:
+                try:
+                    loaded = store.load(connection, row.id, row.name)
+                except StoreError:
+                    raise
+                except Exception as problem:
+                    # One row that was damaged must not hide all others.
+                    damaged[row.name] = f"{type(problem).__name__}: {problem}"
+                    continue
+                design, state = loaded.design, loaded.state
+                winner = design.arms[shipped(state)] if state.released else None
+                test = summary.test if summary else Experiment(store, row.id, row.name)
+                summary = Summary(
+                    test, design, loaded.phase, loaded.created, loaded.version, winner
+                )
+            found[row.name] = summary
+    for summary in found.values():
+        # From the first time on it keeps its arms at hand: no event loop has to wait for them.
+        summary.test.remembered("")
+    return found, damaged
+
+
+def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int]:
+    """The arm that a unit has in each of the experiments that it is in, by their numbers."""
+    asked = select(assignments.c.experiment, assignments.c.arm).where(
+        assignments.c.experiment.in_(tests), assignments.c.unit == unit
+    )
+    with store.reading() as connection:
+        return {row.experiment: row.arm for row in connection.execute(asked)}
+
+
+def is_released(test: Experiment) -> bool:
+    """Whether everyone gets the winner of an experiment, by its stored state."""
+    with test.store.reading() as connection:
+        return test.store.load(connection, test.id, test.name).state.released

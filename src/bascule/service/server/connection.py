@@ -1,0 +1,193 @@
+"""Limits on a connection that Uvicorn does not have: size of a head, and patience on both sides.
+
+Uvicorn has no option for the size of a request's head, for the time in which a request has to
+arrive, or for a client that does not read its answer, and its middleware sees a request only after
+its head is complete. So this module, and no other, extends Uvicorn's protocol class; it relies on
+the callbacks of httptools (`on_message_begin` and so on), on `data_received`, on
+`send_400_response`, and on the attributes `transport`, `loop` and `cycle`.
+`tests/service/server/test_connection.py` attacks a running service and fails when one of them
+changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from bascule.service.server.responses import MEDIA_TYPE, Problem, encode
+
+LARGEST_HEAD = 32_768
+"""Bytes of a request line with its headers, and of the trailers of a body."""
+
+LARGEST_REQUEST = 4_000_000
+"""Bytes of one request on the wire with everything in it, for bodies that state no length."""
+
+PATIENCE = 10.0
+"""Seconds in which a request has to arrive, head and body."""
+
+READING_PATIENCE = 30.0
+"""Seconds in which a client has to make room for more of an answer."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Uvicorn's HTTP protocol with limits on heads, on slow senders and on slow readers."""
+
+    largest_request = LARGEST_REQUEST
+
+    _sender: asyncio.TimerHandle | None = None
+    _reader: asyncio.TimerHandle | None = None
+    _in_head = True
+    _bytes = 0
+    _head = 0
+    _refusal: Problem | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Give a new connection its time to send a request."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def data_received(self, data: bytes) -> None:
+        """Count what has arrived, and parse it."""
+        if self.transport.is_closing():
+            return
+        self._bytes += len(data)
+        super().data_received(data)
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if self._in_head and is_idle and self._sender is None:
+            # Bytes that begin no request, such as empty lines, ended the wait for the next one.
+            self._await_request()
+        if self._in_head and self._bytes > LARGEST_HEAD:
+            self._refuse(_head_too_large())
+        elif self._bytes > self.largest_request:
+            self._refuse(Problem(413, f"the request has more than {self.largest_request:,} bytes"))
+
+    def on_message_begin(self) -> None:
+        """Begin a request, whose head has to follow in time."""
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+        self._await_request()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the request's address."""
+        self._count_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header or a trailer."""
+        self._count_head(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Take the complete head."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Take the end of a request."""
+        self._in_head, self._bytes = True, 0
+        self._sender = _cancelled(self._sender)
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that cannot be parsed, or whose head is too large."""
+        if self._refusal is None:
+            super().send_400_response(msg)
+        else:
+            self._refuse(self._refusal)
+
+    def pause_writing(self) -> None:
+        """Give a client that reads slowly its time."""
+        super().pause_writing()
+        self._reader = self.loop.call_later(READING_PATIENCE, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on with a client that has read."""
+        self._reader = _cancelled(self._reader)
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection, also one whose client never reads the rest of its answer."""
+        super().timeout_keep_alive_handler()
+        self._abort_later()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timers of a connection that is gone."""
+        self._sender, self._reader = _cancelled(self._sender), _cancelled(self._reader)
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        _cancelled(self._sender)
+        self._sender = self.loop.call_later(PATIENCE, self._give_up)
+
+    def _count_head(self, size: int) -> None:
+        self._head += size
+        if self._head > LARGEST_HEAD:
+            self._refusal = _head_too_large()
+            # The parser reports it as an error of its own, which ends in `send_400_response`.
+            raise ValueError("head too large")
+
+    def _give_up(self) -> None:
+        if self.transport.is_closing():
+            return
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        if self._in_head and is_busy:
+            # The client has sent the beginning of the next request and waits for an answer.
+            self._await_request()
+        elif is_busy:
+            self._refuse(Problem(408, f"the request took longer than {PATIENCE:g} s to arrive"))
+        else:
+            self.transport.close()
+            self._abort_later()
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer at once and close: the rest of such a request is not read."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or not self.cycle.response_started or self.cycle.response_complete:
+            self.transport.write(raw_response(problem))
+        self.transport.close()
+        self._abort_later()
+
+    def _abort_later(self) -> None:
+        """End a connection whose last bytes nobody reads."""
+        if self.transport.get_write_buffer_size():
+            _cancelled(self._reader)
+            self._reader = self.loop.call_later(READING_PATIENCE, self.transport.abort)
+
+
+def guarded(largest_body: int) -> type[GuardedProtocol]:
+    """The protocol for a service that accepts bodies of a size.
+
+    >>> guarded(1_000_000).largest_request
+    2065536
+    """
+    # Twice the body: in chunks it is longer than it says.
+    largest = 2 * largest_body + 2 * LARGEST_HEAD
+    return type("GuardedProtocol", (GuardedProtocol,), {"largest_request": largest})
+
+
+def raw_response(problem: Problem) -> bytes:
+    """A refusal as the bytes of a response, for requests that never reach the application.
+
+    >>> raw_response(Problem(431, "too large")).splitlines()[0]
+    b'HTTP/1.1 431 Request Header Fields Too Large'
+    """
+    body = encode(problem.to_dict())
+    head = (
+        f"HTTP/1.1 {problem.status} {problem.title}\r\ncontent-type: {MEDIA_TYPE}\r\n"
+        f"connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    return head.encode("ascii") + body
+
+
+def _head_too_large() -> Problem:
+    return Problem(431, f"the request's head has more than {LARGEST_HEAD:,} bytes")
+
+
+def _cancelled(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """Cancel a timer; None, to be kept in its place."""
+    if timer is not None:
+        timer.cancel()
+    return None

@@ -1,0 +1,143 @@
+"""Calls of the store from the event loop: in threads of their own, and with a deadline.
+
+Nothing that waits for a disk or a database runs on the event loop. Short calls (keys, sessions, the
+list of experiments) have threads that long ones (status, diagnostics, pages) cannot take, so that
+signing in and assigning go on while reports are computed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Generic, ParamSpec, TypeVar
+
+from bascule.service.server.responses import unavailable
+from bascule.service.server.telemetry import log
+
+SHORT_THREADS, LONG_THREADS = 8, 6
+"""Long calls compute as much as they read: more at once would compete with the event loop."""
+
+SLOW = 2.0
+"""Seconds after which a call that has not been answered is logged."""
+
+SHORT_DEADLINE, LONG_DEADLINE = 10.0, 60.0
+"""Seconds after which a short or a long call is refused with 503."""
+
+LEAVING = 5.0
+"""Seconds that calls which still run have to finish when the service ends."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class StoreCalls:
+    """Runs calls that wait for the store."""
+
+    def __init__(self) -> None:
+        self._short = ThreadPoolExecutor(SHORT_THREADS, "bascule-short")
+        self._long = ThreadPoolExecutor(LONG_THREADS, "bascule-long")
+
+    async def short(
+        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """Run a call that reads or writes a few rows."""
+        call = self._in_thread(self._short, partial(do, *args, **named))
+        return await in_time(call, _name(do), SHORT_DEADLINE)
+
+    async def long(
+        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """Run a call that may read a whole log."""
+        call = self._in_thread(self._long, partial(do, *args, **named))
+        return await in_time(call, _name(do), LONG_DEADLINE)
+
+    async def close(self) -> None:
+        """Drop calls that have not begun, and give the others a few seconds to finish."""
+        loop = asyncio.get_running_loop()
+        for pool in (self._short, self._long):
+            ending = loop.run_in_executor(None, partial(pool.shutdown, cancel_futures=True))
+            await asyncio.wait([ending], timeout=LEAVING)
+
+    def _in_thread(
+        self, pool: ThreadPoolExecutor, do: Callable[[], Result]
+    ) -> asyncio.Future[Result]:
+        # The context has the name that the audit log gets.
+        context = contextvars.copy_context()
+        return asyncio.get_running_loop().run_in_executor(pool, context.run, do)
+
+
+async def in_time(call: Awaitable[Result], name: str, deadline: float | None = None) -> Result:
+    """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
+
+    >>> asyncio.run(in_time(asyncio.sleep(0, "green"), "assign"))
+    'green'
+    """
+    deadline = SHORT_DEADLINE if deadline is None else deadline
+    since = time.monotonic()
+    loop = asyncio.get_running_loop()
+    warning = loop.call_later(SLOW, partial(log, "store is slow", "warning", call=name))
+    limit = asyncio.timeout(deadline)
+    try:
+        async with limit:
+            return await call
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        log("store did not answer", "error", call=name, seconds=round(time.monotonic() - since, 1))
+        raise unavailable(
+            f"the store did not answer within {deadline:g} s: the request may still be carried "
+            "out, so check before you repeat one that has no id"
+        ) from None
+    finally:
+        warning.cancel()
+
+
+class SharedRead(Generic[Result]):
+    """A value read from the store that all who need it at the same time share.
+
+    A read that fails, fails for all who waited for it; the next to ask tries again.
+    """
+
+    def __init__(self, read: Callable[[], Awaitable[Result]], empty: Result) -> None:
+        self._read = read
+        self._task: asyncio.Task[None] | None = None
+        self.value = empty
+        self.read_at = float("-inf")
+        """When the newest complete read began, by `time.monotonic`."""
+        self._changed_at = float("-inf")
+
+    async def newer_than(self, since: float) -> Result:
+        """The value by a read that began after a moment."""
+        while self.is_older_than(since):
+            if self._task is None:
+                self._task = asyncio.create_task(self._refresh())
+                self._task.add_done_callback(self._done)
+            await asyncio.shield(self._task)
+        return self.value
+
+    def is_older_than(self, since: float) -> bool:
+        """Whether the value has to be read again to be newer than a moment."""
+        return self.read_at <= max(since, self._changed_at)
+
+    def forget(self) -> None:
+        """Have the next to ask read again: something was changed."""
+        self._changed_at = time.monotonic()
+
+    async def _refresh(self) -> None:
+        since = time.monotonic()
+        self.value = await self._read()
+        self.read_at = since
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        # Those who wait raise it; without them it would be reported as never retrieved.
+        if not task.cancelled():
+            task.exception()
+
+
+def _name(do: Callable[..., object]) -> str:
+    return getattr(do, "__qualname__", type(do).__name__)

@@ -1,0 +1,43 @@
+"""Errors keep what they say, and their kind, from one process to another."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import get_args
+
+import pytest
+
+import bascule as bs
+from bascule.core.errors import InputError, Kind
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_an_error_keeps_its_field_and_kind_when_it_is_copied(kind: Kind) -> None:
+    error = InputError("name", "there is an experiment 'x' already", kind=kind)
+    for made in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert (made.field, str(made), made.kind) == (error.field, str(error), kind)
+
+
+def test_an_error_is_about_an_invalid_value_unless_it_says_more() -> None:
+    assert InputError("sigma", "sigma must be above 0 (got -1)").kind == "invalid"
+
+
+def test_a_store_tells_what_is_missing_from_what_is_taken_and_what_comes_too_late() -> None:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    with bs.open(":memory:") as store:
+        test = store.create("button", design, start=False)
+        kinds = []
+        for call in (
+            lambda: store.get("other"),
+            lambda: store.create("button", design),
+            lambda: store.delete("button"),
+            lambda: test.assign("ann"),
+            test.pause,
+            test.release,
+            lambda: test.knob(tilt=-1),
+        ):
+            with pytest.raises(InputError) as caught:
+                call()
+            kinds.append(caught.value.kind)
+    assert kinds == ["not_found", *["conflict"] * 5, "invalid"]

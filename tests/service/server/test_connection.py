@@ -1,0 +1,152 @@
+"""Clients that send too much or too slowly, or do not read: each costs little and delays nobody."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.service.running import Service
+
+from bascule.service.server.connection import LARGEST_HEAD
+
+GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture
+def raw(service: Service) -> Iterator[socket.socket]:
+    with _connected(service) as made:
+        yield made
+
+
+def _connected(service: Service) -> socket.socket:
+    port = int(service.url.rpartition(":")[2])
+    return socket.create_connection((service.settings.host, port), timeout=10)
+
+
+def answer(made: socket.socket) -> bytes:
+    """All that the service sends until it closes the connection, or pauses."""
+    received = b""
+    try:
+        while part := made.recv(65536):
+            received += part
+    except (TimeoutError, ConnectionResetError):
+        pass
+    return received
+
+
+def flood(made: socket.socket, part: bytes, times: int, pause: float = 0.0) -> int:
+    """Send the same again and again; the bytes sent until the service closed the connection."""
+    for i in range(times):
+        try:
+            made.sendall(part)
+        except (ConnectionResetError, BrokenPipeError):
+            return i * len(part)
+        time.sleep(pause)
+    raise AssertionError(f"{times * len(part)} bytes were accepted")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n" % (LARGEST_HEAD * b"a"),
+        GET + b"X-A: %s\r\n\r\n" % (LARGEST_HEAD * b"a"),
+        GET + 3000 * b"X-A: aaaaaaaa\r\n" + b"\r\n",
+        GET + b"X-A: %s" % (2 * LARGEST_HEAD * b"a"),
+        b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
+        + b"X-A: %s\r\n\r\n" % (LARGEST_HEAD * b"a"),
+    ],
+    ids=["path", "one header", "many headers", "no end", "trailer"],
+)
+def test_a_head_that_is_too_large_is_refused(raw: socket.socket, head: bytes) -> None:
+    raw.sendall(head)
+    assert b"HTTP/1.1 431 Request Header Fields Too Large" in answer(raw)
+
+
+def test_a_head_of_the_size_that_clients_send_is_accepted(raw: socket.socket) -> None:
+    raw.sendall(GET + b"Cookie: %s\r\nConnection: close\r\n\r\n" % (16_000 * b"a"))
+    assert answer(raw).startswith(b"HTTP/1.1 200")
+
+
+def test_a_head_without_end_fills_no_memory(service: Service) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(3):
+        with _connected(service) as made:
+            made.sendall(GET + b"X-A: ")
+            flood(made, 100_000 * b"a", 300)
+    # Kilobytes; 90 MB were offered.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
+
+
+def test_a_body_without_end_is_refused_also_without_a_key(service: Service) -> None:
+    head = b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"10000\r\n" + 65536 * b"a" + b"\r\n"
+    with _connected(service) as made:
+        made.sendall(head)
+        sent = flood(made, chunk, 1000)
+    # What lies in the buffers of the kernel on both sides comes on top of the limit.
+    assert sent < 20_000_000
+
+
+def test_a_large_body_and_the_next_request_arrive_in_one_piece(service: Service) -> None:
+    body = b'{"unit": "%s"}' % (100_000 * b"a")
+    key = service.keys["client"].encode()
+    head = (
+        b"POST /v1/experiments/x/assign HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n"
+        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (key, len(body))
+    )
+    with _connected(service) as made:
+        made.sendall(head + body + GET + b"Connection: close\r\n\r\n")
+        received = answer(made)
+    assert received.startswith(b"HTTP/1.1 400")
+    assert b"HTTP/1.1 200 OK" in received
+
+
+def test_empty_lines_do_not_keep_a_connection(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bascule.service.server.connection.PATIENCE", 0.3)
+    with _connected(service) as made:
+        made.sendall(GET + b"\r\n")
+        assert made.recv(65536).startswith(b"HTTP/1.1 200")
+        made.sendall(b"\r\n")
+        since = time.monotonic()
+        assert made.recv(100) == b""
+        assert time.monotonic() - since < 5
+
+
+def test_a_client_that_does_not_read_is_let_go(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bascule.service.server.connection.READING_PATIENCE", 0.3)
+    asked = b"GET /static/vendor/htmx.min.js HTTP/1.1\r\nHost: x\r\n\r\n"
+    with socket.socket() as made:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        made.settimeout(10)
+        made.connect((service.settings.host, int(service.url.rpartition(":")[2])))
+        # Enough requests that their answers fill every buffer on the way.
+        flood(made, asked, 2000, pause=0.002)
+        with service.caller() as other:
+            assert other.get("/healthz").status_code == 200
+
+
+def test_clients_that_hang_up_leave_no_traceback(
+    service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = service.keys["admin"].encode()
+    form = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 500\r\n\r\nkey=a"
+    json = b"Content-Type: application/json\r\nContent-Length: 500\r\nX-API-Key: %s\r\n\r\n{" % key
+    for head in (
+        b"POST /sign-in HTTP/1.1\r\nHost: x\r\n" + form,
+        b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\n" + json,
+        b"POST /v1/plan HTTP/1.1\r\nHost: x\r\n" + json,
+        b"GET /v1/experiments HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n" % key,
+    ):
+        with _connected(service) as made:
+            made.sendall(head)
+            time.sleep(0.1)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    time.sleep(0.3)
+    assert not [record for record in caplog.records if record.exc_info]

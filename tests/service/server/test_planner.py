@@ -1,0 +1,50 @@
+"""The planner's process: it answers, and leaves nothing open when it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+
+from bascule.service.api.schemas import Wish
+from bascule.service.server import planner
+from bascule.service.server.planner import Planner
+from bascule.service.server.responses import Problem
+
+WISH = Wish.model_validate(
+    {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
+)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> list[str]:
+    return Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+
+
+def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use() -> tuple[int, int, list[str]]:
+        made = Planner()
+        before = open_files()
+        assert (await made.plan(WISH)).possible
+        await made.close()
+        # One that takes too long is ended, in the middle of its work.
+        monkeypatch.setattr(planner, "FIRST_SECONDS", 0.05)
+        with pytest.raises(Problem, match="longer than"):
+            await made.plan(WISH)
+        await made.close()
+        return before, open_files(), children()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = set(children())
+        before, after, left = asyncio.run(use())
+        gc.collect()
+    assert after <= before
+    assert set(left) <= known

@@ -1,0 +1,37 @@
+"""The service uses the public parts of what it is built on."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import bascule.service
+
+SOURCES = sorted(Path(bascule.service.__file__).parent.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    tree = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {node.module for node in tree if isinstance(node, ast.ImportFrom) and node.module}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_live_tests_are_reached_through_their_api(path: Path) -> None:
+    live = {module for module in imports(path) if re.match(r"bascule\.live\b", module)}
+    assert live <= {"bascule.live.api", "bascule.live.api.reads"}
+
+
+def test_one_module_extends_the_protocol_of_the_server() -> None:
+    inner = {path.name for path in SOURCES for name in imports(path) if "uvicorn." in name}
+    assert inner == {"connection.py"}
+
+
+def test_no_private_attribute_of_another_object_is_used() -> None:
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr):
+                assert isinstance(node.value, ast.Name), f"{path}: {ast.unparse(node)}"
+                assert node.value.id in ("self", "cls"), f"{path}: {ast.unparse(node)}"
