@@ -16,8 +16,8 @@ from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
 from bascule.core.errors import InputError, StoreError
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Recurrent
-from bascule.core.procedures.base import Block, Decision, Interval
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from bascule.core.procedures.base import Block, Decision, Interval, Procedure
 from bascule.core.procedures.static import Look
 from bascule.core.progress import (
     close_stage,
@@ -29,7 +29,7 @@ from bascule.core.progress import (
     next_block,
     record,
 )
-from bascule.core.rules import ETC, UCB, ETCPrime, Static, Tilt
+from bascule.core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 from bascule.live import open  # noqa: A004
 from bascule.live.api.experiment import Experiment
@@ -101,15 +101,19 @@ __all__ = [
     "Gaussian",
     "InputError",
     "Interval",
+    "Knob",
     "Look",
     "ManualClock",
     "Measure",
     "Normal",
+    "Outcome",
     "PairStatistics",
     "Plan",
     "Point",
+    "Procedure",
     "Receipt",
     "Recurrent",
+    "Rule",
     "Sample",
     "Simulation",
     "Stage",
