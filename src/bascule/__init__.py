@@ -59,6 +59,7 @@ from bascule.simulation import (
 
 if TYPE_CHECKING:
     from bascule.comparison.frontier import Frontier, frontier
+    from bascule.contract import check_contract
     from bascule.planning.request import Wishes
     from bascule.planning.result import Plan
     from bascule.planning.sample import Sample
@@ -132,6 +133,7 @@ __all__ = [
     "audit",
     "bucket",
     "buckets",
+    "check_contract",
     "close_stage",
     "decision",
     "diagnose",
@@ -154,6 +156,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "check_contract": "bascule.contract",
     "Frontier": "bascule.comparison.frontier",
     "Plan": "bascule.planning.result",
     "Sample": "bascule.planning.sample",
