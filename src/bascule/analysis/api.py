@@ -17,7 +17,14 @@ from bascule.analysis.reduce.sums import Sums, Table, table_of
 from bascule.analysis.request import Reduced, Request, measure_of
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.columns import Columns, arm_names, chosen
-from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, first_line, open_table, workshop
+from bascule.analysis.source.open import (
+    MEMORY,
+    MEMORY_BY_DAY,
+    Source,
+    connections,
+    first_line,
+    open_tables,
+)
 from bascule.analysis.source.rows import (
     BLANK,
     TWO_ARMS,
@@ -91,13 +98,11 @@ def analyze(
         by_day=by_day,
     )
     room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
-    with workshop(room) as shop, one_line():
-        log = open_table(shop, events, query, "events")
-        given = (
-            None
-            if assignments is None
-            else open_table(shop, assignments, assignments_query, "assignments")
-        )
+    sources = [Source(events, query, "events")]
+    if assignments is not None:
+        sources.append(Source(assignments, assignments_query, "assignments"))
+    with connections(room) as opened, one_line():
+        log, given = [*open_tables(opened, sources), None][:2]
         names = {"unit": unit, "arm": arm, "value": value, "time": time}
         extra = {"segment": segment, "probability": probability}
         reduced = _reduced(asked, log, given, names, extra)

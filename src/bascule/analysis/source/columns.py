@@ -154,8 +154,9 @@ def _text(column: Any) -> Any:
 
 
 def _is_duckdb(table: Any) -> bool:
-    backends, _ = table._find_backends()
-    return all(backend.name == "duckdb" for backend in backends)
+    import ibis
+
+    return bool(ibis.get_backend(table).name == "duckdb")
 
 
 def _listed(names: Sequence[str]) -> str:
