@@ -161,7 +161,7 @@ class Analysis:
         return write_whole(Path(path), self.html().encode())
 
     def __str__(self) -> str:
-        return "\n".join(presenter("analysis.text").told(self))
+        return "\n".join(presenter("analysis.text").text_lines(self))
 
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"

@@ -218,10 +218,10 @@ def _probability(given: str | None) -> str | dict[str, str] | None:
 
 
 def _show(found: Analysis, days: bool) -> None:
-    from bascule.presentation.analysis.text import day_table, told
+    from bascule.presentation.analysis.text import day_table, text_lines
 
     console = screen()
-    headline, *lines = told(found)
+    headline, *lines = text_lines(found)
     console.print(headline, style="bold", soft_wrap=True, markup=False)
     for line in lines:
         style = "bold red" if line.startswith("! ") else None

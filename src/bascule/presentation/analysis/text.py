@@ -16,8 +16,8 @@ MOST_PAIRS = 10
 """So many differences are printed; the others are in the data."""
 
 
-def told(analysis: Analysis) -> list[str]:
-    """All lines of the answer."""
+def text_lines(analysis: Analysis) -> list[str]:
+    """The answer as lines of text: headline, arms, differences, counts, checks and notes."""
     lines = [analysis.headline, ""]
     if analysis.segments:
         for part in analysis.segments:
