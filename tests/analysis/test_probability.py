@@ -99,6 +99,18 @@ def test_a_rare_third_arm_does_not_widen_the_others() -> None:
     assert loose.high - loose.low > 1.3 * (pair.high - pair.low)
 
 
+def test_two_arms_of_a_larger_test_need_the_columns_of_both() -> None:
+    # A third arm was left out of the log, so 1 - p is not the probability of the other one.
+    data = log(steady(0.2, 0.3, 0.5, units=9000), [0.2, 0.5, 0.3], 8)
+    kept = [i for i, arm in enumerate(data["arm"]) if arm != "c"]
+    data = {name: [column[i] for i in kept] for name, column in data.items()}
+    found = bs.analyze(data, probability={"a": "p_a", "b": "p_b"})
+    (effect,) = found.effects
+    assert found.guarantee == "proven"
+    assert effect.difference == pytest.approx(-0.3, abs=0.04)
+    assert effect.low < -0.3 < effect.high
+
+
 def test_intervals_stay_within_what_is_possible_and_hold_their_estimate() -> None:
     found = bs.analyze(log(steady(0.98, 0.02, units=100), [0.5, 0.5], 5), probability="p")
     for day in found.days:
@@ -167,7 +179,7 @@ def sums_of(rows: list[tuple[int, int, float, float]]) -> Sums:
     ("options", "line"),
     [
         ({"probability": {"a": "p_a"}}, "probability must name every arm: a, b, c"),
-        ({"least_probability": 0.1}, "least_probability goes with probability"),
+        ({"least_probability": 0.1}, "least_probability goes with the column"),
         ({"probability": "p", "least_probability": 0.4}, "which is below the 0.4 that was stated"),
         ({"probability": "p", "least_probability": {"a": 0.1}}, "must name every arm"),
         ({"probability": {"a": "p_a", "b": "p_a", "c": "p_a"}}, "together at most 1"),

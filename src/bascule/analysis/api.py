@@ -110,9 +110,10 @@ def analyze(
         by_day=by_day,
         least_probability=least_probability,
     )
-    if least_probability is not None and probability is None:
+    if least_probability is not None and not isinstance(probability, str):
         raise InputError(
-            "least_probability", "least_probability goes with probability: name that column too"
+            "least_probability",
+            "least_probability goes with the column of the unit's own probability: name that one",
         )
     room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
     sources = [Source(events, query, "events")]
@@ -293,7 +294,14 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
 
 
 def _sums_by_arrival(asked: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
-    return reduce.by_arrival(units, len(arms), asked.limits, asked.missing, exclude=asked.exclude)
+    return reduce.by_arrival(
+        units,
+        len(arms),
+        asked.limits,
+        asked.missing,
+        exclude=asked.exclude,
+        own_only=asked.least_probability is not None,
+    )
 
 
 def _has_probabilities(rows: Any) -> bool:

@@ -40,7 +40,7 @@ class Ends(NamedTuple):
 class Pair:
     """A total and its clock, in units of `scale`; with `charges` lines decide, else a mixture.
 
-    `total / clock` is the difference of the arms, the earlier less the later one, and the centre of
+    `total / clock` is the difference of the arms, the earlier minus the later one: the centre of
     its interval. `estimate` is a better estimate of the difference where there is one; no proof
     rests on it. Without `ready` nothing may be decided yet.
     """
@@ -54,7 +54,7 @@ class Pair:
 
     @property
     def difference(self) -> float:
-        """The mean of the earlier arm less that of the later one, within days."""
+        """The mean of the earlier arm minus that of the later one, within days."""
         return self.scale * self.total / self.clock if self.clock > 0.0 else 0.0
 
     def interval(self, log_threshold: float, widest: float = math.inf) -> Ends:
@@ -183,7 +183,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
 
 
 def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, FloatArray]:
-    """Sums of the weighted outcomes less a guess of a day, and of their squares, for each pair."""
+    """Sums of the weighted outcomes minus a guess of a day, and of their squares, for each pair."""
     scores = sums.scores
     assert scores is not None
     totals = scores.scored[day] - guess * scores.weight[day]

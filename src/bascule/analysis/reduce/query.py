@@ -73,7 +73,13 @@ def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
 
 
 def by_arrival(
-    units: Any, arms: int, limits: Outcome | None, missing: float, *, exclude: bool = False
+    units: Any,
+    arms: int,
+    limits: Outcome | None,
+    missing: float,
+    *,
+    exclude: bool = False,
+    own_only: bool = False,
 ) -> list[Row]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
@@ -107,7 +113,7 @@ def by_arrival(
         if name in units.columns:
             sums[name] = units[name].sum()
     if any(name.startswith(OWN) for name in units.columns):
-        sums |= score_sums(units, value, arms)
+        sums |= score_sums(units, value, arms, own_only=own_only)
     return run(units.group_by(**keys).agg(**sums))
 
 

@@ -94,17 +94,18 @@ class Scores:
         )
 
 
-def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
+def score_sums(units: Any, value: Any, arms: int, *, own_only: bool) -> dict[str, Any]:
     """The sums that `Scores` is made of, as expressions over a table with one row a unit.
 
-    Units whose value is null are excluded, and count for nothing.
+    Units whose value is null are excluded, and count for nothing. With `own_only` nothing is
+    concluded from the probability of one arm on that of the other.
     """
     import ibis
 
     zero = ibis.literal(0.0)
     if OWN in units.columns:
         own = units[OWN]
-        if arms > 2:
+        if own_only or arms > 2:
             inverse = ibis.ifelse(value.isnull(), zero, 1.0 / own.nullif(0.0))
             return _checks(own, own, own, ibis) | _sums_of(inverse, value, "_own")
         every = [ibis.ifelse(units.arm == i, own, 1.0 - own) for i in range(2)]
@@ -112,8 +113,11 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
         every = [units[f"{ALL}{i}"] for i in range(arms)]
         cases = [(units.arm == i, p) for i, p in enumerate(every)]
         own = ibis.cases(*cases, else_=ibis.null("float64"))
-    found = _checks(own, ibis.greatest(*every), sum(every[1:], every[0]), ibis)
-    every = [ibis.ifelse(value.isnull(), ibis.null("float64"), p) for p in every]
+    total = sum(every[1:], every[0])
+    found = _checks(own, ibis.greatest(*every), total, ibis)
+    # A unit of the log got one of these arms: given that, their probabilities add up to 1.
+    there = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
+    every, own = [p / there for p in every], own / there
     for j, rival in enumerate(every):
         found |= _sums_of((rival / (own + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
         for i in range(j):

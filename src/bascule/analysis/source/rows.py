@@ -99,7 +99,7 @@ DAILY = Calendar()
 
 
 def about_unit(rows: Any) -> dict[str, Any]:
-    """What is told of a unit whatever its outcome: arms, first moment, number of rows."""
+    """Facts about a unit whatever its outcome: arms, first moment, number of rows."""
     parts = {
         "lowest": rows.code.min(),
         "highest": rows.code.max(),

@@ -235,7 +235,7 @@ def _spot(at: int, x: Place, y: float, when: str, lines: tuple[str, ...]) -> Spo
 def _spread(
     spots: Sequence[Spot], marked: int | None, decided: str | None, width: float
 ) -> tuple[Spot, ...]:
-    """The same, each with the room halfway to its neighbours."""
+    """Places on the axis, each with the room halfway to its neighbours."""
     found = []
     for place, spot in enumerate(spots):
         before = spots[place - 1].x if place else 2 * LEFT - spot.x

@@ -230,7 +230,7 @@ def warning(analysis: Analysis) -> str:
 
 
 def sentence(text: str) -> str:
-    """The same with a capital and a full stop.
+    """A text with a capital and a full stop.
 
     >>> sentence("nobody came")
     'Nobody came.'
