@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,8 @@ from bascule.analysis.evidence.choose import (
 )
 from bascule.analysis.evidence.course import Terms, course_of
 from bascule.analysis.evidence.recurring import by_period, course_of_population
-from bascule.analysis.reduce.sums import Scores, Sums, Table
+from bascule.analysis.reduce.scores import Scores
+from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures import static as static_progress
@@ -111,7 +112,7 @@ COMPILED = (
     (pairs, "mixture_boundary"),
     (pairs, "lines_boundary"),
     (pairs, "day_charges"),
-    (pairs, "scored_charges"),
+    (pairs, "weighted_charges"),
 )
 REMEMBERED = ((recurring, "stage_threshold"), (static_progress, "stage_threshold"))
 
@@ -144,7 +145,7 @@ def coins(rate: float, units: int, days: int = DAYS, arms: int = 2) -> Draw:
         came = rng.poisson(units / arms, (days, arms)).astype(float)
         weekly = rate * (1.0 + 0.3 * np.sin(2.0 * np.pi * np.arange(days) / 7.0))[:, None]
         ones = rng.binomial(came.astype(int), np.broadcast_to(weekly, came.shape)).astype(float)
-        return _sums(came, ones, ones, np.zeros(came.shape), np.ones(came.shape))
+        return _sums(came, ones, ones, ones, np.zeros(came.shape), np.ones(came.shape))
 
     return draw
 
@@ -171,7 +172,8 @@ def outcomes(
 
         lows = np.full(came.shape, float(values.min()))
         highs = np.full(came.shape, float(values.max()))
-        return _sums(came.astype(float), added(padded), added(padded**2), lows, highs)
+        first, second, third = (added(padded**power) for power in (1, 2, 3))
+        return _sums(came.astype(float), first, second, third, lows, highs)
 
     return draw
 
@@ -186,6 +188,42 @@ def spending(rng: np.random.Generator, size: int) -> FloatArray:
     bought = rng.random(size) < 0.05
     found: FloatArray = np.where(bought, np.minimum(rng.lognormal(2.0, 1.0, size), 100.0), 0.0)
     return found
+
+
+def two_arm_scores(units: FloatArray, ones: FloatArray, chances: FloatArray) -> Scores:
+    """The scores of 0/1 outcomes in two arms whose probabilities are the same all day."""
+
+    def paired(part: FloatArray) -> FloatArray:
+        found = np.zeros((*part.shape, 2))
+        found[:, 0, 1], found[:, 1, 0] = part[:, 0], part[:, 1]
+        return found
+
+    weight = chances[:, ::-1]
+    clock = (units.sum(axis=1) * chances.prod(axis=1))[:, None]
+    return Scores(
+        weight=paired(weight * units),
+        scored=paired(weight * ones),
+        squares=paired(weight**2 * units),
+        squares_scored=paired(weight**2 * ones),
+        squares_scored_twice=paired(weight**2 * ones),
+        heaviest=paired(np.where(units > 0, weight, 0.0)),
+        clock=paired(np.repeat(clock, 2, axis=1)),
+    )
+
+
+def rare(units: int, chance: float, days: int = DAYS) -> Draw:
+    """0/1 outcomes of two arms, the first of which is assigned with a small, logged probability."""
+
+    def draw(rng: np.random.Generator) -> Sums:
+        size = rng.poisson(units, days)
+        first = rng.binomial(size, chance)
+        came = np.column_stack([first, size - first])
+        ones = rng.binomial(came, 0.1).astype(float)
+        some = _sums(came.astype(float), ones, ones, ones, 0.0 * ones, 0.0 * ones + 1.0)
+        chances = np.tile([chance, 1.0 - chance], (days, 1))
+        return replace(some, scores=two_arm_scores(some.units, ones, chances))
+
+    return draw
 
 
 def scored(units: int, days: int = DAYS) -> Draw:
@@ -203,16 +241,8 @@ def scored(units: int, days: int = DAYS) -> Draw:
             ones[day] = rng.binomial(came[day].astype(int), 0.1)
             rates = ones[day] / np.maximum(came[day], 1.0)
             share = 0.7 if rates[0] > rates[1] else 0.3
-        parts = Scores(
-            np.where(came > 0, chances, 1.0),
-            came / chances,
-            ones / chances,
-            came / chances**2,
-            ones / chances**2,
-            ones / chances**2,
-        )
-        some = _sums(came, ones, ones, np.zeros(came.shape), np.ones(came.shape))
-        return Sums(some.days, came, ones, ones, some.lows, some.highs, scores=parts)
+        some = _sums(came, ones, ones, ones, np.zeros(came.shape), np.ones(came.shape))
+        return replace(some, scores=two_arm_scores(came, ones, chances))
 
     return draw
 
@@ -226,7 +256,7 @@ def growing(units: int, ages: int, arriving: int = DAYS, days: int = DAYS) -> Dr
     def draw(rng: np.random.Generator) -> Sums:
         came = rng.poisson(units / 2, (days, 2))
         came[arriving:] = 0
-        totals, squares, own = (np.zeros((days, days, 2)) for _ in range(3))
+        totals, squares, own, cubes = (np.zeros((days, days, 2)) for _ in range(4))
         for first in range(arriving):
             for arm in range(2):
                 size, last = int(came[first, arm]), min(ages, days - first)
@@ -236,9 +266,13 @@ def growing(units: int, ages: int, arriving: int = DAYS, days: int = DAYS) -> Dr
                 totals[first, later, arm] = steps.sum(axis=0)
                 squares[first, later, arm] = np.diff((now**2).sum(axis=0), prepend=0.0)
                 own[first, later, arm] = (steps**2).sum(axis=0)
-        some = _sums(came.astype(float), totals.sum(axis=1), squares.sum(axis=1), None, None)
-        grown = (totals, squares, own)
-        return Sums(some.days, some.units, some.totals, some.squares, some.lows, some.highs, grown)
+                cubes[first, later, arm] = np.diff((now**3).sum(axis=0), prepend=0.0)
+        ends = (part.sum(axis=1) for part in (totals, squares, cubes))
+        first_power, second_power, third_power = ends
+        return replace(
+            _sums(came.astype(float), first_power, second_power, third_power, None, None),
+            growth=Growth(totals, squares, own, cubes),
+        )
 
     return draw
 
@@ -253,9 +287,11 @@ def population(size: int, days: int = DAYS) -> Draw:
             totals[0, :, arm] = each + math.sqrt(size / 2) * rng.normal(size=days)
         units = np.zeros((days, 2))
         units[0] = size / 2
-        some = _sums(units, totals.sum(axis=1), totals.sum(axis=1) ** 2, None, None)
-        grown = (totals, totals**2, totals**2)
-        return Sums(some.days, units, some.totals, some.squares, some.lows, some.highs, grown)
+        ends = totals.sum(axis=1)
+        return replace(
+            _sums(units, ends, ends**2, ends**3, None, None),
+            growth=Growth(totals, totals**2, totals**2, totals**3),
+        )
 
     return draw
 
@@ -269,13 +305,17 @@ def worlds() -> list[World]:
         return bs.Design(ARMS, units, rule, error=ERROR)
 
     paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR)
-    few = outcomes(spending, 20, share=0.2)
+    few, tenth, twentieth = (
+        outcomes(spending, units, share=share)
+        for units, share in ((20, 0.2), (200, 0.1), (200, 0.05))
+    )
     published = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), delta=0.5)
     return [
         World("0/1 outcomes at 5 %, 1,000 units a day", coins(0.05, 1000), asked(bs.Bernoulli())),
         World("spending up to 100", outcomes(spending, 200), asked(bs.Bounded(0, 100))),
         World("normal outcomes", outcomes(normal, 200), asked(bs.Gaussian(1))),
         World("0/1 outcomes, a split that moves", scored(200), asked(bs.Bernoulli())),
+        World("0/1 outcomes, probabilities .01 and .99", rare(50, 0.01), asked(bs.Bernoulli())),
         World("normal outcomes, UCB_2", outcomes(normal, 200), asked(design=paper)),
         World(
             "normal outcomes, UCB_2 at delta 0.5", outcomes(normal, 200), asked(design=published)
@@ -291,6 +331,8 @@ def worlds() -> list[World]:
         World("normal outcomes, 6 units a day", outcomes(normal, 6), asked(None)),
         World("spending, 200 units a day", outcomes(spending, 200), asked(None)),
         World("spending, 20 units a day, one in five in a", few, asked(None)),
+        World("spending, 200 units a day, one in ten in a", tenth, asked(None)),
+        World("spending, 200 units a day, one in twenty in a", twentieth, asked(None)),
         World("outcomes that grow for a week", growing(40, 7), asked(None)),
         World("units that come back", growing(40, DAYS, 10), asked("recurrent")),
     ]
@@ -316,6 +358,7 @@ def _sums(
     units: FloatArray,
     totals: FloatArray,
     squares: FloatArray,
+    cubes: FloatArray,
     lows: FloatArray | None,
     highs: FloatArray | None,
 ) -> Sums:
@@ -328,6 +371,7 @@ def _sums(
         squares,
         -wide if lows is None else lows,
         wide if highs is None else highs,
+        cubes=cubes,
     )
 
 

@@ -44,9 +44,13 @@ right in the long run, and nothing is proven of the short one. This is how often
 
 {words}
 
-Where outcomes are rare and large and one arm is small, its spread looks too small until the first
-large outcome comes, and the other arm wins too often in the meantime. There the label has to be
-taken at its word. State limits, `outcome=bs.Bounded(0, 100)`, and the answer is proven.
+Where outcomes are rare and large and one arm is small, its own spread looks too small until the
+first large outcome comes. Judged by its own spread alone, the other arm would win far too often in
+the meantime: in 28.5 % of the logs with one unit in ten in the small arm, and in 42.7 % with one in
+twenty (600 logs of 100 days each). So the spread of an arm is
+[the larger of its own and that of both arms](analyse.md#neither-spread-nor-limits), and nothing is
+decided before each arm has 20 times its squared skewness in units. State limits,
+`outcome=bs.Bounded(0, 100)`, and the answer is proven.
 
 """
 
@@ -56,6 +60,8 @@ TAIL = """## The worlds
 - *Spending*: one unit in twenty buys, for a log-normal amount that is cut at 100.
 - *A split that moves*: each day 70 % of the units go to the arm that did better the day before, and
   the probability of each unit's arm is logged.
+- *Probabilities .01 and .99*: 50 units a day, one in a hundred of them in the first arm, with the
+  probability of each unit's arm logged.
 - *Static population*: 1,000 units that differ as much as the days of each do.
 - *Units that come back*: 40 new ones a day for ten days, each with an outcome a day
   from then on.

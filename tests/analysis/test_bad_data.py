@@ -1,4 +1,4 @@
-"""What is wrong with a log is said in one line, or counted and set aside with its reason."""
+"""What is wrong with a log is said in one line, or counted and excluded with its reason."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_files_that_are_empty_or_not_what_they_say(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_rows_that_cannot_be_used_are_set_aside_and_counted() -> None:
+def test_rows_that_cannot_be_used_are_excluded_and_counted() -> None:
     data = log()
     odd = log(
         unit=changed(data["unit"], _0=None),
@@ -79,44 +79,45 @@ def test_rows_that_cannot_be_used_are_set_aside_and_counted() -> None:
     )
     found = bs.analyze(odd, by_day=False)
     assert found.rows == 40
-    assert found.set_aside == {
+    assert found.excluded == {
         "no unit": 1,
         "no arm": 1,
         "no time": 1,
         "time not readable": 1,
-        "value not a number": 2,
-        "no value: the unit counts, the event does not": 1,
+        "value not a number": 1,
+        "no value: the unit counts, the event does not": 2,
     }
-    # A row without a value is no mistake: its unit came, and gave nothing.
-    assert found.units == 34
+    # A row without a value, null or NaN, is no mistake: its unit came, and gave nothing.
+    assert found.units == 35
+    assert found.to_dict()["set_aside"] == found.to_dict()["excluded"] == found.excluded
 
 
-def test_values_that_are_text_are_read_or_set_aside() -> None:
+def test_values_that_are_text_are_read_or_excluded() -> None:
     text = [str(value) for value in log()["value"]]
     same = bs.analyze(log(value=text))
     assert same.arms == bs.analyze(log()).arms
     found = bs.analyze(log(value=changed(text, _0="12,5", _1="n/a")))
-    assert found.set_aside == {"value not a number": 2}
+    assert found.excluded == {"value not a number": 2}
 
 
-def test_arms_that_the_design_does_not_know_are_set_aside() -> None:
+def test_arms_that_the_design_does_not_know_are_excluded() -> None:
     design = bs.Design(["a", "b"], bs.Bounded(0, 2), bs.Tilt(1))
     found = bs.analyze(log(arm=["a", "b", "c", "b"] * 10), design=design)
-    assert found.set_aside == {"arm unknown to the design": 10}
+    assert found.excluded == {"arm unknown to the design": 10}
     assert found.units == 30
 
 
-def test_units_in_two_arms_are_set_aside_and_flagged() -> None:
+def test_units_in_two_arms_are_excluded_and_flagged() -> None:
     twice = log(unit=[i // 2 for i in range(40)], arm=["a", "b", "b", "b", "a", "a", "b", "a"] * 5)
     found = bs.analyze(twice)
-    assert found.set_aside == {"unit in two arms": 10}
+    assert found.excluded == {"unit in two arms": 10}
     assert found.units == 10
     assert "units in two arms" in {check.name for check in found.flagged}
 
 
 def test_outcomes_beyond_the_limits_count_as_the_limit() -> None:
     found = bs.analyze(log(), outcome=bs.Bounded(0, 1), window="1d")
-    assert found.set_aside == {"outcome beyond the limits, counted as the nearest": 13}
+    assert found.excluded == {"outcome beyond the limits, counted as the nearest": 13}
     assert found.arms[0].mean is not None
     assert found.arms[0].mean <= 1.0
 
@@ -127,7 +128,7 @@ def test_events_of_strangers_and_early_events_do_not_count() -> None:
               "time": ["2026-01-01", "2026-01-02", "2026-01-02", "2026-01-02"]}  # fmt: skip
     found = bs.analyze(events, assignments=who, window="1d", until="2026-01-05")
     assert [arm.mean for arm in found.arms] == [1.0, 1.0]
-    assert found.set_aside == {
+    assert found.excluded == {
         "event of an unknown unit": 1,
         "event before its unit came": 1,
     }

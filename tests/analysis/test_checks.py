@@ -6,8 +6,17 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
+from bench.peeking import two_arm_scores
 
-from bascule.analysis.checks import drift, extremes, gaps, late_events, sample_ratio
+from bascule.analysis.checks import (
+    drift,
+    extremes,
+    gaps,
+    late_events,
+    logged_ratio,
+    missing_outcomes,
+    sample_ratio,
+)
 from bascule.analysis.evidence.course import Terms
 from bascule.analysis.reduce.sums import Sums, Table, days_between
 
@@ -28,9 +37,60 @@ def test_a_split_is_compared_with_the_weights() -> None:
     lost = sample_ratio(ARMS, [5000, 4600], None)
     assert lost.flagged
     assert lost.message.startswith("old has 5000 units where its weight makes 4800")
-    unknown = sample_ratio(ARMS, [9000, 1000], None)
-    assert not unknown.flagged
-    assert "give weights" in unknown.message
+
+
+def test_without_weights_a_simple_split_is_assumed_and_said() -> None:
+    simple = sample_ratio(ARMS, [9010, 990], None)
+    assert simple.made
+    assert not simple.flagged
+    assert "90:10 was assumed" in simple.message
+    assert sample_ratio(ARMS, [180_000, 20_800], None).flagged
+    for counts in ([7000, 3000], [1000, 1000, 8000]):
+        unknown = sample_ratio(ARMS, counts, None)
+        assert (unknown.made, unknown.flagged) == (False, False)
+        assert "give weights" in unknown.message
+        assert str(unknown).startswith("? ")
+
+
+def test_a_fair_coin_is_hardly_ever_flagged_on_any_of_200_days() -> None:
+    rng = np.random.default_rng(1)
+    tests, flagged = 100, 0
+    for _ in range(tests):
+        first = np.cumsum(rng.binomial(100, 0.5, 200))[::4]
+        sizes = 100 * np.arange(1, 201)[::4]
+        flagged += any(
+            sample_ratio(ARMS, [int(n), int(size - n)], [1, 1]).flagged
+            for n, size in zip(first, sizes, strict=True)
+        )
+    # 1 % at all looks together, and three standard errors.
+    assert flagged <= tests * 0.01 + 3 * (tests * 0.01) ** 0.5
+
+
+def test_units_are_compared_with_their_logged_probabilities() -> None:
+    chances = np.full((14, 2), [0.2, 0.8])
+    units = np.full((14, 2), [200.0, 800.0])
+    assert not logged_ratio(ARMS, two_arm_scores(units, 0 * units, chances)).flagged
+    units[:, 1] = 700.0
+    found = logged_ratio(ARMS, two_arm_scores(units, 0 * units, chances))
+    assert found.flagged
+    assert "do not agree with the logged probabilities" in found.message
+
+
+def test_values_that_are_missing_in_one_arm_more_often_are_flagged() -> None:
+    assert missing_outcomes(ARMS, {0: (1000, 0), 1: (1000, 0)}) == []
+    (alike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 52)})
+    assert not alike.flagged
+    assert "102 units have no value (old 5 %, new 5.2 %" in alike.message
+    (unlike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 100)})
+    assert unlike.flagged
+    (all_missing,) = missing_outcomes(ARMS, {0: (10, 10), 1: (10, 10)})
+    assert not all_missing.flagged
+
+
+def test_what_could_not_be_compared_is_not_a_check_passed() -> None:
+    units = np.full((14, 2), 1.0)
+    few = Sums(DAYS, units, 0 * units, 0 * units, 0 * units, 0 * units)
+    assert [check.made for check in drift(few, ARMS, 14)] == [False, False]
 
 
 def test_a_trend_of_the_outcomes_is_seen() -> None:

@@ -9,7 +9,18 @@ import math
 
 import numpy as np
 import pytest
-from bench.peeking import ERROR, World, asked, coins, growing, measure, normal, outcomes, spending
+from bench.peeking import (
+    ERROR,
+    World,
+    asked,
+    coins,
+    growing,
+    measure,
+    normal,
+    outcomes,
+    rare,
+    spending,
+)
 
 import bascule as bs
 from bascule.analysis.evidence.pairs import normal_days
@@ -28,6 +39,10 @@ WORLDS = [
     World("rule", outcomes(normal, 20, DAYS), asked(design=PAPER)),
     World("units", growing(10, DAYS, 5, DAYS), asked(UNITS)),
     World("asymptotic", outcomes(normal, 20, DAYS), asked(None)),
+    # By each arm's own variance 28.5 % and 42.7 % of such logs had a winner.
+    World("a tenth spends", outcomes(spending, 200, DAYS, 0.1), asked(None)),
+    World("a twentieth spends", outcomes(spending, 200, DAYS, 0.05), asked(None)),
+    World("rare", rare(50, 0.01, DAYS), asked(bs.Bernoulli())),
 ]
 
 

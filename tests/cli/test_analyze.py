@@ -38,7 +38,7 @@ def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture
     code, out, err = run(capsys, log, "--value", "converted", "--days", "--weights", "1", "1")
     assert (code, err) == (0, "")
     assert out.startswith("green is the best arm: wrong with probability at most 5 % (proven)")
-    assert out.count("2026-01-10  control less green") == 1
+    assert out.count("2026-01-10  green - control") == 1
 
 
 def test_json_is_the_answer_of_the_library(

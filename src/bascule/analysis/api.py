@@ -13,11 +13,19 @@ from bascule.analysis.assemble import assembled
 from bascule.analysis.evidence.recurring import by_count, by_period
 from bascule.analysis.evidence.replay import is_exported, replay
 from bascule.analysis.reduce import query as reduce
+from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS, OWN
 from bascule.analysis.reduce.sums import Sums, Table, table_of
 from bascule.analysis.request import Reduced, Request, measure_of
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.columns import Columns, arm_names, chosen
-from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, first_line, open_table, workshop
+from bascule.analysis.source.open import (
+    MEMORY,
+    MEMORY_BY_DAY,
+    Source,
+    connections,
+    first_line,
+    open_tables,
+)
 from bascule.analysis.source.rows import (
     BLANK,
     TWO_ARMS,
@@ -35,6 +43,10 @@ from bascule.core.outcomes import Outcome
 from bascule.core.rules import Static
 
 NOT_FINAL = "probability needs outcomes that are final: give window, or one row a unit"
+EXCLUDE_NOT_FINAL = (
+    'missing="exclude" needs outcomes that are final: give window, or one row a unit, or ask for '
+    "today's answer alone"
+)
 
 
 def analyze(
@@ -51,11 +63,12 @@ def analyze(
     min_effect: float | None = None,
     window: float | str | None = None,
     aggregate: Aggregate | None = None,
-    missing: float | None = None,
+    missing: float | str | None = None,
     grace: float | str = 0.0,
     period: float | str | None = None,
     segment: str | None = None,
-    probability: str | None = None,
+    probability: str | Mapping[str, str] | None = None,
+    least_probability: float | Mapping[str, float] | None = None,
     weights: Sequence[float] | Mapping[str, float] | None = None,
     until: date | datetime | str | None = None,
     by_day: bool = True,
@@ -63,13 +76,19 @@ def analyze(
     assignments_query: str | None = None,
     memory: str | None = None,
 ) -> Analysis:
-    """What the log of a test says: is there a winner, how large is the effect, since when?
+    """Analyse the log of a test: is there a winner, how large is the effect, since when?
 
     `events` is a file (Parquet, CSV, JSON lines), a data frame, an Ibis table, or the URL of a
     database with a `query`; so is `assignments`, if units were assigned elsewhere. `unit`, `arm`,
     `value` and `time` name columns; usual names are found without. A unit's outcome is what its
     values add up to (`aggregate`) within a `window` from its arrival; without a window it grows,
-    and what is said of it is asymptotic. docs/how-to/analyse-logs.md goes through it.
+    and what is said of it is asymptotic. Null, NaN and blank text are no value. A unit without any
+    value has the outcome `missing`, 0 if not given; `missing="exclude"` leaves such units out.
+
+    `probability` names the column with the probability of each unit's own arm, if it changed during
+    the test, or maps every arm to the column with its probability. With more than two arms and one
+    column, `least_probability` says below which probability no arm was ever assigned.
+    docs/how-to/analyse-logs.md goes through all of it.
 
     >>> import bascule as bs
     >>> log = {"unit": list(range(4000)), "arm": ["a", "b"] * 2000,
@@ -89,18 +108,21 @@ def analyze(
         period=period,
         until=until,
         by_day=by_day,
+        least_probability=least_probability,
     )
-    room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
-    with workshop(room) as shop, one_line():
-        log = open_table(shop, events, query, "events")
-        given = (
-            None
-            if assignments is None
-            else open_table(shop, assignments, assignments_query, "assignments")
+    if least_probability is not None and not isinstance(probability, str):
+        raise InputError(
+            "least_probability",
+            "least_probability goes with the column of the unit's own probability: name that one",
         )
+    room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
+    sources = [Source(events, query, "events")]
+    if assignments is not None:
+        sources.append(Source(assignments, assignments_query, "assignments"))
+    with connections(room) as opened, one_line():
+        log, given = [*open_tables(opened, sources), None][:2]
         names = {"unit": unit, "arm": arm, "value": value, "time": time}
-        extra = {"segment": segment, "probability": probability}
-        reduced = _reduced(asked, log, given, names, extra)
+        reduced = _reduced(asked, log, given, names, segment, probability)
     return assembled(asked, reduced, weights)
 
 
@@ -109,26 +131,28 @@ def _reduced(
     log: Any,
     given: Any,
     names: dict[str, str | None],
-    extra: dict[str, str | None],
+    segment: str | None,
+    probability: str | Mapping[str, str] | None,
 ) -> Reduced:
     who = log if given is None else given
-    about = {field: chosen(who, field, extra[field], needed=False) for field in extra}
+    unit = str(chosen(log, "unit", names["unit"]))
     arm = chosen(who, "arm", names["arm"])
     assert arm is not None
+    arms = arm_names(who, arm, None if asked.design is None else asked.design.arms)
+    if len(arms) < 2:
+        found = f"only {arms[0]!r}" if arms else "no arm at all"
+        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
+    about = _about_units(who, arms, segment, probability)
     columns = Columns(
-        unit=str(chosen(log, "unit", names["unit"])),
+        unit=unit,
         arm=arm if given is None else None,
         value=chosen(log, "value", names["value"]),
         time=chosen(log, "time", names["time"], needed=False),
         **(about if given is None else {}),
     )
-    arms = arm_names(who, arm, None if asked.design is None else asked.design.arms)
-    if len(arms) < 2:
-        found = f"only {arms[0]!r}" if arms else "no arm at all"
-        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
     if given is None:
         rows = clean(log, columns, arms, asked.until, text=False)
-        return _with_blanks(_of_events(asked, rows, arms), rows)
+        return _limited(asked, _with_blanks(asked, _of_events(asked, rows, arms), rows, None))
     placing = Columns(
         unit=str(chosen(given, "unit", names["unit"])),
         arm=arm,
@@ -142,13 +166,62 @@ def _reduced(
     differ = log[columns.unit].type() != given[placing.unit].type()
     rows = clean(log, columns, arms, asked.until, text=differ)
     placed = clean(given, placing, arms, asked.until, text=differ)
-    return _with_blanks(_of_both(asked, rows, placed, arms), rows)
+    reduced = _of_both(asked, rows, placed, arms)
+    return _limited(asked, _with_blanks(asked, reduced, rows, placed))
 
 
-def _with_blanks(found: Reduced, rows: Any) -> Reduced:
-    """Say how many rows have no value."""
+def _about_units(
+    who: Any,
+    arms: tuple[str, ...],
+    segment: str | None,
+    probability: str | Mapping[str, str] | None,
+) -> dict[str, Any]:
+    """The columns with the segment and the probabilities of a unit."""
+    about: dict[str, Any] = {"segment": chosen(who, "segment", segment, needed=False)}
+    if not isinstance(probability, Mapping):
+        about["probability"] = chosen(who, "probability", probability, needed=False)
+        return about
+    if set(probability) != set(arms):
+        raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
+    if len(arms) > MOST_PAIRED_ARMS:
+        raise InputError(
+            "probability",
+            f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "
+            "give the column of the unit's own arm, and least_probability",
+        )
+    about["probabilities"] = tuple(
+        str(chosen(who, "probability", probability[arm])) for arm in arms
+    )
+    return about
+
+
+def _with_blanks(asked: Request, found: Reduced, rows: Any, placed: Any) -> Reduced:
+    """Say how many rows have no value, and how many units of each arm have none at all."""
     blank = reduce.blanks(rows)
-    return replace(found, aside=found.aside | {BLANK: blank}) if blank else found
+    if not blank:
+        return found
+    found = replace(found, aside=found.aside | {BLANK: blank})
+    if asked.recurring:
+        return found
+    each = reduce.without_value(rows, None if placed is None else units_of(placed))
+    return replace(
+        found,
+        valueless={row["arm"]: (int(row["units"]), int(row["without"])) for row in each},
+    )
+
+
+def _limited(asked: Request, found: Reduced) -> Reduced:
+    """Scale the scores by the smallest probabilities that were stated, where these are needed."""
+    least = asked.least(found.arms)
+    if least is None:
+        return found
+    segments = {
+        name: replace(sums, scores=sums.scores.limited(found.arms, least))
+        if sums.scores is not None and not sums.scores.bounded
+        else sums
+        for name, sums in found.table.segments.items()
+    }
+    return replace(found, table=replace(found.table, segments=segments))
 
 
 def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
@@ -159,17 +232,17 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
     if asked.measure is not None:
         ends = _end_of_log(asked, rows)
         units = units_of_events(rows, asked.measure, asked.aggregate)
-        found = reduce.by_arrival(units, asked.limits, asked.missing)
+        found = _sums_by_arrival(asked, units, arms)
         table = table_of(found, len(arms))
         total, aside = reduce.counted(rows)
         return Reduced(arms, table, True, ends, total, aside)
-    scored = "probability" in rows.columns
-    if asked.by_day and not scored:
-        found = reduce.growth(rows, asked.aggregate, asked.missing)
+    scored = _has_probabilities(rows)
+    if asked.by_day and not scored and not asked.exclude:
+        found = reduce.growth(rows, asked.aggregate, asked.missing, limits=asked.limits)
     else:
-        found = reduce.by_arrival(units_to_date(rows, asked.aggregate), asked.limits, asked.missing)
+        found = _sums_by_arrival(asked, units_to_date(rows, asked.aggregate), arms)
     table = table_of(found, len(arms), missing=asked.missing)
-    units_seen = sum(int(sums.units.sum()) for sums in table.segments.values())
+    units_seen = sum(int(sums.units.sum()) for sums in table.segments.values()) + table.excluded
     aside = {}
     total = reduce.total_of(rows)
     if total > sum(int(row["rows"] or 0) for row in found):
@@ -178,6 +251,8 @@ def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
     final = table.rows == units_seen
     if scored and not final:
         raise InputError("probability", NOT_FINAL)
+    if asked.exclude and asked.by_day and not final:
+        raise InputError("missing", EXCLUDE_NOT_FINAL)
     if final and asked.by_day:
         table = replace(
             table, segments={k: replace(v, growth=None) for k, v in table.segments.items()}
@@ -194,16 +269,20 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
     others, bad = reduce.counted(placing)
     stranger = "event of an unknown unit"
     ends = None
-    if asked.measure is None and "probability" in placing.columns:
+    if asked.measure is None and _has_probabilities(placing):
         raise InputError("probability", NOT_FINAL)
+    if asked.measure is None and asked.by_day and asked.exclude:
+        raise InputError("missing", EXCLUDE_NOT_FINAL)
     if asked.measure is not None or not asked.by_day:
         if asked.measure is not None:
             ends = _end_of_log(asked, rows, placing)
         inside = units_in_window(rows, units, asked.measure, asked.aggregate)
-        table = table_of(reduce.by_arrival(inside, asked.limits, asked.missing), len(arms))
+        table = table_of(_sums_by_arrival(asked, inside, arms), len(arms))
         strangers = total - sum(aside.values()) - table.events
     else:
-        grown = reduce.growth_of_units(rows, units, asked.aggregate, asked.missing)
+        grown = reduce.growth_of_units(
+            rows, units, asked.aggregate, asked.missing, limits=asked.limits
+        )
         come = reduce.arrivals(units)
         table = table_of(grown, len(arms), missing=asked.missing, arrivals=come)
         strangers = total - sum(aside.values()) - table.rows
@@ -212,6 +291,21 @@ def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> 
     if strangers > 0:
         aside[stranger] = strangers
     return Reduced(arms, table, asked.measure is not None, ends, total + others, aside)
+
+
+def _sums_by_arrival(asked: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
+    return reduce.by_arrival(
+        units,
+        len(arms),
+        asked.limits,
+        asked.missing,
+        exclude=asked.exclude,
+        own_only=asked.least_probability is not None,
+    )
+
+
+def _has_probabilities(rows: Any) -> bool:
+    return any(name.startswith(OWN) for name in rows.columns)
 
 
 def _exported(
@@ -251,7 +345,7 @@ def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]
         sums = {name: Sums.of_units(some.days, some.units) for name, some in seen.items()}
         twice = sum(row["units"] for row in found if row["arm"] == TWO_ARMS and not row["before"])
         table = Table(sums, {"unit in two arms": twice} if twice else {}, total)
-        return Reduced(arms, table, True, None, total, aside, seen)
+        return Reduced(arms, table, True, None, total, aside, recurring=seen)
     first, _ = reduce.ends_of(rows if placing is None else placing)
     calendar = Calendar(None if first is None else first.date(), period)
     come = None
@@ -266,7 +360,7 @@ def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]
         aside |= {f"{reason} (assignment)": n for reason, n in bad.items()}
     table = table_of(grown, len(arms), arrivals=come, step=period)
     seen = {name: by_period(sums) for name, sums in table.segments.items()}
-    return Reduced(arms, table, True, None, total, aside, seen)
+    return Reduced(arms, table, True, None, total, aside, recurring=seen)
 
 
 def _end_of_log(asked: Request, *tables: Any) -> datetime:

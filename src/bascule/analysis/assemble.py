@@ -53,7 +53,7 @@ def assembled(asked: Request, reduced: Reduced, weights: Weights) -> Analysis:
     parts = []
     for name in names:
         one = _answer(asked, reduced, name, split, asked.error / len(names))
-        parts.append(replace(one, segment=name or "(none)", set_aside={}))
+        parts.append(replace(one, segment=name or "(none)", excluded={}))
     sums = facts.added(reduced.table.segments.values())
     first = parts[0]
     return replace(
@@ -73,9 +73,10 @@ def assembled(asked: Request, reduced: Reduced, weights: Weights) -> Analysis:
         checks=(
             checks.sample_ratio(reduced.arms, facts.counts(sums), split),
             checks.two_arms(reduced.table, int(sums.units.sum())),
+            *checks.missing_outcomes(reduced.arms, reduced.valueless),
             checks.gaps(sums),
         ),
-        set_aside=facts.aside_of(reduced),
+        excluded=facts.excluded_of(reduced),
         notes=(f"the error is split evenly between {len(names)} segments",),
         segment=None,
         segments=tuple(parts),
@@ -101,12 +102,9 @@ def _answer(
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
     watched: list[Check] = [
-        *(
-            []
-            if reduced.replayed is not None
-            else [checks.sample_ratio(reduced.arms, facts.counts(sums), split)]
-        ),
+        *([] if reduced.replayed is not None else [_ratio(reduced.arms, sums, split)]),
         checks.two_arms(reduced.table, int(sums.units.sum())),
+        *([] if name else checks.missing_outcomes(reduced.arms, reduced.valueless)),
         *([] if sums.bare or not same_age else checks.drift(sums, reduced.arms, part.known)),
     ]
     if asked.measure is not None:
@@ -132,9 +130,16 @@ def _answer(
         saved=facts.saved_by(part.arms, sums, course),
         days_left=part.left,
         checks=tuple(watched),
-        set_aside=facts.aside_of(reduced),
+        excluded=facts.excluded_of(reduced),
         notes=tuple(facts.notes_on(asked, reduced, sums, part.known, part.evidence)),
     )
+
+
+def _ratio(arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
+    """Units per arm against the logged probabilities, or against the weights that were stated."""
+    if sums.scores is not None and split is None:
+        return checks.logged_ratio(arms, sums.scores)
+    return checks.sample_ratio(arms, facts.counts(sums), split)
 
 
 def _once(asked: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
@@ -142,7 +147,13 @@ def _once(asked: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
     evidence = chosen_evidence(asked, reduced, sums)
     known, dates = facts.known_days(asked, reduced, sums)
     inside = facts.first_days(sums, known)
-    terms = Terms(reduced.arms, error, evidence.guarantee, asked.min_effect)
+    terms = Terms(
+        reduced.arms,
+        error,
+        evidence.guarantee,
+        asked.min_effect,
+        facts.widest(asked.outcome or evidence.outcome),
+    )
     if evidence.name == BY_RULE:
         assert asked.design is not None
         course = course_by_rule(asked.design, inside, dates)

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
+from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Sums, Table
 from bascule.analysis.result import Check
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
-from bascule.core.diagnostics.allocation import allocation_once
+from bascule.core.diagnostics.allocation import allocation_any_time
+from bascule.core.diagnostics.result import shown
 from bascule.core.diagnostics.shift import shift
+from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 
 LEVEL = 0.01
-NEARLY_EVEN = 0.9
-"""Without weights, a split is compared with an even one if no arm has less than this part of it."""
+
+SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
+"""Shares of the smaller of two arms that people choose, besides a half."""
+
+NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
+"""How far the smallest arm may be off such a share, as a part of it, to be taken for it."""
 
 MANY_IN_TWO_ARMS = 0.001
 MUCH_LATE = 0.05
@@ -30,25 +38,103 @@ ENOUGH_TO_MISS = 10
 def sample_ratio(
     arms: Sequence[str], counts: Sequence[int], weights: Sequence[float] | None
 ) -> Check:
-    """Units per arm against the stated weights, or an even split if it looks like one.
+    """Units per arm against the stated weights, or the nearest simple split: at any time.
+
+    The probability that it is ever flagged where the split is right is at most 1 %, however often
+    one looks.
 
     >>> sample_ratio(["a", "b"], [5000, 5400], [0.5, 0.5]).flagged
     True
     """
     assumed = ""
     if weights is None:
-        even = sum(counts) / len(counts)
-        if min(counts) < NEARLY_EVEN * even:
-            message = "the split is not even and none was stated: give weights to have it checked"
-            return Check("sample ratio", False, message)
-        weights, assumed = [1.0] * len(arms), "; an even split was assumed"
+        weights = plausible_split(counts)
+        if weights is None:
+            message = "no weights were stated, and the split is no simple one: give weights"
+            return Check("sample ratio", False, message, made=False)
+        even = len(set(weights)) == 1
+        names = "an even split" if even else ":".join(f"{100 * w:.3g}" for w in weights)
+        assumed = f"; no weights were stated, and {names} was assumed"
     whole = sum(weights)
-    found = allocation_once(
-        AllocationStatistics.of_counts(counts, [weight / whole for weight in weights]), LEVEL
+    shares = [weight / whole for weight in weights]
+    found = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
+    if not found.flagged:
+        message = f"units per arm agree with the weights ({shown(found.p_value)})"
+        return Check("sample ratio", False, message + assumed, found.p_value)
+    wanted = [share * sum(counts) for share in shares]
+    off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
+    worst = off.index(max(off))
+    message = (
+        f"{arms[worst]} has {counts[worst]} units where its weight makes {wanted[worst]:.1f} "
+        f"({shown(found.p_value)}): find out where units are lost or counted twice before you "
+        "trust a comparison"
     )
-    message = found.named(arms).message.replace("the logged probabilities", "the weights")
-    message = message.replace("its logged probabilities add up to", "its weight makes")
-    return Check("sample ratio", found.flagged, message + assumed, found.p_value)
+    return Check("sample ratio", True, message + assumed, found.p_value)
+
+
+def plausible_split(counts: Sequence[int]) -> list[float] | None:
+    """The simple split that units per arm are close to: an even one, or another one of two arms.
+
+    >>> plausible_split([9010, 990]), plausible_split([5000, 4600]), plausible_split([30, 70])
+    ([0.9, 0.1], [0.5, 0.5], None)
+    """
+    even = 1.0 / len(counts)
+    share = min(counts) / max(sum(counts), 1)
+    if share >= (1.0 - NEARLY_EVEN) * even:
+        return [even] * len(counts)
+    small = min(SIMPLE_SHARES, key=lambda simple: abs(simple - share))
+    if len(counts) != 2 or abs(share - small) > NEARLY_SIMPLE * small:
+        return None
+    return [1.0 - small, small] if counts[0] >= counts[1] else [small, 1.0 - small]
+
+
+def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
+    """Units per arm against the logged probabilities of assignment.
+
+    The weights of two arms in their comparison have the same expected sum. For one look.
+    """
+    weight, squares = scores.weight.sum(axis=0), scores.squares.sum(axis=0)
+    pairs = list(combinations(range(len(arms)), 2))
+    worst, which = 0.0, pairs[0]
+    for i, j in pairs:
+        spread = squares[i, j] + squares[j, i]
+        z = abs(weight[i, j] - weight[j, i]) / np.sqrt(spread) if spread > 0.0 else 0.0
+        if z > worst:
+            worst, which = float(z), (i, j)
+    p_value = min(1.0, len(pairs) * normal_tails(worst))
+    if p_value > LEVEL:
+        message = f"units per arm agree with the logged probabilities ({shown(p_value)})"
+        return Check("sample ratio", False, message, p_value)
+    message = (
+        f"the units of {arms[which[0]]} and {arms[which[1]]} do not agree with the logged "
+        f"probabilities ({shown(p_value)}): find out whether these are the ones that were used"
+    )
+    return Check("sample ratio", True, message, p_value)
+
+
+def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int]]) -> list[Check]:
+    """Whether the share of units without a value differs between arms; no check if none is missing.
+
+    >>> missing_outcomes(["a", "b"], {0: (1000, 10), 1: (1000, 60)})[0].flagged
+    True
+    """
+    if not any(without for _, without in valueless.values()):
+        return []
+    units = np.array([valueless.get(i, (0, 0))[0] for i in range(len(arms))], float)
+    without = np.array([valueless.get(i, (0, 0))[1] for i in range(len(arms))], float)
+    there = units > 0
+    share = without.sum() / units.sum()
+    expected = np.outer([share, 1.0 - share], units[there])
+    seen = np.array([without[there], units[there] - without[there]])
+    off = float(((seen - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
+    p_value = chi_square_tail(off, int(there.sum()) - 1) if share < 1.0 and there.sum() > 1 else 1.0
+    each = ", ".join(
+        f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
+    )
+    message = f"{int(without.sum()):,} units have no value ({each}; {shown(p_value)})"
+    if p_value <= LEVEL:
+        message += ": arms differ in who has a value, so find out why before you trust a comparison"
+    return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
 
 
 def checked_weights(arms: Sequence[str], given: object) -> list[float] | None:
@@ -79,7 +165,7 @@ def two_arms(table: Table, units: int) -> Check:
     if count == 0:
         return Check("units in two arms", False, "none")
     share = count / (units + count)
-    message = f"{count:,} units ({100 * share:.2g} %) were seen in two arms and are set aside"
+    message = f"{count:,} units ({100 * share:.2g} %) were seen in two arms and are excluded"
     if share > MANY_IN_TWO_ARMS:
         message += ": find out how they changed before you trust the rest"
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
@@ -176,7 +262,10 @@ def late_events(table: Table, total: float) -> Check:
 
 
 def _check(found: Diagnostic, arms: Sequence[str]) -> Check:
-    return Check(found.name, found.flagged, found.named(arms).message, found.p_value)
+    # A diagnostic that had nothing to compare has a statistic of exactly 0, and a p-value of 1.
+    made = found.statistic != 0.0 or found.p_value < 1.0
+    p_value = found.p_value if made else None
+    return Check(found.name, found.flagged, found.named(arms).message, p_value, made)
 
 
 def _days(days: Sequence[object]) -> str:

@@ -1,4 +1,4 @@
-"""Plain facts about a log: its arms, what they cost, what was set aside, and what to note."""
+"""Plain facts about a log: its arms, what they cost, what was excluded, and what to note."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import numpy as np
 from bascule.analysis.evidence.choose import Evidence
 from bascule.analysis.evidence.course import Course
 from bascule.analysis.evidence.recurring import Recurring
-from bascule.analysis.reduce.sums import Scores, Sums
+from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.evidence.spread import skewness, units_needed
+from bascule.core.outcomes import Gaussian, Outcome, Recurrent
 from bascule.core.procedures.estimators import mean_of_means, precision_mean, total_mean
 from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.statistics import Statistics
@@ -64,9 +65,6 @@ def first_days(sums: Sums, days: int) -> Sums:
     """The first days alone."""
     if days == len(sums.days):
         return sums
-    scores = sums.scores
-    if scores is not None:
-        scores = Scores(**{f: getattr(scores, f)[:days] for f in Scores.__dataclass_fields__})
     return replace(
         sums,
         days=sums.days[:days],
@@ -75,7 +73,8 @@ def first_days(sums: Sums, days: int) -> Sums:
         squares=sums.squares[:days],
         lows=sums.lows[:days],
         highs=sums.highs[:days],
-        scores=scores,
+        scores=None if sums.scores is None else sums.scores.first(days),
+        cubes=None if sums.cubes is None else sums.cubes[:days],
     )
 
 
@@ -147,6 +146,16 @@ def unit_answers(design: Design, seen: Recurring) -> tuple[ArmAnswer, ...]:
     )
 
 
+def widest(outcome: Outcome | None) -> float:
+    """The largest difference that two means of such outcomes can have.
+
+    >>> from bascule.core.outcomes import Bounded
+    >>> widest(Bounded(0, 5)), widest(None)
+    (5.0, inf)
+    """
+    return math.inf if outcome is None else outcome.high - outcome.low
+
+
 def counts(sums: Sums) -> list[int]:
     """Units of each arm."""
     return [int(n) for n in sums.units.sum(axis=0)]
@@ -200,15 +209,35 @@ def design_of(
     return Design(arms, model, Tilt(1), error=error, min_effect=least, measure=asked.measure)
 
 
-def aside_of(reduced: Reduced) -> dict[str, int]:
+def excluded_of(reduced: Reduced) -> dict[str, int]:
     """How much of the log does not count, by reason."""
     table = reduced.table
     counts = reduced.aside | table.aside
     if table.early:
         counts["event before its unit came"] = table.early
+    if table.excluded:
+        counts["unit without any value"] = table.excluded
     if table.clipped:
         counts["outcome beyond the limits, counted as the nearest"] = table.clipped
     return counts
+
+
+def _waiting(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:
+    """Which arms have too few units for a spread that is estimated from skewed outcomes."""
+    if evidence.guarantee != "asymptotic" or sums.cubes is None or reduced.recurring is not None:
+        return []
+    parts = (sums.units, sums.totals, sums.squares, sums.cubes)
+    now = [part[:known].sum(axis=0) for part in parts]
+    common = skewness(*(float(part.sum()) for part in now))
+    found = []
+    for name, *arm in zip(reduced.arms, *now, strict=True):
+        needed = units_needed(skewness(*map(float, arm)), common)
+        if 0.0 < arm[0] < needed < math.inf:
+            found.append(
+                f"{name} has {arm[0]:,.0f} units, and its outcomes are so skewed that an estimated "
+                f"spread needs about {needed:,.0f}: no interval and no decision before that"
+            )
+    return found
 
 
 def notes_on(
@@ -219,11 +248,23 @@ def notes_on(
     waiting = int(sums.units[known:].sum())
     if waiting:
         notes.append(f"{waiting:,} units came too late for their outcomes to be final")
-    missing = [a for a, n in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if n == 0]
-    if missing:
-        notes.append(f"nobody was in {', '.join(missing)}")
+    empty = [a for a, n in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if n == 0]
+    if empty:
+        notes.append(f"nobody was in {', '.join(empty)}")
+    without = sum(count for _, count in reduced.valueless.values())
+    if without and asked.exclude:
+        notes.append(
+            "units without any value are excluded, so arms are compared by the others alone: that "
+            "is fair only if the arm does not change who has a value"
+        )
+    elif without:
+        notes.append(
+            f"{without:,} units have rows without any value, and count as {asked.missing:g}: give "
+            'missing="exclude" to leave them out'
+        )
     if sums.bare:
         return notes
+    notes += _waiting(reduced, sums, known, evidence)
     spread = sums.squares.sum(axis=0) - sums.totals.sum(axis=0) ** 2 / np.maximum(
         sums.units.sum(axis=0), 1.0
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from bascule.analysis.evidence.recurring import Recurring
@@ -14,6 +15,12 @@ from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate, Measure, seconds
 from bascule.core.outcomes import Bernoulli, Bounded, Outcome, Recurrent
 
+EXCLUDE = "exclude"
+"""Asks that units without any value do not count."""
+
+Missing = float | str | None
+"""What a unit without any value counts as: a number, "exclude", or 0 if nothing is said."""
+
 RECURRENT = "recurrent"
 """Asks for outcomes that keep coming, with spreads that the log has to tell."""
 
@@ -23,6 +30,7 @@ class Request:
     """What was asked, checked: the parts of a design that a log needs, and how outcomes are made.
 
     `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
+    A unit without any value has the outcome `missing`, or is excluded with `exclude`.
     """
 
     design: Design | None
@@ -36,6 +44,8 @@ class Request:
     recurring: bool
     until: datetime | None
     by_day: bool
+    exclude: bool = False
+    least_probability: float | Mapping[str, float] | None = None
 
     @classmethod
     def of(
@@ -47,10 +57,11 @@ class Request:
         min_effect: float | None,
         measure: Measure | None,
         aggregate: Aggregate | None,
-        missing: float | None,
+        missing: Missing,
         period: float | str | None,
         until: date | datetime | str | None,
         by_day: bool,
+        least_probability: float | Mapping[str, float] | None = None,
     ) -> Request:
         """Accept what fits together."""
         if design is not None:
@@ -80,6 +91,21 @@ class Request:
                 "min_effect", least, "it is the smallest difference that counts"
             )
         how: Aggregate = aggregate or ("any" if isinstance(model, Bernoulli) else "sum")
+        recurring = outcome == RECURRENT or isinstance(model, Recurrent)
+        base = missing_number(missing) if measure is None else measure.missing
+        if missing is None and isinstance(model, Bounded):
+            base = min(max(base, model.low), model.high)
+        elif isinstance(model, Bounded) and not model.low <= base <= model.high:
+            raise InputError(
+                "missing",
+                f"missing must lie within the limits of the outcomes, {model.low:g} to "
+                f"{model.high:g} (got {base:g})",
+            )
+        if recurring and missing is not None:
+            raise InputError(
+                "missing",
+                "missing: outcomes that keep coming have none; a period without a row counts as 0",
+            )
         return cls(
             design,
             model,
@@ -87,24 +113,47 @@ class Request:
             least,
             measure,
             how if measure is None else measure.aggregate,
-            (0.0 if missing is None else missing) if measure is None else measure.missing,
+            base,
             None if period is None else _checked_period(period),
-            outcome == RECURRENT or isinstance(model, Recurrent),
+            recurring,
             _moment(until),
             by_day,
+            missing == EXCLUDE,
+            least_probability,
         )
 
     @property
-    def limits(self) -> Outcome | None:
-        """The outcome model if it has limits."""
-        return self.outcome if isinstance(self.outcome, (Bernoulli, Bounded)) else None
+    def limits(self) -> Bounded | None:
+        """The limits at which outcomes are capped; outcomes that are not 0 or 1 are refused."""
+        return self.outcome if isinstance(self.outcome, Bounded) else None
+
+    def least(self, arms: Sequence[str]) -> list[float] | None:
+        """The smallest probability with which each arm was ever assigned, as it was stated."""
+        given = self.least_probability
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            if set(given) != set(arms):
+                raise InputError(
+                    "least_probability", f"least_probability must name every arm: {', '.join(arms)}"
+                )
+            each = [given[arm] for arm in arms]
+        else:
+            each = [given] * len(arms)
+        return [
+            checks.probability(
+                "least_probability", one, "no arm was ever assigned with less, for any unit"
+            )
+            for one in each
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """What came out of the log: its arms, the table of sums, and how outcomes came about.
 
-    `final` says whether an outcome is what it will stay; `ends` is when the log ends.
+    `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
+    has for each arm how many units have rows, and how many of these have no value in any.
     """
 
     arms: tuple[str, ...]
@@ -113,6 +162,7 @@ class Reduced:
     ends: datetime | None
     rows: int
     aside: dict[str, int]
+    valueless: dict[int, tuple[int, int]] = field(default_factory=dict)
     recurring: dict[str, Recurring] | None = None
     replayed: Replayed | None = None
 
@@ -122,7 +172,7 @@ def measure_of(
     outcome: Outcome | str | None,
     window: float | str | None,
     aggregate: Aggregate | None,
-    missing: float | None,
+    missing: Missing,
     grace: float | str,
 ) -> Measure | None:
     """The measure of the design, or what the options make; None where outcomes have no window."""
@@ -137,7 +187,20 @@ def measure_of(
         return None
     model = outcome if design is None else design.outcome
     how: Aggregate = aggregate or ("any" if isinstance(model, Bernoulli) else "sum")
-    return Measure(window, how, 0.0 if missing is None else missing, grace=grace)
+    return Measure(window, how, missing_number(missing), grace=grace)
+
+
+def missing_number(missing: Missing) -> float:
+    """The outcome of a unit without any value; 0 where none is stated, or such units are excluded.
+
+    >>> missing_number(None), missing_number("exclude"), missing_number(2)
+    (0.0, 0.0, 2.0)
+    """
+    if missing is None or missing == EXCLUDE:
+        return 0.0
+    if isinstance(missing, str):
+        raise InputError("missing", f'missing must be a number or "exclude" (got {missing!r:.60})')
+    return checks.finite("missing", missing, "it is the outcome of a unit without any value")
 
 
 def _checked_period(given: float | str) -> int:

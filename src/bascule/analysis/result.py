@@ -38,15 +38,20 @@ class ArmAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something that was looked for in the log, whether it was seen, and its p-value if any."""
+    """Something that was looked for in the log, whether it was seen, and its p-value if any.
+
+    `made` is false for a check that could not be made: it has found nothing, and passed nothing.
+    """
 
     name: str
     flagged: bool
     message: str
     p_value: float | None = None
+    made: bool = True
 
     def __str__(self) -> str:
-        return f"{'! ' if self.flagged else '  '}{self.name}: {self.message}"
+        mark = "! " if self.flagged else "  " if self.made else "? "
+        return f"{mark}{self.name}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,10 @@ class Analysis:
     `effects` are the differences of all pairs of arms now, and `days` the same day by day.
     `decided` is the first day on which the decision was allowed. `cost` is what all units lost
     against giving each the arm that looks best now, and `saved` what stopping on that day would
-    have saved of it. `days_left` is how long a decision is expected to take from here. `set_aside`
-    says how much of the log does not count, and why. With segments, each one is an analysis of its
-    own in `segments`, and all that is said here is about the log as a whole, without a decision.
+    have saved of it. `days_left` is how long a decision is expected to take from here. `excluded`
+    says how much of the log does not count, by reason. With segments, each one is an analysis of
+    its own in `segments`, and all that is said here is about the log as a whole, without a
+    decision.
     """
 
     design: Design
@@ -78,7 +84,7 @@ class Analysis:
     saved: float | None
     days_left: float | None
     checks: tuple[Check, ...]
-    set_aside: dict[str, int]
+    excluded: dict[str, int]
     notes: tuple[str, ...] = ()
     segment: str | None = None
     segments: tuple[Analysis, ...] = ()
@@ -87,6 +93,11 @@ class Analysis:
     def headline(self) -> str:
         """One line that says what to do."""
         return str(presenter("analysis.text").headline(self))
+
+    @property
+    def set_aside(self) -> dict[str, int]:
+        """What `excluded` was called in the first edition."""
+        return self.excluded
 
     @property
     def flagged(self) -> tuple[Check, ...]:
@@ -103,6 +114,7 @@ class Analysis:
         return {
             "headline": self.headline,
             **data,
+            "set_aside": data["excluded"],
             "design": self.design.to_dict(),
             "segments": [part.to_dict() for part in self.segments],
         }
@@ -130,7 +142,7 @@ class Analysis:
         return found
 
     def to_frame(self) -> Any:
-        """The same as a data frame of pandas."""
+        """A data frame of pandas with a row for each day and pair of arms."""
         import pandas
 
         return pandas.DataFrame(self.to_rows())
@@ -149,7 +161,7 @@ class Analysis:
         return write_whole(Path(path), self.html().encode())
 
     def __str__(self) -> str:
-        return "\n".join(presenter("analysis.text").told(self))
+        return "\n".join(presenter("analysis.text").text_lines(self))
 
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"
@@ -161,7 +173,7 @@ class Analysis:
 
 
 def _plain(value: Any) -> Any:
-    """The same as JSON has it, with None for the ends of an endless interval."""
+    """A value as JSON has it, with None for the ends of an endless interval."""
     if hasattr(value, "__dataclass_fields__"):
         value = asdict(value)
     if isinstance(value, dict):

@@ -43,20 +43,31 @@ def command(
     assignments: str | None = typer.Option(
         None,
         metavar="FILE",
-        help="Who was assigned to which arm, and when, if the log has events only.",
+        help="Which unit was assigned to which arm, and when, if the log has events only.",
         show_default=False,
     ),
     assignments_query: str | None = typer.Option(
-        None, metavar="SQL", help="The same in the database of LOG.", show_default=False
+        None,
+        metavar="SQL",
+        help="Which rows of the database of LOG are the assignments.",
+        show_default=False,
     ),
-    unit: str | None = _column("Who was assigned; usual names are found."),
-    arm: str | None = _column("Which version; usual names are found."),
+    unit: str | None = _column("The unit that was assigned; usual names are found."),
+    arm: str | None = _column("The unit's arm; usual names are found."),
     value: str | None = _column("What a row is worth; usual names are found."),
     time: str | None = _column("When; usual names are found."),
     segment: str | None = _column(
         "Answer each of its values on its own, with a part of the error."
     ),
-    probability: str | None = _column("The logged probability of the unit's arm, if it changed."),
+    probability: str | None = _column(
+        "The logged probability of the unit's arm, if it changed; or a column for each arm: "
+        "control=p0,green=p1."
+    ),
+    least_probability: float | None = typer.Option(
+        None,
+        help="No arm was ever assigned with less; for more than two arms and one column.",
+        show_default=False,
+    ),
     design: Path | None = typer.Option(
         None, metavar="FILE", help="A design file: arms, outcome, error, measure."
     ),
@@ -82,8 +93,11 @@ def command(
     aggregate: AggregateName | None = typer.Option(
         None, help="What they add up to; sum if not given, any for bernoulli."
     ),
-    missing: float | None = typer.Option(
-        None, help="The outcome of a unit without events; 0 if not given.", show_default=False
+    missing: str | None = typer.Option(
+        None,
+        metavar="NUMBER",
+        help="The outcome of a unit without any value, 0 if not given; or: exclude.",
+        show_default=False,
     ),
     grace: str = typer.Option("0s", help="How much later events may be logged."),
     period: str | None = typer.Option(
@@ -144,11 +158,12 @@ def command(
         min_effect=min_effect,
         window=window,
         aggregate=None if aggregate is None else aggregate.value,
-        missing=missing,
+        missing=_missing(missing),
         grace=grace,
         period=period,
         segment=segment,
-        probability=probability,
+        probability=_probability(probability),
+        least_probability=least_probability,
         weights=weights or None,
         until=until,
         by_day=not today,
@@ -183,11 +198,30 @@ def _outcome(name: OutcomeName | None, sizes: dict[str, float | None]) -> Outcom
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
 
 
+def _missing(given: str | None) -> float | str | None:
+    """A number if it is one; the library says what else may be given."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
+
+
+def _probability(given: str | None) -> str | dict[str, str] | None:
+    """The name of a column, or the column of each arm.
+
+    >>> _probability("p"), _probability("a=p0,b=p1")
+    ('p', {'a': 'p0', 'b': 'p1'})
+    """
+    if given is None or "=" not in given:
+        return given
+    return dict(part.split("=", 1) for part in given.split(",") if "=" in part)
+
+
 def _show(found: Analysis, days: bool) -> None:
-    from bascule.presentation.analysis.text import day_table, told
+    from bascule.presentation.analysis.text import day_table, text_lines
 
     console = screen()
-    headline, *lines = told(found)
+    headline, *lines = text_lines(found)
     console.print(headline, style="bold", soft_wrap=True, markup=False)
     for line in lines:
         style = "bold red" if line.startswith("! ") else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench.peeking import two_arm_scores
 
 import bascule as bs
 from bascule.analysis.evidence.course import Judge, Terms, course_of
@@ -16,7 +17,7 @@ from bascule.analysis.evidence.pairs import (
     normal_days,
     scored_days,
 )
-from bascule.analysis.reduce.sums import Scores, Sums, days_between
+from bascule.analysis.reduce.sums import Sums, days_between
 
 DAYS = days_between(date(2026, 1, 1), date(2026, 1, 1) + timedelta(days=29))
 
@@ -26,7 +27,7 @@ def coins(rates: list[float], each: int, seed: int, days: int = 30) -> Sums:
     rng = np.random.default_rng(seed)
     units = np.full((days, len(rates)), float(each))
     hits = rng.binomial(each, rates, (days, len(rates))).astype(float)
-    return Sums(DAYS[:days], units, hits, hits, 0 * units, 0 * units + 1)
+    return Sums(DAYS[:days], units, hits, hits, 0 * units, 0 * units + 1, cubes=hits)
 
 
 def log(rates: list[float], each: int, seed: int, days: int = 30) -> Any:
@@ -162,7 +163,7 @@ def test_scores_undo_a_tilt_of_the_allocation() -> None:
         hits,
         0 * units,
         0 * units + 1,
-        scores=Scores(p, units / p, hits / p, units / p**2, hits / p**2, hits / p**2),
+        scores=two_arm_scores(units, hits, p),
     )
     *_, (pair,) = scored_days(sums, bs.Bernoulli())
     assert pair.difference == pytest.approx(-0.05, abs=0.01)

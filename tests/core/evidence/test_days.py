@@ -16,7 +16,7 @@ from bascule.core.evidence.days import (
     day_charges,
     lines_boundary,
     log_lines,
-    scored_charges,
+    weighted_charges,
 )
 
 STEEP = slice(0, 8)
@@ -41,16 +41,25 @@ def test_the_mean_of_a_day_is_at_most_1(n: int, m: int, p: float, guess: float |
     assert np.all(mean[STEEP] < 1.0)
 
 
-@pytest.mark.parametrize("chance", [0.2, 0.7])
-def test_the_mean_of_a_score_is_at_most_1(chance: float) -> None:
-    smallest, p, guess = min(chance, 1 - chance), 0.3, 0.1
+@pytest.mark.parametrize("chance", [0.001, 0.2, 0.7, 0.99])
+@pytest.mark.parametrize("guess", [0.0, 0.1, 1.0])
+def test_the_mean_of_a_weighted_unit_is_at_most_1(chance: float, guess: float) -> None:
+    p = 0.3
     mean = np.zeros(len(SLOPES))
     for joined, outcome in product((True, False), (0.0, 1.0)):
-        score = (outcome - guess) / (chance if joined else chance - 1.0)
-        weight = (chance if joined else 1 - chance) * (p if outcome else 1 - p)
-        mean += weight * np.exp(SLOPES * score - scored_charges(smallest, score * score))
+        # A unit counts with the probability of the other arm.
+        weight = 1 - chance if joined else chance
+        off = weight * (outcome - guess)
+        likely = (chance if joined else 1 - chance) * (p if outcome else 1 - p)
+        charges = weighted_charges(weight, off * off)
+        mean += likely * np.exp(SLOPES * (off if joined else -off) - charges)
     assert np.all(mean <= 1.0 + 1e-12)
-    assert mean[0] == 0.0
+    assert mean[0] < 1.0
+
+
+def test_a_lighter_unit_is_charged_no_less_by_the_heaviest_of_its_day() -> None:
+    for heaviest in (0.5, 0.9, 1.0):
+        assert np.all(weighted_charges(heaviest, 0.04) >= weighted_charges(0.2, 0.04))
 
 
 def test_the_boundary_is_where_the_evidence_reaches_the_threshold() -> None:

@@ -51,7 +51,7 @@ def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.Analysis) -> No
 
 def test_the_figure_shows_both_and_is_the_same_whenever_it_is_drawn(found: bs.Analysis) -> None:
     left, right = found.plot().axes
-    assert left.get_title(loc="left") == "new less old (points)"
+    assert left.get_title(loc="left") == "new - old (points)"
     assert "conversions" in right.get_title(loc="left")
     assert "decision allowed" in [text.get_text() for text in left.texts]
     assert rendered(found.plot(), "svg") == rendered(found.plot(), "svg")

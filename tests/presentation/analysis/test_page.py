@@ -68,9 +68,19 @@ def test_it_says_what_the_analysis_says(won: bs.Analysis) -> None:
 
 def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.Analysis) -> None:
     text = still_open.html()
-    assert verdict(still_open) == "No decision yet"
+    assert verdict(still_open) == "Sample ratio mismatch. No decision yet"
+    assert still_open.headline.startswith("Sample ratio mismatch, find its cause first. No dec")
     assert "One check found something" in text
     assert "its nearest rival, by" in reading(still_open)
+
+
+def test_a_check_that_was_not_made_has_no_tick() -> None:
+    log = clicks([0.1, 0.2], 300, 5, 4)
+    uneven = {name: column[:150] + column[290:] for name, column in log.items()}
+    uneven["arm"] = (["control"] * 7 + ["green"] * 3) * 16
+    text = bs.analyze(uneven).html()
+    assert re.search(r'class="not-made"><span [^>]*>\?</span><div><strong>Did every arm', text)
+    assert "Not checked: no weights were stated" in text
 
 
 def test_what_is_asymptotic_is_not_called_proven(timeless: bs.Analysis) -> None:

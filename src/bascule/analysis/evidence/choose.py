@@ -65,9 +65,18 @@ def chosen_evidence(asked: Request, reduced: Reduced, sums: Sums) -> Evidence:
     if model is None and sums.zero_or_one and not sums_up:
         model, guessed = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
     if sums.scores is not None:
+        name = "normal mixture on scores, spread estimated"
+        if not sums.scores.bounded:
+            return Evidence(
+                name,
+                "asymptotic",
+                None,
+                "the log has the probability of each unit's own arm only: give a column for each "
+                "arm, or least_probability, to have a proven answer",
+            )
         if isinstance(model, (Bernoulli, Bounded)):
             return Evidence("bets on scores", "proven", model, guessed)
-        return Evidence("normal mixture on scores, spread estimated", "asymptotic", None)
+        return Evidence(name, "asymptotic", None)
     rule = None if asked.design is None else asked.design.rule
     if asked.design is not None and isinstance(rule, UCB):
         return Evidence(BY_RULE, asked.design.calibration.guarantee, model)
@@ -121,10 +130,10 @@ def course_of_one_look(terms: Terms, sums: Sums) -> Course:
     """Outcomes as they stand at the end of the log, looked at once."""
     arms = range(len(terms.arms))
     pairs = [
-        estimated_pair(sums.units, sums.totals, sums.squares, i, j)
+        estimated_pair(sums.units, sums.totals, sums.squares, sums.cubes, i, j)
         for i, j in combinations(arms, 2)
     ]
-    found = terms.effects((pair.difference, pair.reach(terms.log_threshold)) for pair in pairs)
+    found = terms.effects_of(pairs)
     judge, date = Judge(terms), sums.days[-1].isoformat()
     reached = judge.see(found)
     units, totals = sums.units.sum(axis=0), sums.totals.sum(axis=0)

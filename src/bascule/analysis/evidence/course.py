@@ -47,12 +47,16 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a decision is held to: arms, error, what kind of proof, and what difference matters."""
+    """What a decision is held to: arms, error, what kind of proof, and what difference matters.
+
+    `widest` is the largest difference that the outcomes allow.
+    """
 
     arms: tuple[str, ...]
     error: float
     guarantee: Guarantee
     min_effect: float | None = None
+    widest: float = math.inf
 
     @property
     def log_threshold(self) -> float:
@@ -65,6 +69,15 @@ class Terms:
         return tuple(
             Effect(first, second, off, off - reach, off + reach, each, self.guarantee)
             for (first, second), (off, reach) in zip(combinations(self.arms, 2), ends, strict=True)
+        )
+
+    def effects_of(self, pairs: Iterable[Pair]) -> tuple[Effect, ...]:
+        """Effects from what pairs of arms have shown."""
+        each = self.error / (len(self.arms) - 1)
+        ends = (pair.interval(self.log_threshold, self.widest) for pair in pairs)
+        return tuple(
+            Effect(first, second, *end, each, self.guarantee)
+            for (first, second), end in zip(combinations(self.arms, 2), ends, strict=True)
         )
 
 
@@ -110,8 +123,7 @@ def course_of(
     judge, days, decided = Judge(terms), [], None
     last: tuple[Pair, ...] = ()
     for at, (known, last) in enumerate(zip(dates, pairs, strict=False)):
-        ends = [(pair.difference, pair.reach(terms.log_threshold)) for pair in last]
-        effects = terms.effects(ends)
+        effects = terms.effects_of(last)
         reached = judge.see(effects)
         if reached is not None and decided is None:
             decided = known.isoformat()
@@ -142,7 +154,7 @@ def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float
     left = [arm for arm in terms.arms if arm not in beaten]
     ahead = dict.fromkeys(left, 0.0)
     for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):
-        if pair.clock <= 0.0:
+        if pair.clock <= 0.0 or not pair.ready:
             return None
         for mine, rival, sign in ((first, second, 1.0), (second, first, -1.0)):
             if mine in ahead and rival in ahead:

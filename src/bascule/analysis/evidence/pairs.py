@@ -10,37 +10,67 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.diagnostics.periods import ROUNDING
 from bascule.core.evidence.bernstein import expected, most_squares
-from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, scored_charges
+from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
 from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.spread import (
+    daily_variances,
+    enough_units,
+    noise_of_arm,
+    squares_about_mean,
+)
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.interval_state import FloatArray
 
-FEWEST_UNITS = 20
-"""With fewer units in an arm an estimated spread says too little."""
+
+class Ends(NamedTuple):
+    """A difference and the ends of its interval."""
+
+    difference: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
     """A total and its clock, in units of `scale`; with `charges` lines decide, else a mixture.
 
-    `total / clock` is the difference of the arms, the earlier less the later one.
+    `total / clock` is the difference of the arms, the earlier minus the later one: the centre of
+    its interval. `estimate` is a better estimate of the difference where there is one; no proof
+    rests on it. Without `ready` nothing may be decided yet.
     """
 
     total: float = 0.0
     clock: float = 0.0
     scale: float = 1.0
     charges: FloatArray | None = None
+    estimate: float | None = None
+    ready: bool = True
 
     @property
     def difference(self) -> float:
-        """The mean of the earlier arm less that of the later one, within days."""
+        """The mean of the earlier arm minus that of the later one, within days."""
         return self.scale * self.total / self.clock if self.clock > 0.0 else 0.0
+
+    def interval(self, log_threshold: float, widest: float = math.inf) -> Ends:
+        """The difference as it is shown, and the ends of its interval, within what is possible.
+
+        `widest` is the largest difference that two means can have.
+
+        >>> [round(end, 4) for end in Pair(50.0, 100.0).interval(math.log(20), widest=0.7)]
+        [0.5, 0.1858, 0.7]
+        """
+        centre, reach = self.difference, self.reach(log_threshold)
+        low, high = max(centre - reach, -widest), min(centre + reach, widest)
+        # Means that are further apart than possible would be a contradiction, not an interval.
+        low, high = min(low, widest), max(high, -widest)
+        shown = centre if self.estimate is None else self.estimate
+        return Ends(min(max(shown, low), high), low, high)
 
     def reach(self, log_threshold: float, times: float = 1.0) -> float:
         """How far the difference may be off; with `times` as much data of the same kind.
@@ -48,7 +78,7 @@ class Pair:
         >>> round(Pair(0.0, 100.0).reach(math.log(20)), 4)
         0.3142
         """
-        if self.clock <= 0.0:
+        if self.clock <= 0.0 or not self.ready:
             return math.inf
         if self.charges is None:
             boundary = mixture_boundary(times * self.clock, log_threshold)
@@ -117,26 +147,35 @@ def squares_about(
 
 
 def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
-    """Day after day, the pairs of arms by scores: outcomes over the probabilities of their arms."""
+    """Day after day, the pairs of arms by outcomes that are weighted with assignment probabilities.
+
+    What is bet against is an outcome that was expected before the day. What is shown as estimate is
+    centred on the average of all outcomes so far, which matters on the first days.
+    """
     scores = sums.scores
     assert scores is not None
     low, width = outcome.low, outcome.high - outcome.low
     arms = sums.units.shape[1]
     pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * (arms * (arms - 1) // 2)
-    seen, summed, smallest = 0.0, 0.0, 1.0
+    seen, summed = 0.0, 0.0
     for day in range(len(sums.days)):
         guess = low + width * expected(seen, summed, 0.0, 1.0)
         totals, squares = _scores_about(sums, day, guess)
-        smallest = min(smallest, float(scores.smallest[day].min()))
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             before = pairs[place]
             assert before.charges is not None
-            charges = scored_charges(smallest, (squares[i] + squares[j]) / (width * width))
+            charges = before.charges
+            for one, rival in ((i, j), (j, i)):
+                charges = charges + weighted_charges(
+                    float(scores.heaviest[day, one, rival]),
+                    max(0.0, float(squares[one, rival])) / (width * width),
+                )
             pairs[place] = Pair(
-                before.total + (totals[i] - totals[j]) / width,
-                before.clock + float(sums.units[day].sum()),
+                before.total + float(totals[i, j] - totals[j, i]) / width,
+                before.clock + float(scores.clock[day, i, j]),
                 width,
-                before.charges + charges,
+                charges,
+                _estimate(sums, day, i, j),
             )
         seen += float(sums.units[day].sum())
         summed += float((sums.totals[day] - low * sums.units[day]).sum()) / width
@@ -144,36 +183,74 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
 
 
 def _scores_about(sums: Sums, day: int, guess: float) -> tuple[FloatArray, FloatArray]:
-    """Sums of the scores of a day, and of their squares, of outcomes less a guess."""
+    """Sums of the weighted outcomes minus a guess of a day, and of their squares, for each pair."""
     scores = sums.scores
     assert scores is not None
-    totals = scores.scored[day] - guess * scores.inverse[day]
+    totals = scores.scored[day] - guess * scores.weight[day]
     squares = (
-        scores.scored_twice[day]
-        - 2.0 * guess * scores.scored_once[day]
-        + guess * guess * scores.inverse_squares[day]
+        scores.squares_scored_twice[day]
+        - 2.0 * guess * scores.squares_scored[day]
+        + guess * guess * scores.squares[day]
     )
     return totals, squares
 
 
+def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
+    """The weighted difference of two arms by the end of a day, centred on their average outcome."""
+    scores = sums.scores
+    assert scores is not None
+    clock = float(scores.clock[: day + 1, i, j].sum())
+    weights = [float(scores.weight[: day + 1, a, b].sum()) for a, b in ((i, j), (j, i))]
+    scored = [float(scores.scored[: day + 1, a, b].sum()) for a, b in ((i, j), (j, i))]
+    if clock <= 0.0 or sum(weights) <= 0.0:
+        return None
+    average = sum(scored) / sum(weights)
+    return (scored[0] - scored[1] - average * (weights[0] - weights[1])) / clock
+
+
 def estimated_scores(sums: Sums) -> Iterator[tuple[Pair, ...]]:
-    """The same with a spread that is estimated: right in the long run only."""
-    arms = sums.units.shape[1]
-    units = np.cumsum(sums.units.sum(axis=1))
-    guess = float(sums.totals.sum() / max(sums.units.sum(), 1.0))
-    found = [_scores_about(sums, day, guess) for day in range(len(sums.days))]
-    totals = np.cumsum([total for total, _ in found], axis=0)
-    squares = np.cumsum([square for _, square in found], axis=0)
-    each = np.cumsum(sums.units, axis=0)
-    for day, n in enumerate(units):
-        pairs = []
-        for i, j in combinations(range(arms), 2):
-            total = float(totals[day, i] - totals[day, j])
-            variance = float(squares[day, i] + squares[day, j]) / max(n, 1.0) - (total / n) ** 2
-            enough = min(each[day, i], each[day, j]) >= FEWEST_UNITS and variance > 0.0
-            spread = math.sqrt(variance) if enough else 1.0
-            pairs.append(Pair(total / spread, float(n), spread) if enough else UNKNOWN)
-        yield tuple(pairs)
+    """Day after day, the pairs of arms by weighted outcomes, with a spread that is estimated.
+
+    Right in the long run only.
+    """
+    arms = range(sums.units.shape[1])
+    for day in range(len(sums.days)):
+        yield tuple(_estimated_score(sums, day, i, j) for i, j in combinations(arms, 2))
+
+
+def _estimated_score(sums: Sums, day: int, i: int, j: int) -> Pair:
+    """Two arms by the end of a day: as `estimated_pair`, with units that count by their weights.
+
+    Where weights are unequal, an arm has fewer units in effect: the squared sum of its weights over
+    the sum of their squares.
+    """
+    scores, estimate, until = sums.scores, _estimate(sums, day, i, j), slice(day + 1)
+    if scores is None or estimate is None or sums.cubes is None:
+        return UNKNOWN
+    own, other = ([i, j], [j, i])
+    weight, scored, power_0, power_1, power_2, clocks = (
+        part[until, own, other].sum(axis=0)
+        for part in (
+            scores.weight,
+            scores.scored,
+            scores.squares,
+            scores.squares_scored,
+            scores.squares_scored_twice,
+            scores.clock,
+        )
+    )
+    guess = scored.sum() / weight.sum()
+    about = np.maximum(power_2 - 2.0 * guess * power_1 + guess * guess * power_0, 0.0)
+    noise = float(np.maximum(about, power_0 * about.sum() / power_0.sum()).sum())
+    if noise <= 0.0:
+        return UNKNOWN
+    outcomes = (sums.units, sums.totals, sums.squares, sums.cubes)
+    units, *rest = (part[until, own].sum(axis=0) for part in outcomes)
+    effective = weight**2 / np.maximum(power_0, 1e-300) / np.maximum(units, 1.0)
+    ready = enough_units(*(part * effective for part in (units, *rest)))
+    clock = float(clocks[0])
+    spread = math.sqrt(noise / clock)
+    return Pair(estimate * clock / spread, clock, spread, ready=ready)
 
 
 def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
@@ -183,46 +260,59 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
     compared with those that came on the same day.
     """
     arms, count = sums.units.shape[1], len(sums.days)
-    if sums.growth is None:
-        for day in range(1, count + 1):
-            cut = (sums.units[:day], sums.totals[:day], sums.squares[:day])
-            yield tuple(estimated_pair(*cut, i, j) for i, j in combinations(range(arms), 2))
-        return
-    totals = np.cumsum(sums.growth[0], axis=1)
-    squares = np.cumsum(sums.growth[1], axis=1)
+    if sums.growth is not None:
+        totals, squares, cubes = (
+            np.cumsum(part, axis=1)
+            for part in (sums.growth.totals, sums.growth.squares, sums.growth.cubes)
+        )
     for day in range(count):
-        cut = (sums.units[: day + 1], totals[: day + 1, day], squares[: day + 1, day])
-        yield tuple(estimated_pair(*cut, i, j) for i, j in combinations(range(arms), 2))
+        until = slice(day + 1)
+        if sums.growth is None:
+            cut = sums.totals[until], sums.squares[until], _first(sums.cubes, day + 1)
+        else:
+            cut = totals[until, day], squares[until, day], cubes[until, day]
+        yield tuple(
+            estimated_pair(sums.units[until], *cut, i, j) for i, j in combinations(range(arms), 2)
+        )
+
+
+def _first(part: FloatArray | None, days: int) -> FloatArray | None:
+    return None if part is None else part[:days]
 
 
 def estimated_pair(
-    units: FloatArray, totals: FloatArray, squares: FloatArray, i: int, j: int
+    units: FloatArray,
+    totals: FloatArray,
+    squares: FloatArray,
+    cubes: FloatArray | None,
+    i: int,
+    j: int,
 ) -> Pair:
-    """Two arms over the days of arrival, with the variance of each as it is seen."""
-    if min(units[:, i].sum(), units[:, j].sum()) < FEWEST_UNITS:
-        return UNKNOWN
+    """Two arms over the days of arrival, with a variance that is estimated from their outcomes.
+
+    The variance of an arm is the larger of its own and of both together, and nothing is said of
+    arms that have fewer units than their skewness asks for.
+    """
     n, m = units[:, i], units[:, j]
     both = (n > 0.0) & (m > 0.0)
     n, m = n[both], m[both]
+    if cubes is None or len(n) == 0:
+        return UNKNOWN
     weights = n * m / (n + m)
-    differences = totals[both, i] / n - totals[both, j] / m
-    variances = [_variances(units[both, k], totals[both, k], squares[both, k]) for k in (i, j)]
-    noise = float(np.sum(weights**2 * (variances[0] / n + variances[1] / m)))
     clock = float(weights.sum())
-    if noise <= 0.0 or clock <= 0.0:
+    differences = totals[both, i] / n - totals[both, j] / m
+    about = [squares_about_mean(units[both, k], totals[both, k], squares[both, k]) for k in (i, j)]
+    # Two means were taken from the outcomes of a day, one more than of an arm.
+    common = daily_variances(n + m - 1.0, about[0] + about[1])
+    noise = sum(
+        noise_of_arm(weights**2 / size, daily_variances(size, one), common)
+        for size, one in zip((n, m), about, strict=True)
+    )
+    if noise <= 0.0:
         return UNKNOWN
     spread = math.sqrt(noise / clock)
-    return Pair(float(weights @ differences) / spread, clock, spread)
-
-
-def _variances(units: FloatArray, totals: FloatArray, squares: FloatArray) -> FloatArray:
-    """The variance of an arm on each day: its own where there are units enough, else of all."""
-    about = squares - totals * totals / units
-    about = np.where(about > ROUNDING * squares, about, 0.0)
-    free = float((units - 1.0).sum())
-    pooled = float(about.sum()) / free if free > 0.0 else 0.0
-    own = about / np.maximum(units - 1.0, 1.0)
-    return np.where(units >= FEWEST_UNITS, own, pooled)
+    sums = (part[:, [i, j]].sum(axis=0) for part in (units, totals, squares, cubes))
+    return Pair(float(weights @ differences) / spread, clock, spread, ready=enough_units(*sums))
 
 
 def weight_and_difference(

@@ -51,7 +51,7 @@ class Recurring:
 def by_period(sums: Sums) -> Recurring:
     """One outcome of each unit in every period since its arrival, 0 where it gave nothing."""
     assert sums.growth is not None
-    totals, squares, own = sums.growth
+    totals, squares, own, _ = sums.growth
     now = np.cumsum(totals, axis=1)
     count, arms = sums.units.shape
     found = []

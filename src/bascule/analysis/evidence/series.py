@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The mean of the arm that is ahead less that of a rival: now, and day by day."""
+    """The mean of the arm that is ahead minus that of a rival: now, and day by day."""
 
     leader: str
     rival: str

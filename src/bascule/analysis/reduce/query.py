@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from bascule.analysis.reduce.scores import OWN, score_sums
 from bascule.analysis.source.rows import (
     DAILY,
     REASONS,
@@ -39,10 +40,30 @@ def blanks(rows: Any) -> int:
 
 
 def counted(rows: Any) -> tuple[int, dict[str, int]]:
-    """How many rows there are, and how many of them are set aside, by reason."""
+    """How many rows there are, and how many of them are excluded, by reason."""
     found = {row["bad"]: row["rows"] for row in run(rows.group_by("bad").agg(rows=rows.count()))}
     aside = {REASONS[bad - 1]: int(n) for bad, n in sorted(found.items()) if bad}
     return sum(found.values()), aside
+
+
+def without_value(events: Any, units: Any) -> list[Row]:
+    """Units per arm that have rows, and how many of them have no value in any of these.
+
+    `units` are those of an assignment table, or None where the events name the arms.
+    """
+    rows = good(events)
+    if units is not None:
+        rows = joined(events, units, ["lowest", "highest"])
+        parts = {"lowest": rows["lowest"].min(), "highest": rows["highest"].max()}
+    else:
+        parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
+    each = rows.group_by("unit").agg(**parts, given=rows["value"].count())
+    each = each.filter(each.lowest == each.highest)
+    return run(
+        each.group_by(arm=each.lowest).agg(
+            units=each.count(), without=counting(each.given == 0).sum()
+        )
+    )
 
 
 def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
@@ -51,27 +72,38 @@ def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
     return found["first"], found["last"]
 
 
-def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]:
-    """Units, outcomes and their squares per arm and day of arrival.
+def by_arrival(
+    units: Any,
+    arms: int,
+    limits: Outcome | None,
+    missing: float,
+    *,
+    exclude: bool = False,
+    own_only: bool = False,
+) -> list[Row]:
+    """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
-    `units` has a row a unit; outcomes beyond the limits of the model count as the nearest limit.
+    `units` has a row a unit. A unit without any value has the outcome `missing`, or is not counted
+    with `exclude`. Outcomes beyond the limits count as the nearest limit.
     """
     units = placed(units)
-    value = units.outcome.fill_null(missing)
+    value = units.outcome if exclude else units.outcome.fill_null(missing)
     clipped = None
-    if outcome is not None and outcome.high - outcome.low < 1e300:
-        clipped = (value < outcome.low) | (value > outcome.high)
-        value = value.clip(outcome.low, outcome.high)
+    if limits is not None:
+        clipped = (value < limits.low) | (value > limits.high)
+        value = value.clip(limits.low, limits.high)
     first = units["first"]
     day = first if first.type().is_date() else first.date()
     keys = {"arm": units.arm, "day": day}
     if "segment" in units.columns:
         keys["segment"] = units.segment
     sums = {
-        "units": units.count(),
+        "units": value.count(),
+        "excluded": counting(value.isnull()).sum(),
         "rows": units.rows.sum(),
         "total": value.sum(),
         "squares": (value * value).sum(),
+        "cubes": (value * value * value).sum(),
         "low": value.min(),
         "high": value.max(),
     }
@@ -80,24 +112,9 @@ def by_arrival(units: Any, outcome: Outcome | None, missing: float) -> list[Row]
     for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
-    if "probability" in units.columns:
-        sums |= _scores(units, value)
+    if any(name.startswith(OWN) for name in units.columns):
+        sums |= score_sums(units, value, arms, own_only=own_only)
     return run(units.group_by(**keys).agg(**sums))
-
-
-def _scores(units: Any, value: Any) -> dict[str, Any]:
-    """Sums of outcomes divided by the probability of the arm that the unit got."""
-    inverse = 1.0 / units.probability
-    return {
-        "smallest": units.probability.min(),
-        "largest": units.most.max(),
-        "unlogged": counting(units.probability.isnull()).sum(),
-        "inverse": inverse.sum(),
-        "scored": (value * inverse).sum(),
-        "inverse_squares": (inverse * inverse).sum(),
-        "scored_once": (value * inverse * inverse).sum(),
-        "scored_twice": (value * inverse * value * inverse).sum(),
-    }
 
 
 def arrivals(units: Any, calendar: Calendar = DAILY) -> list[Row]:
@@ -109,11 +126,17 @@ def arrivals(units: Any, calendar: Calendar = DAILY) -> list[Row]:
     return run(units.group_by(**keys).agg(units=units.count()))
 
 
-def growth(rows: Any, aggregate: str, missing: float, calendar: Calendar = DAILY) -> list[Row]:
-    """What the outcomes of units grow by, per arm, day of arrival and day, with their squares.
+def growth(
+    rows: Any,
+    aggregate: str,
+    missing: float,
+    calendar: Calendar = DAILY,
+    limits: Outcome | None = None,
+) -> list[Row]:
+    """What the outcomes of units grow by, per arm, day of arrival and day, with their powers.
 
-    A unit's outcome at the end of a day is what it has given by then. `rows` are those of an event
-    table alone: a unit arrives with its first row.
+    A unit's outcome at the end of a day is what it has given by then, capped at the limits. `rows`
+    are those of an event table alone: a unit arrives with its first row.
     """
     rows = good(rows)
     day = calendar.of(rows.time)
@@ -131,13 +154,18 @@ def growth(rows: Any, aggregate: str, missing: float, calendar: Calendar = DAILY
         if name in days.columns
     }
     windows["arrival"] = days.day.min().over(group_by="unit")
-    return run(_grown(days, windows, aggregate, missing))
+    return run(_grown(days, windows, aggregate, missing, limits))
 
 
 def growth_of_units(
-    events: Any, units: Any, aggregate: str, missing: float, calendar: Calendar = DAILY
+    events: Any,
+    units: Any,
+    aggregate: str,
+    missing: float,
+    calendar: Calendar = DAILY,
+    limits: Outcome | None = None,
 ) -> list[Row]:
-    """The same for units that arrive with their assignment, without counting them."""
+    """What the outcomes grow by of units that arrive with their assignment; units not counted."""
     names = [name for name in units.columns if name not in ("unit", "rows")]
     both = joined(events, units, names)
     both = both.filter(both["at"] >= both["first"])
@@ -153,7 +181,7 @@ def growth_of_units(
     if aggregate == "sum" and missing == 0.0:
         parts.pop("given")
     days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
-    return run(_grown(days, {}, aggregate, missing))
+    return run(_grown(days, {}, aggregate, missing, limits))
 
 
 ALWAYS = ("sum", "any", "mean", "last")
@@ -182,8 +210,10 @@ def _of_day(rows: Any, time: Any) -> dict[str, Any]:
     }
 
 
-def _grown(days: Any, windows: dict[str, Any], aggregate: str, missing: float) -> Any:
-    """Steps of the outcome and of its square, from one row a unit and day."""
+def _grown(
+    days: Any, windows: dict[str, Any], aggregate: str, missing: float, limits: Outcome | None
+) -> Any:
+    """Steps of the outcome, of its square and of its cube, from one row a unit and day."""
     order = _up_to_day()
     steps = dict(windows)
     if aggregate == "sum" and missing == 0.0:
@@ -197,15 +227,24 @@ def _grown(days: Any, windows: dict[str, Any], aggregate: str, missing: float) -
     else:
         days = placed(_with_before(days, steps, order, aggregate, missing))
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
-    step = days["now"] - days["before"]
+    now, before = days["now"], days["before"]
+    extra = {}
+    if limits is not None:
+        beyond, was = ((v < limits.low) | (v > limits.high) for v in (now, before))
+        # A unit is counted on the day on which it passes a limit.
+        extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was)).sum()
+        now, before = (v.clip(limits.low, limits.high) for v in (now, before))
+    step = now - before
     return days.group_by(keys).agg(
         units=counting(days["day"] == days["arrival"]).sum(),
         rows=days["rows"].sum(),
         total=step.sum(),
-        squares=(step * (days["now"] + days["before"])).sum(),
+        squares=(step * (now + before)).sum(),
+        cubes=(step * (now * now + now * before + before * before)).sum(),
         own=(step * step).sum(),
-        low=days["now"].min(),
-        high=days["now"].max(),
+        low=now.min(),
+        high=now.max(),
+        **extra,
     )
 
 

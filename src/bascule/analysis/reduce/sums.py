@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bascule.analysis.reduce.query import Row
+from bascule.analysis.reduce.scores import Scores
+from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.core.errors import InputError
 from bascule.core.procedures.interval_state import FloatArray
@@ -19,25 +21,26 @@ MOST_DAYS = 4000
 """More days than this are no test, but times that were misread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Per day of arrival and arm: sums of outcomes over probabilities, and of what squares need."""
+class Growth(NamedTuple):
+    """What outcomes grew by, per day of arrival, day and arm.
 
-    smallest: FloatArray
-    inverse: FloatArray
-    scored: FloatArray
-    inverse_squares: FloatArray
-    scored_once: FloatArray
-    scored_twice: FloatArray
+    Sums over units of the steps of their outcomes, of the steps of the squares and of the cubes of
+    their outcomes, and of the squares of the steps.
+    """
+
+    totals: FloatArray
+    squares: FloatArray
+    own: FloatArray
+    cubes: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
     """What the units of each arm (columns) that arrived on each day (rows) have shown.
 
-    `totals` and `squares` are those of the outcomes as they stand at the end of the log. Where
-    outcomes keep growing, `growth` has totals, squares and the squares of the steps per day of
-    arrival, day and arm. With `bare` nothing but units was counted.
+    `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
+    of their squares and of their third powers; without cubes an estimated spread decides nothing.
+    `growth` is there where outcomes keep growing. With `bare` nothing but units was counted.
     """
 
     days: tuple[date, ...]
@@ -46,9 +49,10 @@ class Sums:
     squares: FloatArray
     lows: FloatArray
     highs: FloatArray
-    growth: tuple[FloatArray, FloatArray, FloatArray] | None = None
+    growth: Growth | None = None
     scores: Scores | None = None
     bare: bool = False
+    cubes: FloatArray | None = None
 
     @classmethod
     def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
@@ -85,7 +89,7 @@ class Sums:
         )
 
     def periods(self) -> list[Statistics]:
-        """The same day by day, for the diagnostics."""
+        """What the units that arrived on each day have shown, for the diagnostics."""
         return [
             Statistics(
                 tuple(
@@ -99,7 +103,10 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The reduced table: the sums of each segment, and what was set aside on the way."""
+    """The reduced table: the sums of each segment, and what was excluded on the way.
+
+    `excluded` counts the units without any value, where these were not to count.
+    """
 
     segments: dict[str, Sums]
     aside: dict[str, int]
@@ -109,6 +116,7 @@ class Table:
     late: int = 0
     outside: float = 0.0
     events: int = 0
+    excluded: int = 0
 
 
 def table_of(
@@ -156,6 +164,7 @@ def table_of(
         int(added("late") or (added("rows") - added("kept") if added("kept") else 0)),
         float(added("outside")),
         int(added("events")),
+        int(added("excluded")),
     )
 
 
@@ -173,16 +182,20 @@ def _laid_out(
     grows = any("arrival" in row for row in rows)
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
-    totals, squares, own = (np.zeros((len(days), *shape)) for _ in range(3))
+    totals, squares, own, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
     for row in rows:
         day, arm = place(row["day"]), row["arm"]
         came = place(row["arrival"]) if grows else day
         if arrivals is None:
             units[came, arm] += row["units"]
+        if row["low"] is None:
+            # Every unit was excluded because it has no value.
+            continue
         lows[came, arm] = min(lows[came, arm], row["low"])
         highs[came, arm] = max(highs[came, arm], row["high"])
         totals[came, day, arm] = row["total"]
         squares[came, day, arm] = row["squares"]
+        cubes[came, day, arm] = row["cubes"]
         own[came, day, arm] = row.get("own") or 0.0
     for row in arrivals or ():
         came, arm = place(row["day"]), row["arm"]
@@ -193,27 +206,19 @@ def _laid_out(
         # Steps are counted from what a unit has before its first event.
         at = np.arange(len(days))
         totals[at, at] += missing * units
-        squares[at, at] += missing * missing * units
-    growth = (totals, squares, own) if grows else None
-    scores = _scores(rows, first, shape) if rows and "scored" in rows[0] else None
-    return Sums(days, units, totals.sum(axis=1), squares.sum(axis=1), lows, highs, growth, scores)
-
-
-def _scores(rows: list[Row], first: date, shape: tuple[int, int]) -> Scores:
-    parts: dict[str, NDArray[np.float64]] = {
-        name: np.zeros(shape) for name in Scores.__dataclass_fields__
-    }
-    parts["smallest"] = np.ones(shape)
-    for row in rows:
-        if row["unlogged"] or not 0.0 < row["smallest"] <= row["largest"] <= 1.0:
-            raise InputError(
-                "probability",
-                "probability must lie above 0 and at most at 1 for every unit: it is that of the "
-                "arm that the unit got",
-            )
-        for name, part in parts.items():
-            part[(row["day"] - first).days, row["arm"]] = row[name]
-    return Scores(**parts)
+        squares[at, at] += missing**2 * units
+        cubes[at, at] += missing**3 * units
+    return Sums(
+        days,
+        units,
+        totals.sum(axis=1),
+        squares.sum(axis=1),
+        lows,
+        highs,
+        Growth(totals, squares, own, cubes) if grows else None,
+        scores_of(rows, first, len(days), arms),
+        cubes=cubes.sum(axis=1),
+    )
 
 
 def as_date(day: date | int) -> date:

@@ -24,12 +24,18 @@ LATEST_DAY = 100_000
 
 LATEST_SECOND = 1e11
 
+BLANK_TEXTS = ("", "nan")
+"""Text that stands for no value, in any case and with spaces around it."""
+
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns that are read; None for those that are not there."""
+    """The names of the columns that are read; None for those that are not there.
+
+    `probability` is that of the unit's own arm; `probabilities` has a column for each arm.
+    """
 
     unit: str
     arm: str | None
@@ -37,6 +43,7 @@ class Columns:
     time: str | None
     segment: str | None = None
     probability: str | None = None
+    probabilities: tuple[str, ...] = ()
 
 
 def chosen(table: Any, field: str, given: str | None, *, needed: bool = True) -> str | None:
@@ -98,7 +105,10 @@ def coded(table: Any, column: str, names: Sequence[str]) -> Any:
 
 
 def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
-    """A column as a number (null where there is none), and whether a row has something else."""
+    """A column as a number (null where there is none), and whether a row has something else.
+
+    Null, NaN and blank text are all the same: no value.
+    """
     import ibis
 
     raw = table[column]
@@ -107,14 +117,16 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
         right = raw.re_search(NUMBER)
         value = ibis.ifelse(right, raw, ibis.null("string"))
         value = value.try_cast("float64") if _is_duckdb(table) else value.cast("float64")
-        return value, raw.notnull() & ~right & (raw.strip() != "")
+        blank = raw.strip().lower().isin(BLANK_TEXTS)
+        return value, raw.notnull() & ~right & ~blank
     if kind.is_boolean():
         return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():
         return raw.cast("float64"), ibis.literal(False)
     if kind.is_numeric():
         value = raw.cast("float64")
-        # What is not a number is larger than every number, for DuckDB and for PostgreSQL.
+        if kind.is_floating():
+            value = ibis.ifelse(value.isnan(), ibis.null("float64"), value)
         return value, value.notnull() & (value.abs() > LARGEST)
     raise InputError(field, f"{field}: column {column!r} must have numbers (it has {kind})")
 
@@ -154,8 +166,9 @@ def _text(column: Any) -> Any:
 
 
 def _is_duckdb(table: Any) -> bool:
-    backends, _ = table._find_backends()
-    return all(backend.name == "duckdb" for backend in backends)
+    import ibis
+
+    return bool(ibis.get_backend(table).name == "duckdb")
 
 
 def _listed(names: Sequence[str]) -> str:

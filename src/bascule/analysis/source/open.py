@@ -5,12 +5,12 @@ Whatever it is, it becomes an Ibis table, and the work is done where the data is
 
 from __future__ import annotations
 
+import glob
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -35,91 +35,196 @@ SNIFFED = 200_000
 
 INSTALL = "pip install 'bascule[warehouse]'"
 
+CLOSED = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+}
+"""DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
+
+EMPTY = "(empty)"
+"""What DuckDB's CSV sniffer writes for a character that a file does not use."""
+
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
-    """A DuckDB for files and frames, and the databases that were asked so far, by their URLs."""
+class Connections:
+    """A DuckDB for files and frames, and the databases that were opened so far, by their URLs."""
 
     local: Any
     remote: dict[str, Any] = field(default_factory=dict)
 
 
 @contextmanager
-def workshop(memory: str) -> Iterator[Workshop]:
-    """An empty DuckDB, with a folder for what does not fit into memory, as long as it is used."""
+def connections(memory: str) -> Iterator[Connections]:
+    """Open an empty DuckDB, with a folder for what memory does not hold; close it at the end."""
     ibis = _ibis()
     with tempfile.TemporaryDirectory(prefix="bascule-") as folder, warnings.catch_warnings():
         # What Ibis uses of DuckDB is not the user's concern.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            local = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory)
+            local = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory, **CLOSED)
         except Exception:
             raise InputError(
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
         local.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
-        shop = Workshop(local)
+        opened = Connections(local)
         try:
-            yield shop
+            yield opened
         finally:
-            for backend in (local, *shop.remote.values()):
+            for backend in (local, *opened.remote.values()):
                 backend.disconnect()
 
 
-def open_table(shop: Workshop, given: object, query: str | None, field: str) -> Any:
-    """The table that was given, for Ibis; files and frames are read by DuckDB."""
-    if isinstance(given, (str, Path)):
-        text = str(given)
-        if query is not None or "://" in text:
-            return _asked(shop, text, query, field)
-        return _read_file(shop.local, Path(text), field)
-    if query is not None:
-        raise InputError("query", "query goes with a database: give its URL as the first argument")
-    if type(given).__module__.startswith("ibis."):
-        return given
-    return _framed(given, field)
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log as it was given: a file, a data frame, an Ibis table, or a database and a query."""
+
+    given: object
+    query: str | None
+    field: str
+
+    @property
+    def is_database(self) -> bool:
+        """Whether it is the address of a database."""
+        return isinstance(self.given, (str, Path)) and (
+            self.query is not None or "://" in str(self.given)
+        )
+
+    @property
+    def is_ibis(self) -> bool:
+        """Whether it is a table of Ibis already."""
+        return type(self.given).__module__.startswith("ibis.")
 
 
-def _read_file(con: Any, path: Path, field: str) -> Any:
+def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
+    """Open every source as an Ibis table, then close the local DuckDB to everything else.
+
+    Files and frames are read by DuckDB. It may read the files that were named from then on, and
+    write to its own temporary folder: no other file, no network, no extension.
+    """
+    elsewhere = any(source.is_database or source.is_ibis for source in sources)
+    files: list[str] = []
+    tables = []
+    for source in sources:
+        if source.is_database:
+            tables.append(_query_database(opened, source))
+            continue
+        if source.query is not None:
+            raise InputError(
+                "query", "query goes with a database: give its URL as the first argument"
+            )
+        if source.is_ibis:
+            tables.append(source.given)
+        elif isinstance(source.given, (str, Path)):
+            names, form = _files(Path(source.given), source.field)
+            files += names
+            tables.append(_read_files(opened.local, names, form, source))
+        else:
+            # Beside a table that lives elsewhere, Ibis takes the frame there.
+            tables.append(_read_frame(None if elsewhere else opened.local, source))
+    _close(opened.local.con, files)
+    return tables
+
+
+def _close(connection: Any, files: Sequence[str]) -> None:
+    """Let a DuckDB read these files and nothing else, for good."""
+    # DuckDB asks for a name as its reader has it, escaped, and as the file system has it.
+    allowed = sorted({*files, *map(glob.escape, files)})
+    places = ", ".join(["?"] * len(allowed))
+    connection.execute(f"SET allowed_paths = [{places}]", allowed).fetchall()
+    connection.execute("SET enable_external_access = false").fetchall()
+    connection.execute("SET lock_configuration = true").fetchall()
+
+
+def _files(path: Path, field: str) -> tuple[list[str], str]:
+    """The files that a path or a pattern means, as absolute paths, and their form.
+
+    A file of exactly that name is meant literally, whatever signs of a pattern its name has.
+    """
     text = str(path)
-    pattern = any(sign in text for sign in "*?[")
     endings = [ending for ending in path.suffixes if ending != ".gz"]
     form = FORMS.get(endings[-1].lower()) if endings else None
     if path.is_dir():
-        text, form, pattern = str(path / "**" / "*.parquet"), "parquet", True
-    if not pattern and not path.exists():
+        names = [str(file) for file in sorted(path.rglob("*.parquet"))]
+        if not names:
+            raise InputError(field, f"{field}: the folder {path} has no .parquet files")
+        form = "parquet"
+    elif path.exists():
+        names = [text]
+    elif any(sign in text for sign in "*?["):
+        names = sorted(glob.glob(text, recursive=True, include_hidden=True))
+        if not names:
+            raise InputError(field, f"{field}: no file matches {path}")
+    else:
         raise InputError(field, f"{field}: there is no file {path}")
     if form is None:
         known = ", ".join(sorted(FORMS))
         raise InputError(field, f"{field}: {path} has no ending that says what it is ({known})")
-    if not pattern and path.stat().st_size == 0:
+    if len(names) == 1 and Path(names[0]).stat().st_size == 0:
         raise InputError(field, f"{field}: {path} is empty")
+    return [str(Path(name).absolute()) for name in names], form
+
+
+def _read_files(local: Any, names: Sequence[str], form: str, source: Source) -> Any:
+    """Files as a table, by DuckDB's own readers: no statement is put together from what they hold.
+
+    The reader takes names for patterns, so their special signs are escaped.
+    """
+    import duckdb
+
+    connection, literal = local.con, [glob.escape(name) for name in names]
     try:
         if form == "parquet":
-            return con.read_parquet(text)
-        if form == "json":
-            return con.read_json(text)
-        return con.read_csv(text, sample_size=SNIFFED) if pattern else _read_csv(con, text)
-    except Exception as problem:
-        raise InputError(field, f"{field}: cannot read {path}: {first_line(problem)}") from None
+            relation = connection.read_parquet(literal)
+        elif form == "json":
+            relation = connection.read_json(literal)
+        elif len(literal) > 1:
+            relation = connection.read_csv(literal, header=True, sample_size=SNIFFED)
+        else:
+            relation = _read_csv(connection, literal[0])
+        name = f"bascule_{source.field}"
+        relation.create_view(name, replace=True)
+        return local.table(name)
+    except (duckdb.Error, UnicodeError) as problem:
+        raise InputError(
+            source.field, f"{source.field}: cannot read {source.given}: {first_line(problem)}"
+        ) from None
 
 
-def _read_csv(con: Any, text: str) -> Any:
-    """One CSV file, whose form is told once; DuckDB would tell it anew for every question."""
+def _read_csv(connection: Any, name: str) -> Any:
+    """One CSV file, whose form is detected once; DuckDB would detect it anew for every query."""
+    import duckdb
+
     try:
-        found = con.con.execute("FROM sniff_csv(?, sample_size = ?)", [text, SNIFFED])
-        names = [column[0] for column in found.description]
-        reader = dict(zip(names, found.fetchone(), strict=True))["Prompt"].rstrip(";")
-        name = f"bascule_csv_{sha256(text.encode()).hexdigest()[:16]}"
-        con.raw_sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {reader}")
-        return con.table(name)
-    except Exception:
-        # What cannot be told so: DuckDB reads it in its own way, or has the words for it.
-        return con.read_csv(text, sample_size=SNIFFED)
+        found = connection.execute("FROM sniff_csv(?, sample_size = ?)", [name, SNIFFED])
+        columns = [column[0] for column in found.description]
+        (values,) = found.fetchall()
+        form: dict[str, Any] = {
+            column: "" if value == EMPTY else value
+            for column, value in zip(columns, values, strict=True)
+        }
+        formats = {"date_format": form["DateFormat"], "timestamp_format": form["TimestampFormat"]}
+        return connection.read_csv(
+            name,
+            auto_detect=False,
+            delimiter=form["Delimiter"],
+            quotechar=form["Quote"],
+            escapechar=form["Escape"],
+            comment=form["Comment"],
+            skiprows=form["SkipRows"],
+            header=form["HasHeader"],
+            columns={column["name"]: column["type"] for column in form["Columns"]},
+            **{name: value for name, value in formats.items() if value},
+        )
+    except (duckdb.Error, ValueError, TypeError):
+        # A file whose form is not found so: DuckDB reads it in its own way, or says what is wrong.
+        return connection.read_csv(name, header=True, sample_size=SNIFFED)
 
 
-def _asked(shop: Workshop, url: str, query: str | None, field: str) -> Any:
-    """What a database answers; a query may also be the name of a table."""
+def _query_database(opened: Connections, source: Source) -> Any:
+    """The answer of a database to a query, which may also be the name of a table."""
+    url, query, field = str(source.given), source.query, source.field
     if query is None:
         raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
     if "://" not in url:
@@ -127,8 +232,9 @@ def _asked(shop: Workshop, url: str, query: str | None, field: str) -> Any:
             raise InputError(
                 "query", f"query goes with a database, and {url} is none: leave it out"
             )
-        url = f"duckdb://{url}?read_only=1"
-    remote = _connected(shop, url, field)
+        remote = _open_duckdb(opened, Path(url), field)
+    else:
+        remote = _connect(opened, url, field)
     query = query.strip().rstrip(";")
     try:
         if query.isidentifier():
@@ -142,9 +248,22 @@ def _asked(shop: Workshop, url: str, query: str | None, field: str) -> Any:
         raise InputError("query", f"query: {first_line(problem)}") from None
 
 
-def _connected(shop: Workshop, url: str, field: str) -> Any:
+def _open_duckdb(opened: Connections, path: Path, field: str) -> Any:
+    """A file of DuckDB, to read only: its views reach no other file, and no extension is loaded."""
+    key = str(path.absolute())
+    if key not in opened.remote:
+        try:
+            remote = _ibis().duckdb.connect(path, read_only=True, **CLOSED)
+            _close(remote.con, [])
+        except Exception as problem:
+            raise InputError(field, f"{field}: cannot open {path}: {first_line(problem)}") from None
+        opened.remote[key] = remote
+    return opened.remote[key]
+
+
+def _connect(opened: Connections, url: str, field: str) -> Any:
     """The database at a URL; two tables in the same one share the connection."""
-    if url not in shop.remote:
+    if url not in opened.remote:
         kind = url.split("://", 1)[0]
         try:
             remote = _ibis().connect(url)
@@ -160,13 +279,13 @@ def _connected(shop: Workshop, url: str, field: str) -> Any:
         if remote.name == "postgres":
             # Of tables that a query makes, PostgreSQL knows no sizes, and would loop over them.
             remote.raw_sql("SET TIME ZONE 'UTC'; SET enable_nestloop = off").close()
-        shop.remote[url] = remote
-    return shop.remote[url]
+        opened.remote[url] = remote
+    return opened.remote[url]
 
 
-def _framed(given: object, field: str) -> Any:
-    """A data frame of any library that Narwhals knows, as an Arrow table."""
-    ibis = _ibis()
+def _read_frame(local: Any, source: Source) -> Any:
+    """A data frame of any library that Narwhals knows, as a table of the local DuckDB if given."""
+    ibis, given, field = _ibis(), source.given, source.field
     try:
         import narwhals as nw
         import pyarrow as pa
@@ -185,11 +304,27 @@ def _framed(given: object, field: str) -> Any:
     if hasattr(frame, "collect"):
         frame = frame.collect()
     try:
-        return ibis.memtable(frame.to_arrow())
+        arrow = frame.to_arrow()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
         raise InputError(
             field, f"{field}: a column has values of several types: {first_line(problem)}"
         ) from None
+    if local is None:
+        return ibis.memtable(arrow)
+    name = f"bascule_{field}"
+    local.con.register(name, _in_microseconds(arrow))
+    return local.table(name)
+
+
+def _in_microseconds(arrow: Any) -> Any:
+    """An Arrow table whose zoned times have microseconds: finer ones of DuckDB Ibis cannot read."""
+    import pyarrow as pa
+
+    for place, column in enumerate(arrow.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz and column.type.unit == "ns":
+            times = arrow.column(place).cast(pa.timestamp("us", column.type.tz), safe=False)
+            arrow = arrow.set_column(place, column.name, times)
+    return arrow
 
 
 def _ibis() -> Any:

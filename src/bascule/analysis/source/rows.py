@@ -11,7 +11,7 @@ from bascule.analysis.source.columns import Columns, coded, moment, number
 from bascule.core.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2
-"""What stands in place of an arm for units that are set aside."""
+"""What stands in place of an arm for units that are excluded."""
 
 DAY = 86400.0
 
@@ -23,7 +23,7 @@ REASONS = (
     "time not readable",
     "value not a number",
 )
-"""Why a row is set aside; the first that applies."""
+"""Why a row is excluded; the first that applies."""
 
 BLANK = "no value: the unit counts, the event does not"
 
@@ -56,6 +56,8 @@ def clean(
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
     if columns.probability is not None:
         parts["probability"], _ = number(table, columns.probability, "probability")
+    for i, name in enumerate(columns.probabilities):
+        parts[f"probability_{i}"], _ = number(table, name, "probability")
     if columns.value is not None:
         parts["odd"] = odd
     literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
@@ -97,7 +99,7 @@ DAILY = Calendar()
 
 
 def about_unit(rows: Any) -> dict[str, Any]:
-    """What is told of a unit whatever its outcome: arms, first moment, number of rows."""
+    """Facts about a unit whatever its outcome: arms, first moment, number of rows."""
     parts = {
         "lowest": rows.code.min(),
         "highest": rows.code.max(),
@@ -106,8 +108,7 @@ def about_unit(rows: Any) -> dict[str, Any]:
     }
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
-    if "probability" in rows.columns:
-        parts |= {"probability": rows.probability.min(), "most": rows.probability.max()}
+    parts |= {name: rows[name].min() for name in rows.columns if name.startswith("probability")}
     return parts
 
 
@@ -200,7 +201,7 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
 
 
 def placed(units: Any) -> Any:
-    """Units with `arm`: its number, or why they are set aside."""
+    """Units with `arm`: its number, or why they are excluded."""
     import ibis
 
     cases = [

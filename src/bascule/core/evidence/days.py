@@ -59,20 +59,21 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
     return mine * squares_a + theirs * squares_b
 
 
-def scored_charges(smallest: float, squares: float) -> FloatArray:
-    """What each line is charged for scores: outcomes divided by the probabilities of their arms.
+def weighted_charges(heaviest: float, squares: float) -> FloatArray:
+    """What each line is charged for the outcomes of an arm that count with weights between 0 and 1.
 
-    `smallest` is the smallest of these probabilities and `squares` the sum of the squared scores.
-    Lines that would stake more than everything are out of the game, at an endless charge.
+    `squares` is the sum of weight^2 times the squared distance of the outcome from what was
+    expected, in widths of the limits, and `heaviest` the largest weight among them.
 
-    >>> charges = scored_charges(0.1, 4.0)
-    >>> float(charges[0]), round(float(charges[5]), 6)
-    (inf, 0.00196)
+    >>> float(weighted_charges(1.0, 5.0)[3]) == float(curves(SLOPES)[3] * 5.0)
+    True
+    >>> weighted_charges(0.0, 0.0).any()
+    np.False_
     """
-    inside = smallest > SLOPES
-    stakes = np.where(inside, SLOPES / smallest, 0.0)
-    charges = curves(stakes) * (smallest * smallest * squares)
-    found: FloatArray = np.where(inside, charges, math.inf)
+    if heaviest <= 0.0:
+        return np.zeros(len(SLOPES))
+    # curves(slope * weight) / weight^2 grows with the weight, so the largest one bounds them all.
+    found: FloatArray = curves(SLOPES * heaviest) * (squares / (heaviest * heaviest))
     return found
 
 

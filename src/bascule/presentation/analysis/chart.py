@@ -107,7 +107,7 @@ class Forest:
 def effect_chart(
     analysis: Analysis, one: Against, key: str, name: str, width: float, height: float
 ) -> Chart | None:
-    """The leader less a rival, day by day; None where there are too few days for a course."""
+    """The leader minus a rival, day by day; None where there are too few days for a course."""
     shown = [(at, step) for at, step in enumerate(one.steps) if step.known]
     if len(shown) < FEWEST_DAYS:
         return None
@@ -126,7 +126,7 @@ def effect_chart(
         height,
         key,
         name,
-        f"{one.leader} less {one.rival}, in {scale.difference_unit}",
+        f"{one.leader} - {one.rival}, in {scale.difference_unit}",
         _path([(x(at), y(step.difference)) for at, step in shown]),
         _path(outline) + " Z",
         "",
@@ -182,11 +182,11 @@ def forest(analysis: Analysis) -> Forest | None:
     if analysis.segments:
         for part in analysis.segments:
             for one in against(part)[:1]:
-                label = f"{part.segment}: {one.leader} less {one.rival}"
+                label = f"{part.segment}: {one.leader} - {one.rival}"
                 rows.append((label, one.now, part.decision is not None))
     else:
         rows = [
-            (f"{one.leader} less {one.rival}", one.now, one.now.low >= 0.0 or one.now.high <= 0.0)
+            (f"{one.leader} - {one.rival}", one.now, one.now.low >= 0.0 or one.now.high <= 0.0)
             for one in against(analysis)
         ]
     rows = [row for row in rows if row[1].known]
@@ -235,7 +235,7 @@ def _spot(at: int, x: Place, y: float, when: str, lines: tuple[str, ...]) -> Spo
 def _spread(
     spots: Sequence[Spot], marked: int | None, decided: str | None, width: float
 ) -> tuple[Spot, ...]:
-    """The same, each with the room halfway to its neighbours."""
+    """Places on the axis, each with the room halfway to its neighbours."""
     found = []
     for place, spot in enumerate(spots):
         before = spots[place - 1].x if place else 2 * LEFT - spot.x

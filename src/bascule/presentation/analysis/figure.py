@@ -34,7 +34,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
     >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100,
     ...        "time": [f"2026-03-{1 + i // 40:02}" for i in range(400)]}
     >>> [panel.get_title(loc="left") for panel in plot_analysis(bs.analyze(log)).axes]
-    ['b less a (points)', 'cost (conversions)']
+    ['b - a (points)', 'cost (conversions)']
     """
     if analysis.segments:
         return _of_segments(analysis)
@@ -52,7 +52,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         left.set_ylim(low * scale.factor, high * scale.factor)
     first = rivals[0] if rivals else None
-    names = "" if first is None else f"{first.leader} less {_rivals(rivals)}"
+    names = "" if first is None else f"{first.leader} - {_rivals(rivals)}"
     left.set_title(f"{names} ({scale.difference_unit})", loc="left")
     seen = costs(analysis)
     right.set_title(f"cost ({scale.cost_unit})", loc="left")
@@ -103,7 +103,7 @@ def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: 
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
     else:
         panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
-    label = f"less {one.rival}" if named else None
+    label = f"minus {one.rival}" if named else None
     dash, marker = series.dash if named else "solid", "o" if len(known) < 2 else None
     panel.plot(
         days,
@@ -137,7 +137,7 @@ def _of_segments(analysis: Analysis) -> Figure:
         name = str(part.segment)
         if rivals:
             now = rivals[0].now
-            name += f": {rivals[0].leader} less {rivals[0].rival}"
+            name += f": {rivals[0].leader} - {rivals[0].rival}"
             if now.known:
                 series = SERIES[5] if part.decision is not None else SERIES[1]
                 ends = [scale.factor * now.low, scale.factor * now.high]

@@ -79,7 +79,7 @@ class Scale:
         return text.replace("-", "−")
 
     def difference(self, value: float, width: float = math.nan) -> str:
-        """The same with its unit."""
+        """A difference with its sign and its unit."""
         return f"{self.signed(value, width)}{' points' if self.percent else ''}"
 
 

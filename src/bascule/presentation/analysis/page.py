@@ -99,7 +99,7 @@ def day_rows(
         "day",
         *(f"units, {name}" for name in analysis.design.arms),
         *(f"mean, {name}" for name in analysis.design.arms),
-        *(f"{one.leader} less {one.rival}" for one in rivals),
+        *(f"{one.leader} - {one.rival}" for one in rivals),
     )
     steps = [{step.date: step for step in one.steps} for one in rivals]
     every = -(-len(analysis.days) // MOST_ROWS) or 1

@@ -19,6 +19,7 @@ MOST_NAMES = 4
 QUESTIONS = {
     "sample ratio": "Did every arm get its share of the units?",
     "units in two arms": "Did every unit stay in one arm?",
+    "missing outcomes": "Is a value missing as often in every arm?",
     "trend": "Did outcomes stay level while the test ran?",
     "shift": "Is the difference the same within parts of the test?",
     "late outcomes": "Did outcomes come in time to be counted?",
@@ -112,9 +113,16 @@ def outcome(analysis: Analysis) -> str:
 
 def verdict(analysis: Analysis) -> str:
     """The decision as a heading."""
+    if any(check.name == "sample ratio" for check in analysis.flagged):
+        return f"Sample ratio mismatch. {_decided(analysis)}"
+    return _decided(analysis)
+
+
+def _decided(analysis: Analysis) -> str:
     reached = analysis.decision
     if analysis.segments:
-        return analysis.headline[0].upper() + analysis.headline[1:]
+        decided = sum(part.decision is not None for part in analysis.segments)
+        return f"{len(analysis.segments)} segments, {decided} of them decided"
     if reached is None:
         return "No decision yet"
     if reached.arm is None:
@@ -208,6 +216,8 @@ def asked(check: Check) -> str:
 
 def found(check: Check) -> str:
     """What it found, as a sentence."""
+    if not check.made:
+        return f"Not checked: {check.message}."
     return "Yes." if check.message == "none" else sentence(check.message)
 
 
@@ -220,7 +230,7 @@ def warning(analysis: Analysis) -> str:
 
 
 def sentence(text: str) -> str:
-    """The same with a capital and a full stop.
+    """A text with a capital and a full stop.
 
     >>> sentence("nobody came")
     'Nobody came.'

@@ -16,8 +16,8 @@ MOST_PAIRS = 10
 """So many differences are printed; the others are in the data."""
 
 
-def told(analysis: Analysis) -> list[str]:
-    """All lines of the answer."""
+def text_lines(analysis: Analysis) -> list[str]:
+    """The answer as lines of text: headline, arms, differences, counts, checks and notes."""
     lines = [analysis.headline, ""]
     if analysis.segments:
         for part in analysis.segments:
@@ -47,20 +47,20 @@ def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
 
 
 def effect_table(effects: tuple[Effect, ...]) -> list[str]:
-    """The differences, a line each below a heading."""
+    """The differences, the later arm minus the earlier one, a line each below a heading."""
     if not effects:
         return []
     lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
     for effect in effects[:MOST_PAIRS]:
-        name = f"{effect.first} less {effect.second}"
-        ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
-        lines.append(f"{name:<32}{shown(effect.difference):>12}{ends}")
+        name = f"{effect.second} - {effect.first}"
+        ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
+        lines.append(f"{name:<32}{shown(-effect.difference):>12}{ends}")
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     level = effects[0].error
     lines.append(
-        f"each end is ever wrong with probability at most {100 * level:.3g} % "
-        f"({effects[0].guarantee})"
+        f"{100 * (1 - 2 * level):.3g} % intervals: each bound fails with probability at most "
+        f"{100 * level:.3g} %, at any time ({effects[0].guarantee})"
     )
     return lines
 
@@ -71,11 +71,11 @@ def day_table(analysis: Analysis) -> list[str]:
     lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
     for day in analysis.days:
         for effect in day.effects[:MOST_PAIRS]:
-            name = f"{effect.first} less {effect.second}"
-            ends = f"{shown(effect.low):>12}{shown(effect.high):>12}"
+            name = f"{effect.second} - {effect.first}"
+            ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
             mark = f"  {day.decision}" if day.decision else ""
             lines.append(
-                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(effect.difference):>12}"
+                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(-effect.difference):>12}"
                 f"{ends}{mark}"
             )
     return lines
@@ -98,7 +98,7 @@ def _counts(analysis: Analysis) -> list[str]:
     lines = [
         f"{analysis.rows:,} rows, {analysis.units:,} units{span}; evidence: {analysis.evidence}"
     ]
-    lines += [f"set aside: {n:,} ({reason})" for reason, n in analysis.set_aside.items()]
+    lines += [f"excluded: {n:,} ({reason})" for reason, n in analysis.excluded.items()]
     return lines
 
 
@@ -112,11 +112,18 @@ def shown(value: float | None) -> str:
         return ""
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
+    value = value + 0.0  # no "-0"
     return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
 
 
 def headline(analysis: Analysis) -> str:
-    """One line that says what to do."""
+    """One line that says what to do; a sample ratio mismatch comes first."""
+    mismatch = any(check.name == "sample ratio" for check in analysis.flagged)
+    answer = _answer(analysis)
+    return f"Sample ratio mismatch, find its cause first. {answer}" if mismatch else answer
+
+
+def _answer(analysis: Analysis) -> str:
     risk = percent(analysis.error)
     if analysis.segments:
         decided = sum(part.decision is not None for part in analysis.segments)

@@ -1,0 +1,187 @@
+"""Sums of weighted outcomes for logs with the probabilities of assignment.
+
+A unit of arm i counts in the comparison with arm j with a weight that is known before it is
+assigned, up to which of the two arms it gets. With the probabilities p_i and p_j of that unit, the
+weight is p_j / (p_i + p_j) in arm i and p_i / (p_i + p_j) in arm j, so the expected weighted
+difference is the difference of the arms times p_i p_j / (p_i + p_j), the unit's *clock*. Where only
+the probability of the unit's own arm is logged, the weight is 1/p, to be multiplied with a smallest
+probability that was stated beforehand. docs/explanation/analyse.md has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from bascule.core.errors import InputError
+from bascule.core.procedures.interval_state import FloatArray
+
+Row = dict[str, Any]
+
+OWN, ALL = "probability", "probability_"
+"""Columns: the probability of the unit's own arm, or with a number behind it that of each arm."""
+
+CLOSE = 1e-6
+"""By how much the probabilities of a unit may exceed 1 in total."""
+
+MOST_PAIRED_ARMS = 40
+"""With more arms than this the table of sums for all pairs would be too wide."""
+
+PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Per day of arrival, arm and rival arm: sums of weights, and of weighted outcomes.
+
+    `weight` is the sum of the weights s of the arm's units against the rival, `scored` that of
+    s X, `squares`, `squares_scored` and `squares_scored_twice` those of s^2, s^2 X and s^2 X^2, and
+    `heaviest` is the largest s. `clock` is the sum of the clocks of *all* units for the pair.
+    `bounded` says whether all weights are sure to lie between 0 and 1, whichever arm a unit could
+    have got: what a proof needs.
+    """
+
+    weight: FloatArray
+    scored: FloatArray
+    squares: FloatArray
+    squares_scored: FloatArray
+    squares_scored_twice: FloatArray
+    heaviest: FloatArray
+    clock: FloatArray
+    bounded: bool = True
+
+    def first(self, days: int) -> Scores:
+        """The scores of the first days alone."""
+        return replace(
+            self,
+            weight=self.weight[:days],
+            scored=self.scored[:days],
+            squares=self.squares[:days],
+            squares_scored=self.squares_scored[:days],
+            squares_scored_twice=self.squares_scored_twice[:days],
+            heaviest=self.heaviest[:days],
+            clock=self.clock[:days],
+        )
+
+    def limited(self, arms: Sequence[str], least: Sequence[float]) -> Scores:
+        """Scores whose weights 1/p are multiplied with the smallest probability of either arm.
+
+        `least` has for each arm the probability below which it is never assigned.
+        """
+        for i, (arm, smallest) in enumerate(zip(arms, least, strict=True)):
+            heaviest = float(self.heaviest[:, i].max(initial=0.0))
+            if heaviest * smallest > 1.0 + CLOSE:
+                raise InputError(
+                    "least_probability",
+                    f"least_probability: a unit got {arm!r} with probability {1 / heaviest:.3g}, "
+                    f"which is below the {smallest:.3g} that was stated",
+                )
+        factor = np.minimum.outer(np.array(least), np.array(least))
+        return replace(
+            self,
+            weight=self.weight * factor,
+            scored=self.scored * factor,
+            squares=self.squares * factor**2,
+            squares_scored=self.squares_scored * factor**2,
+            squares_scored_twice=self.squares_scored_twice * factor**2,
+            heaviest=np.minimum(self.heaviest * factor, 1.0),
+            clock=self.clock * factor,
+            bounded=True,
+        )
+
+
+def score_sums(units: Any, value: Any, arms: int, *, own_only: bool) -> dict[str, Any]:
+    """The sums that `Scores` is made of, as expressions over a table with one row a unit.
+
+    Units whose value is null are excluded, and count for nothing. With `own_only` nothing is
+    concluded from the probability of one arm on that of the other.
+    """
+    import ibis
+
+    zero = ibis.literal(0.0)
+    if OWN in units.columns:
+        own = units[OWN]
+        if own_only or arms > 2:
+            inverse = ibis.ifelse(value.isnull(), zero, 1.0 / own.nullif(0.0))
+            return _checks(own, own, own, ibis) | _sums_of(inverse, value, "_own")
+        every = [ibis.ifelse(units.arm == i, own, 1.0 - own) for i in range(2)]
+    else:
+        every = [units[f"{ALL}{i}"] for i in range(arms)]
+        cases = [(units.arm == i, p) for i, p in enumerate(every)]
+        own = ibis.cases(*cases, else_=ibis.null("float64"))
+    total = sum(every[1:], every[0])
+    found = _checks(own, ibis.greatest(*every), total, ibis)
+    # A unit of the log got one of these arms: given that, their probabilities add up to 1.
+    there = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
+    every, own = [p / there for p in every], own / there
+    for j, rival in enumerate(every):
+        found |= _sums_of((rival / (own + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
+        for i in range(j):
+            both = (every[i] + rival).nullif(0.0)
+            found[f"clock_{i}_{j}"] = (every[i] * rival / both).fill_null(zero).sum()
+    return found
+
+
+def _checks(own: Any, largest: Any, total: Any, ibis: Any) -> dict[str, Any]:
+    return {
+        "smallest_own": own.min(),
+        "largest_any": largest.max(),
+        "largest_total": total.max(),
+        "unlogged": ibis.ifelse(own.isnull() | total.isnull(), 1, 0).sum(),
+    }
+
+
+def _sums_of(weight: Any, value: Any, ending: str) -> dict[str, Any]:
+    once = weight * value
+    return {
+        f"weight{ending}": weight.sum(),
+        f"scored{ending}": once.sum(),
+        f"squares{ending}": (weight * weight).sum(),
+        f"squares_scored{ending}": (weight * once).sum(),
+        f"squares_scored_twice{ending}": (once * once).sum(),
+        f"heaviest{ending}": weight.max(),
+    }
+
+
+def laid_out(rows: Sequence[Row], first: date, days: int, arms: int) -> Scores | None:
+    """Scores from reduced rows; None if the log has no probabilities."""
+    if not rows or "unlogged" not in rows[0]:
+        return None
+    paired = "weight_0" in rows[0]
+    shape = (days, arms, arms)
+    parts = {name: np.zeros(shape) for name in (*PARTS, "clock")}
+    for row in rows:
+        _check_row(row)
+        day, arm = (row["day"] - first).days, row["arm"]
+        if not row["units"]:
+            continue
+        if not paired:
+            for name in PARTS:
+                parts[name][day, arm] = row[f"{name}_own"]
+            parts["clock"][day] += row["units"]
+            continue
+        for j in range(arms):
+            for name in PARTS:
+                parts[name][day, arm, j] = row[f"{name}_{j}"]
+            for i in range(j):
+                parts["clock"][day, i, j] += row[f"clock_{i}_{j}"]
+                parts["clock"][day, j, i] = parts["clock"][day, i, j]
+    return Scores(**parts, bounded=paired)
+
+
+def _check_row(row: Row) -> None:
+    if (
+        row["unlogged"]
+        or not row["smallest_own"] > 0.0
+        or not row["largest_any"] <= 1.0
+        or row["largest_total"] > 1.0 + CLOSE
+    ):
+        raise InputError(
+            "probability",
+            "probability must lie above 0 and at most at 1 for every unit: it is that of the arm "
+            "that the unit got (a column for each arm: together at most 1)",
+        )
