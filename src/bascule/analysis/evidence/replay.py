@@ -20,9 +20,7 @@ from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
 from bascule.core.effects import effects
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import Decision
-from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.reports.status import status_of
 from bascule.live.steps.folding import fold_unit
@@ -47,11 +45,9 @@ class Replayed:
 
 def is_exported(design: Design | None, given: Any) -> bool:
     """Whether a table of assignments is one that `bascule experiment export` writes."""
-    if design is None or given is None or isinstance(design.outcome, Recurrent):
+    if design is None or given is None or design.procedure.counts == "stages":
         return False
-    return not isinstance(design.rule, Static) and {"number", "block", "probability"} <= set(
-        given.columns
-    )
+    return {"number", "block", "probability"} <= set(given.columns)
 
 
 def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
@@ -174,8 +170,7 @@ def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
             blocks.setdefault(int(row["block"]), []).append(row)
     if not blocks:
         return {}
-    assert isinstance(design.rule, Tilt)
-    repeat = design.rule.batch if design.rule.steps(design.outcome).split else 1
+    repeat = design.procedure.next_block(Statistics.empty(len(design.arms))).repeat
     found = {}
     last = max(blocks)
     for number, some in blocks.items():

@@ -144,18 +144,18 @@ class Experiment(Units):
         """End the test by hand, for good; outcomes count no more."""
         self._move("stop", ("ready", "running", "paused", "decided", "over"), "stopped")
 
-    def knob(self, *, alpha: float | None = None, tilt: float | None = None) -> None:
+    def knob(self, **named: float | None) -> None:
         """Turn the knob, from the next unit or the next block on; the guarantee stays.
 
-        docs/explanation/live.md has the proof.
+        It goes by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and with any other
+        rule that has one the name that it gives it. docs/explanation/live.md has the proof.
         """
         from bascule.live.transactions.change import turn_knob
 
-        given = {"alpha": alpha, "tilt": tilt}
-        named = {knob: value for knob, value in given.items() if value is not None}
-        if len(named) != 1:
+        given = {knob: value for knob, value in named.items() if value is not None}
+        if len(given) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
-        ((knob, value),) = named.items()
+        ((knob, value),) = given.items()
         self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:

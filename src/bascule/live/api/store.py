@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
-from bascule.live.steps.stages import begun, check_stages
+from bascule.live.steps.stages import begun, check_live
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Store(StoreContext):
         if not isinstance(design, Design):
             design = load_design(design)
         check_name(name)
-        check_stages(design)
+        check_live(design)
         data = design.to_dict()
         with self._database.writing() as connection:
             guard = self._runner.guard

@@ -7,10 +7,10 @@ from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
-from bascule.core.rules import Static
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Action, Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error
@@ -150,7 +150,7 @@ class Units:
         receipts: list[Receipt] = await self.store.bridges.here().run(self._recording(outcomes))
         return receipts
 
-    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
+    def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came."""
         from sqlalchemy import select
 
@@ -165,7 +165,7 @@ class Units:
                 {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
             ]
 
-    def set_aside_counts(self) -> dict[str, int]:
+    def excluded_counts(self) -> dict[str, int]:
         """Count the outcomes that are excluded, or that count as a limit, by reason."""
         from sqlalchemy import func, select
 
@@ -179,6 +179,16 @@ class Units:
         )
         with self.store.reading() as connection:
             return {reason: int(found) for reason, found in connection.execute(asked)}
+
+    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
+        """Return what `excluded` does, under its name in the first edition."""
+        warn("set_aside() is now excluded()", DeprecationWarning, stacklevel=2)
+        return self.excluded(reason)
+
+    def set_aside_counts(self) -> dict[str, int]:
+        """Return what `excluded_counts` does, under its name in the first edition."""
+        warn("set_aside_counts() is now excluded_counts()", DeprecationWarning, stacklevel=2)
+        return self.excluded_counts()
 
     @cached_property
     def arms(self) -> tuple[str, ...]:
@@ -199,7 +209,7 @@ class Units:
 
     @cached_property
     def _is_static(self) -> bool:
-        return isinstance(self.design.rule, Static)
+        return self.design.procedure.assigns == "hash"
 
     def _at_hand(self, unit: str) -> int | None:
         """Return the arm of a unit where that takes no transaction, or None."""

@@ -12,7 +12,6 @@ from typing import get_args
 
 from sqlalchemy import Connection
 
-from bascule.core.rules import Static
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import judge_value
@@ -151,7 +150,7 @@ class RowCheck:
     def __init__(self, stored: Loaded, findings: Findings) -> None:
         self._arms = len(stored.design.arms)
         self._stored, self._findings = stored, findings
-        self._is_static = isinstance(stored.design.rule, Static)
+        self._is_static = stored.design.procedure.assigns == "hash"
         self._number, self._time = -1, -math.inf
         self.assigned: Counter[int] = Counter()
 

@@ -16,8 +16,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Recurrent
-from bascule.core.rules import Static
 from bascule.live.reports.row_checks import (
     AUDIT,
     BLOCKS,
@@ -71,8 +69,8 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
     units = 0
     if stored is not None:
         check_state(stored, findings)
-        recurrent = isinstance(stored.design.outcome, Recurrent)
-        replay = (StageReplay if recurrent else _Replay)(connection, stored, findings)
+        staged = stored.design.procedure.counts == "stages"
+        replay = (StageReplay if staged else _Replay)(connection, stored, findings)
         try:
             replay.run()
         except DAMAGE as error:
@@ -314,7 +312,7 @@ class StageReplay:
         origin = wanted.origin
         if origin is None:
             return
-        is_static = isinstance(design.rule, Static)
+        is_static = design.procedure.assigns == "hash"
         chances = frozenset((1.0 / len(design.arms) if is_static else 1.0,))
         if is_static:
             self.state = begun(design, self.state, origin)

@@ -29,7 +29,7 @@ def fold_unit(
     1
     """
     folded = state.folded + 1
-    if deal is None:
+    if deal is None or design.procedure.counts == "units":
         seen = record(design, state.once, arm, value)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     sums = list(state.open)

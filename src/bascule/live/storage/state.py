@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
@@ -175,9 +174,8 @@ class ExperimentState(NamedTuple):
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
         """Before the first unit."""
-        arms, recurrent = len(design.arms), isinstance(design.outcome, Recurrent)
-        seen = CohortStatistics.empty(arms) if recurrent else Statistics.empty(arms)
-        return cls(seen, (0,) * arms, (ArmStatistics(),) * arms)
+        arms = len(design.arms)
+        return cls(design.procedure.empty(), (0,) * arms, (ArmStatistics(),) * arms)
 
     @property
     def once(self) -> Statistics:

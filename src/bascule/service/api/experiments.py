@@ -231,7 +231,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
     """Outcomes that do not count as they came, each with its reason."""
     entry = await find(request, caller, name)
-    return Answer(reply.set_aside_data(await run_in_threadpool(entry.test.set_aside)))
+    return Answer(reply.set_aside_data(await run_in_threadpool(entry.test.excluded)))
 
 
 @router.get(

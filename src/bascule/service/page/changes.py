@@ -63,7 +63,7 @@ def changes(status: Status, released: bool) -> list[Change]:
 
 def arm_changes(status: Status) -> dict[str, list[Change]]:
     """What can be done to each arm: something only where two others would be left."""
-    into = [arm for arm in status.arms if arm.part in ("in", "paused")]
+    into = [arm for arm in status.arms if arm.part in ("active", "paused")]
     if status.state not in OPEN or len(into) < 3:
         return {}
     found = {}
@@ -118,7 +118,7 @@ def make(test: Experiment, action: str, value: str, arm: str) -> str:
         "release": (test.release, "Everyone gets the winner now."),
         "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
         "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
-        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was taken out."),
+        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was dropped."),
     }
     if action in named:
         do, done = named[action]

@@ -81,7 +81,7 @@ def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     """Diagnostics, which are read from the log and take as long as that is."""
     test = store.get(name)
     rows = views.diagnostic_rows(_diagnosed(store, test))
-    set_aside = views.set_aside_words(test.set_aside_counts())
+    set_aside = views.set_aside_words(test.excluded_counts())
     alarms = [row for row in rows if row.flagged]
     found = [
         fragment("alarm", alarms=alarms),

@@ -23,7 +23,7 @@ ORDER: tuple[Phase, ...] = ("decided", "running", "paused", "ready", "over", "st
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""
 
-PARTS = {"in": "", "beaten": "Beaten", "taken out": "Taken out", "paused": "Paused"}
+PARTS = {"active": "", "beaten": "Beaten", "dropped": "Dropped", "paused": "Paused"}
 
 
 @dataclass(frozen=True, slots=True)
