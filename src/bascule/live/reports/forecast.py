@@ -19,6 +19,7 @@ from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.intervals import ArmProcedure
 from bascule.core.progress import next_arm
+from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction, mean_path, predict
 
 FURTHEST = 20
@@ -143,8 +144,6 @@ def turns(
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
     [(3, 206, 24), (9, 378, 20)]
     """
-    from bascule.live.transactions.change import with_knob
-
     now, knob = expectation(design, seen), knob_of(design)
     left = units_left(design, seen, evidence)
     if now is None or knob is None or left is None:

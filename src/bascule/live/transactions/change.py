@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.serialization import plain
-from bascule.live.steps.folding import take_out
+from bascule.live.steps.folding import take_out, with_knob
 from bascule.live.steps.stages import begun
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.settle import decide, settle
@@ -41,19 +39,6 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     values = {"before": before.value, "now": now.value}
     # Where it happened, so that it can be replayed.
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
-
-
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """Return the design with the knob of that name set to a value.
-
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    has = design.rule.knob
-    if has is None or has.name != knob:
-        raise InputError(knob, f"{knob} is no knob of {design.rule.label}")
-    return replace(design, rule=design.rule.with_knob(value))
 
 
 def drop_arm(work: UnitOfWork, name: str) -> None:

@@ -174,7 +174,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
 
 def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
     """The knob, where it stands and where it is to be; what the rule would refuse is refused."""
-    from bascule.live.transactions.change import with_knob
+    from bascule.live.steps.folding import with_knob
 
     found = knob_of(design)
     if found is None or status.state not in OPEN:
