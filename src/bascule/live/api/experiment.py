@@ -44,7 +44,7 @@ class Experiment(Units):
         from bascule.live.transactions.settle import is_settled, settle
 
         loaded = self._loaded()
-        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.now(loaded)):
+        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.runner.now(loaded)):
             return
         while self._do(settle):
             pass
@@ -64,7 +64,7 @@ class Experiment(Units):
             loaded.design,
             loaded.phase,
             loaded.state,
-            self.store.now(loaded),
+            self.store.runner.now(loaded),
             loaded.created,
         )
 
@@ -189,7 +189,8 @@ class Experiment(Units):
 
     def _do(self, change: Callable[[UnitOfWork], object]) -> Any:
         """Run one change in a transaction."""
-        return self._change(lambda work, _: [change(work)], [None])[0]
+        run = self.store.change(self.id, self.name, lambda work, _: [change(work)], [None])
+        return run[0]
 
     def _compute_diagnostics(self, level: float) -> tuple[Diagnostic, ...]:
         from bascule.live.reports.diagnostics import diagnostics_of

@@ -71,7 +71,7 @@ class Store(StoreContext):
         check_live(design)
         data = design.to_dict()
         with self._database.writing() as connection:
-            guard = self._runner.guard
+            guard = self.runner.guard
             now = guard.now(guard.kind, database_time(connection))
             if design.deadline is not None and design.deadline.timestamp() <= now:
                 raise InputError(
@@ -135,15 +135,15 @@ class Store(StoreContext):
         from sqlalchemy import delete, insert
 
         from bascule.live.storage import schema
-        from bascule.live.storage.queries import load_locked
+        from bascule.live.storage.queries import load
 
         found = self.get(name).id
         entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.erasing() as connection:
-            loaded, database_time = load_locked(connection, found, name, None)
+            loaded, database_time = load(connection, found, name, None, lock=True)
             if loaded.phase != "stopped":
                 raise InputError("state", f"{name} is {loaded.phase}: stop it, then delete it")
-            now = self._runner.guard.now(loaded.state.clock, database_time)
+            now = self.runner.guard.now(loaded.state.clock, database_time)
             detail = json.dumps({"units": loaded.state.units})
             connection.execute(
                 insert(schema.audit).values(time=now, action="delete", detail=detail, **entry)
@@ -152,7 +152,7 @@ class Store(StoreContext):
                 connection.execute(delete(table).where(table.c.experiment == found))
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
-        self._runner.forget(found)
+        self.runner.forget(found)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return every change by hand and every decision, the oldest first; of a name or of all.

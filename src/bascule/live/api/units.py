@@ -12,14 +12,13 @@ from warnings import warn
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Action, Job, PendingJob, future_and_sender
+from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 
 if TYPE_CHECKING:
-    from bascule.live.commit.loop_bridge import Batch
     from bascule.live.storage.queries import Loaded
 
 RECORDED_AT_ONCE = 5000
@@ -33,7 +32,6 @@ class Units:
         self.id = number
         self.name = name
         self._remembered = store.memory.of(number)
-        self._batch: Batch | None = None
 
     def assign(self, unit: str | int) -> str:
         """Assign a unit and return its arm, which it keeps for ever; on disk before this returns.
@@ -45,7 +43,7 @@ class Units:
         named = checked_unit(unit)
         arm = self._at_hand(named)
         if arm is None:
-            (found,) = self._change(self.store.assigning, [named], enrols=True)
+            (found,) = self._assign([named])
             if isinstance(found, InputError):
                 raise copy_error(found)
             arm = found
@@ -58,7 +56,7 @@ class Units:
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._names(self._change(self.store.assigning, named, enrols=True))
+        return self._names(self._assign(named))
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
@@ -77,7 +75,7 @@ class Units:
         arm = self._at_hand(named)
         if arm is None:
             job = Job(self.id, self.name, store.assigning, [named], enrols=True)
-            store.submit(PendingJob(job, send, self.arms))
+            store.queue.submit(PendingJob(job, send, self.arms))
         else:
             send(self.arms[arm], None)
         return future
@@ -100,9 +98,7 @@ class Units:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        batch = self._batch
-        if batch is None or not batch.is_open():
-            batch = self._batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+        batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
         result = await batch.request(named)
         if isinstance(result, BaseException):
             raise copy_error(result)
@@ -136,13 +132,13 @@ class Units:
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(self.store.recording, some)
+            receipts += self.store.change(self.id, self.name, self.store.recording, some)
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """Record outcomes in one transaction without blocking; return a future of receipts."""
         future, send = future_and_sender()
-        self.store.submit(PendingJob(self._recording(outcomes), send))
+        self.store.queue.submit(PendingJob(self._recording(outcomes), send))
         return future
 
     async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
@@ -217,10 +213,10 @@ class Units:
             arm = self._remembered.get(unit)
             if arm is None:
                 return None
-            released = self.store.released(self.id, self.name)
+            released = self.store.runner.released(self.id, self.name)
             return arm if released is None else released
         try:
-            released = self.store.released(self.id, self.name)
+            released = self.store.runner.released(self.id, self.name)
         except StoreError:
             released = None
         return hashed_arm(self.name, len(self.arms), unit) if released is None else released
@@ -229,10 +225,8 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(
-        self, action: Action, items: Sequence[Any], *, enrols: bool = False
-    ) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, action, items, enrols=enrols)
+    def _assign(self, units: Sequence[str]) -> Sequence[Any]:
+        return self.store.change(self.id, self.name, self.store.assigning, units, enrols=True)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

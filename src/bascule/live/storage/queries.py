@@ -97,7 +97,9 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
     """Return the rows of a query."""
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
-    found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
+    # The driver itself answers short questions in a tenth of the time.
+    driver: Any = connection.connection.driver_connection
+    found: Sequence[Any] = driver.execute(statement, values).fetchall()
     return found
 
 
@@ -133,51 +135,33 @@ def in_sqlite(statement: str) -> str:
 
 def execute(connection: Connection, statement: str, values: Sequence[Any]) -> None:
     """Change what is stored: with one row of values, or with a list of many."""
-    many = isinstance(values, list)
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(statement.replace("?", "%s"), values)
-    elif many:
-        driver(connection).executemany(statement, values)
+        return
+    driver: Any = connection.connection.driver_connection
+    if isinstance(values, list):
+        driver.executemany(statement, values)
     else:
-        driver(connection).execute(statement, values)
+        driver.execute(statement, values)
 
 
-def driver(connection: Connection) -> Any:
-    """The connection of the driver, which answers short questions in a tenth of the time."""
-    return connection.connection.driver_connection
-
-
-def load(connection: Connection, experiment: int, name: str, known: Loaded | None) -> Loaded:
-    """Return an experiment as it is now; `known` saves reading what has not changed."""
-    version = fetch(connection, _VERSION, experiment)
-    if not version:
-        raise gone(name)
-    return _load_version(connection, experiment, known, version[0][0])
-
-
-def load_locked(
-    connection: Connection, experiment: int, name: str, known: Loaded | None
+def load(
+    connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
 ) -> tuple[Loaded, float | None]:
-    """Return an experiment that nobody else changes until the transaction ends.
+    """Return an experiment as it is now; `known` saves reading what has not changed.
 
-    With it comes the time of the database's clock, where that is not the clock of this machine.
+    With `lock` nobody else changes it until the transaction ends, and with it comes the time of the
+    database's clock, where that is not the clock of this machine.
     """
-    if connection.dialect.name == "sqlite":
-        # SQLite has one writer at a time, who holds the lock already.
-        return load(connection, experiment, name, known), None
-    version = fetch(connection, _VERSION_LOCKED, experiment)
-    if not version:
+    # SQLite has one writer at a time, who holds the lock already.
+    locks = lock and connection.dialect.name != "sqlite"
+    rows = fetch(connection, _VERSION_LOCKED if locks else _VERSION, experiment)
+    if not rows:
         raise gone(name)
-    number, database_time = version[0]
-    return _load_version(connection, experiment, known, number), float(database_time)
-
-
-def _load_version(
-    connection: Connection, experiment: int, known: Loaded | None, version: int
-) -> Loaded:
-    if known is not None and known.version == version:
-        return known
-    return loaded_row(fetch(connection, _LOADED, experiment)[0])
+    version, *time = rows[0]
+    if known is None or known.version != version:
+        known = loaded_row(fetch(connection, _LOADED, experiment)[0])
+    return known, float(time[0]) if time else None
 
 
 def loaded_row(row: Sequence[Any]) -> Loaded:
