@@ -39,7 +39,6 @@ _OUTCOMES = (
     "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
 )
 BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
-_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
@@ -112,7 +111,7 @@ def check_leftovers(
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
-    for folded, time, statistics in queries.fetch(connection, _HISTORY, experiment):
+    for folded, time, statistics in queries.fetch(connection, queries.HISTORY, experiment):
         try:
             json.loads(statistics)
         except DAMAGE as error:

@@ -88,14 +88,10 @@ def verify_orphans(connection: Connection, name: str) -> Verification:
 
 
 _COUNT_OUTCOMES = "SELECT count(*) FROM outcomes WHERE experiment = ?"
-_STORED = (
-    "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
-    "WHERE id = ?"
-)
 
 
 def _load(connection: Connection, experiment: int, name: str, findings: Findings) -> Loaded | None:
-    rows = queries.fetch(connection, _STORED, experiment)
+    rows = queries.fetch(connection, queries.LOADED, experiment)
     if not rows:
         raise queries.gone(name)
     try:

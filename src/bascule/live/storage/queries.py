@@ -37,7 +37,7 @@ _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
-_LOADED = (
+LOADED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
 )
@@ -77,7 +77,7 @@ _AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
 _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
-_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
+HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
@@ -160,7 +160,7 @@ def load(
         raise gone(name)
     version, *time = rows[0]
     if known is None or known.version != version:
-        known = loaded_row(fetch(connection, _LOADED, experiment)[0])
+        known = loaded_row(fetch(connection, LOADED, experiment)[0])
     return known, float(time[0]) if time else None
 
 
@@ -268,7 +268,7 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
     A point that is damaged is left out and logged; `verify` lists it.
     """
     points = []
-    for folded, time, statistics in fetch(connection, _HISTORY, experiment):
+    for folded, time, statistics in fetch(connection, HISTORY, experiment):
         try:
             points.append((folded, time, statistics_from_json(statistics)))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
