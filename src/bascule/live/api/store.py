@@ -15,6 +15,7 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
 from bascule.live.steps.stages import begun, check_live
+from bascule.live.storage.queries import audit_entries, database_time, gone, load
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ class Store(StoreContext):
         """
         from sqlalchemy import insert, select
 
-        from bascule.live.storage.queries import database_time
         from bascule.live.storage.schema import audit, experiments
 
         if isinstance(design, Mapping):
@@ -107,7 +107,6 @@ class Store(StoreContext):
         """Return the experiment of that name."""
         from sqlalchemy import select
 
-        from bascule.live.storage.queries import gone
         from bascule.live.storage.schema import experiments
 
         with self._database.reading() as connection:
@@ -135,15 +134,14 @@ class Store(StoreContext):
         from sqlalchemy import delete, insert
 
         from bascule.live.storage import schema
-        from bascule.live.storage.queries import load
 
         found = self.get(name).id
         entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.erasing() as connection:
-            loaded, database_time = load(connection, found, name, None, lock=True)
+            loaded, its_time = load(connection, found, name, None, lock=True)
             if loaded.phase != "stopped":
                 raise InputError("state", f"{name} is {loaded.phase}: stop it, then delete it")
-            now = self.runner.guard.now(loaded.state.clock, database_time)
+            now = self.runner.guard.now(loaded.state.clock, its_time)
             detail = json.dumps({"units": loaded.state.units})
             connection.execute(
                 insert(schema.audit).values(time=now, action="delete", detail=detail, **entry)
@@ -159,8 +157,6 @@ class Store(StoreContext):
 
         Experiments that had the name before are included; `Experiment.audit` has those of one.
         """
-        from bascule.live.storage.queries import audit_entries
-
         with self.reading() as connection:
             return audit_entries(connection, name=name)
 

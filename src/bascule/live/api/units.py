@@ -17,6 +17,7 @@ from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.storage.queries import find_units
 
 if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
@@ -42,12 +43,7 @@ class Units:
         """
         named = checked_unit(unit)
         arm = self._at_hand(named)
-        if arm is None:
-            (found,) = self._assign([named])
-            if isinstance(found, InputError):
-                raise copy_error(found)
-            arm = found
-        return self.arms[arm]
+        return self._assign([named])[0] if arm is None else self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """Assign many units in one transaction and return their arms in order."""
@@ -56,7 +52,7 @@ class Units:
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._names(self._assign(named))
+        return self._assign(named)
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
@@ -106,8 +102,6 @@ class Units:
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
-        from bascule.live.storage.queries import find_units
-
         named = checked_unit(unit)
         with self.store.reading() as connection:
             found = find_units(connection, self.id, [named])
@@ -196,13 +190,6 @@ class Units:
         """The design, with the knob as it is set now."""
         return self._loaded().design
 
-    def _names(self, answers: Sequence[Any]) -> list[str]:
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise copy_error(answer)
-        arms = self.arms
-        return [arms[answer] for answer in answers]
-
     @cached_property
     def _is_static(self) -> bool:
         return self.design.procedure.assigns == "hash"
@@ -225,8 +212,14 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _assign(self, units: Sequence[str]) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, self.store.assigning, units, enrols=True)
+    def _assign(self, units: Sequence[str]) -> list[str]:
+        """Assign units in one transaction; raise if one of them gets no arm."""
+        store = self.store
+        answers = store.change(self.id, self.name, store.assigning, units, enrols=True)
+        for answer in answers:
+            if isinstance(answer, InputError):
+                raise copy_error(answer)
+        return [self.arms[answer] for answer in answers]
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

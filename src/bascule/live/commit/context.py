@@ -15,6 +15,8 @@ from bascule.live.commit.jobs import Action, Job
 from bascule.live.commit.queue import CommitQueue, copy_error
 from bascule.live.commit.shared_results import SharedResults
 from bascule.live.steps.assignment import fair_shuffle
+from bascule.live.transactions.enrol import assign
+from bascule.live.transactions.record import record
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -59,8 +61,6 @@ class StoreContext:
         from bascule.live.commit.loop_bridge import LoopBridges
         from bascule.live.commit.runner import Runner
         from bascule.live.storage.database import Database
-        from bascule.live.transactions.enrol import assign
-        from bascule.live.transactions.record import record
 
         self.assigning: Action = assign
         self.recording: Action = record

@@ -13,9 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -30,6 +28,9 @@ from bascule.live.storage.state import (
     state_from_json,
     statistics_from_json,
 )
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 logger = logging.getLogger("bascule.live")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
 from bascule.core.design import Design
 from bascule.core.ends import cap_met
 from bascule.core.measure import Measure
@@ -17,6 +15,8 @@ from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
