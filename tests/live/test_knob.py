@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.progress import decision, next_arm, record
-from bascule.live.transactions.change import with_knob
+from bascule.live.steps.folding import with_knob
 
 RUNS, ERROR = 150, 0.2
 

@@ -164,7 +164,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List the outcomes that do not count, each with its reason."""
     with store_at(store, there=True) as opened:
-        rows = opened.get(name).set_aside()
+        rows = opened.get(name).excluded()
     if as_json:
         print_json({"set_aside": rows})
         return

@@ -20,12 +20,20 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from bascule.core.approximate import about
 from bascule.core.errors import StoreError
 from bascule.core.measure import seconds
+
+_BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+# How long the machine has been running, in seconds; with the time it slept, where that is known.
+_running: Callable[[], float] = (
+    time.monotonic if _BOOT_TIME is None else partial(time.clock_gettime, _BOOT_TIME)
+)
 
 TOLERANCE = 60.0
 """Seconds by which two clocks may differ."""
@@ -147,12 +155,6 @@ def moment(now: float) -> datetime:
     except (OverflowError, ValueError):
         late = isinstance(now, float) and now > 0
         return (datetime.max.replace(microsecond=0) if late else datetime.min).replace(tzinfo=UTC)
-
-
-def _running() -> float:
-    """How long the machine has been running, in seconds; with the time it slept, where known."""
-    clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-    return time.monotonic() if clock is None else time.clock_gettime(clock)
 
 
 def _apart(now: float, other: float) -> str:

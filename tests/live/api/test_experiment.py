@@ -17,7 +17,7 @@ WEEK = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d"
 
 
 def reasons(test: bs.Experiment) -> list[str]:
-    return [row["reason"] for row in test.set_aside()]
+    return [row["reason"] for row in test.excluded()]
 
 
 def decide(test: bs.Experiment, best: str) -> None:

@@ -48,3 +48,14 @@ def test_units_under_way_need_not_come_again() -> None:
     assert pending > 200
     # Forty come a day, and the last of them takes a week to count.
     assert abs(status.days_left - (max(0.0, status.left - pending) / 40 + 7)) < 0.1
+
+
+def test_arms_are_active_paused_or_dropped_and_plain_data_keep_the_first_words_too() -> None:
+    with bs.open(":memory:") as store:
+        test = store.create("parts", bs.Design(["a", "b", "c", "d"], bs.Bernoulli(), bs.Tilt(3)))
+        test.pause_arm("b")
+        test.drop_arm("c")
+        status = test.status()
+    assert [arm.part for arm in status.arms] == ["active", "paused", "dropped", "active"]
+    plain = [(arm["state"], arm["part"]) for arm in status.to_dict()["arms"]]
+    assert plain[0:3] == [("active", "in"), ("paused", "paused"), ("dropped", "taken out")]

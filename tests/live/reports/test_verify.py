@@ -132,7 +132,7 @@ def test_rows_of_no_experiment_are_listed_for_the_store(
     "read",
     [
         lambda test: test.audit(),
-        lambda test: test.set_aside(),
+        lambda test: test.excluded(),
         lambda test: test.history(),
         lambda test: test.store.audit(),
     ],

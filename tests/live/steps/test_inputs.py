@@ -27,7 +27,7 @@ def test() -> Iterator[bs.Experiment]:
 def test_an_outcome_of_another_shape_is_refused(test: bs.Experiment, given: Any) -> None:
     with pytest.raises(bs.InputError, match=r"an outcome is \(unit, value\)"):
         test.record_many([given])
-    assert test.set_aside() == []
+    assert test.excluded() == []
 
 
 def test_a_text_is_not_a_list_of_units(test: bs.Experiment) -> None:
@@ -120,7 +120,7 @@ def test_a_value_that_python_cannot_write_out_fails_nobody_else(test: bs.Experim
     receipts = [receipt for (receipt,) in asyncio.run(record_all())]
     assert all(receipt.accepted for receipt in receipts[:49])
     assert receipts[49].reason == "not a number"
-    (listed,) = test.set_aside()
+    (listed,) = test.excluded()
     assert listed["value"] == "a whole number of about 5,000 digits"
 
 
@@ -135,7 +135,7 @@ class Broken:
 def test_a_value_that_is_no_number_is_excluded_and_listed(test: bs.Experiment, value: Any) -> None:
     test.assign("u")
     assert test.record("u", value).reason == "not a number"
-    assert [row["reason"] for row in test.set_aside()] == ["not a number"]
+    assert [row["reason"] for row in test.excluded()] == ["not a number"]
     assert test.record("u", 1.0).accepted
 
 
@@ -156,7 +156,7 @@ def test_a_time_that_some_calendars_cannot_show_is_refused(
     for seconds in (float("nan"), float("-inf"), 1e300):
         with pytest.raises(bs.InputError, match="between the years 1900 and 9998"):
             test.record_many([Event("u", 1.0, seconds)])
-    assert test.set_aside() == []
+    assert test.excluded() == []
 
 
 def test_a_unit_of_thousands_of_digits_is_refused(test: bs.Experiment) -> None:

@@ -92,7 +92,7 @@ def test_an_arm_taken_out_and_a_knob_turned_are_replayed(
             test.drop_arm("c")
             test.knob(alpha=4)
     status = test.status()
-    assert [arm.part for arm in status.arms] == ["in", "in", "taken out"]
+    assert [arm.part for arm in status.arms] == ["active", "active", "dropped"]
     assert status.stage == 5
     assert [point.matured for point in test.history()] == [1, 2, 3, 4, 5]
     assert test.verify().agrees

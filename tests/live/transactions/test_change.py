@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 from tests.live.conftest import START
 
 import bascule as bs
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.rules import RULES, Rule
+from bascule.core.rules.base import Knob
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
 
@@ -77,7 +85,7 @@ def test_an_arm_taken_out_gets_nothing_more_of_a_block_and_the_others_all_of_the
         test.record(i, 0.5)
     status = test.status()
     assert status.matured == status.units
-    assert next(arm.part for arm in status.arms if arm.name == "c") == "taken out"
+    assert next(arm.part for arm in status.arms if arm.name == "c") == "dropped"
     assert {test.assign(f"later {i}") for i in range(20)} == {"a", "b"}
     assert test.verify().agrees
 
@@ -90,3 +98,57 @@ def test_a_paused_arm_gets_no_new_block(store: bs.Store) -> None:
         test.pause_arm("b")
     test.resume_arm("c")
     assert set(test.assign_many(range(20, 30))) == {"c"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lean(Rule):
+    """A rule that a user brings, whose knob has a name of its own."""
+
+    lean: float = 1.0
+    kind: Literal["lean"] = field(default="lean", kw_only=True, repr=False)
+
+    @property
+    def label(self) -> str:
+        return f"Lean_{self.lean:g}"
+
+    @property
+    def words(self) -> str:
+        return f"leaning blocks, {self.lean:g}"
+
+    @property
+    def knob(self) -> Knob:
+        return Knob("lean", self.lean, 1.0, regret_grows=False)
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        bs.Tilt(self.lean).check_outcome(outcome)
+
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> bs.Calibration:
+        return bs.Tilt(self.lean).calibrate(outcome, arms, error, delta)
+
+    def procedure(self, design: Problem) -> BlockProcedure:
+        return bs.Tilt(self.lean).procedure(design)
+
+
+@pytest.fixture
+def lean() -> Iterator[None]:
+    RULES.register(Lean)
+    yield
+    RULES.forget("lean")
+
+
+@pytest.mark.usefixtures("lean")
+def test_the_knob_of_a_rule_that_a_user_brings_can_be_turned_and_replayed(store: bs.Store) -> None:
+    test = store.create("lean", bs.Design(["a", "b"], bs.Gaussian(1), Lean(1)))
+    with pytest.raises(bs.InputError, match="tilt is no knob of Lean_1"):
+        test.knob(tilt=3)
+    for i in range(12):
+        test.record(i, 1.0 * (test.assign(i) == "b"))
+    test.knob(lean=9)
+    counts = Counter(test.assign_many(range(100, 120)))
+    assert counts["b"] > 2 * counts["a"]
+    test.record_many([(unit, 0.0) for unit in range(100, 120)])
+    assert test.design.rule == Lean(9)
+    assert [turn.value for turn in test.forecast([1, 9])] == [1, 9]
+    assert test.verify().agrees

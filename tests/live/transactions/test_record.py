@@ -6,6 +6,7 @@ import math
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from tests.live.conftest import START
 
 import bascule as bs
@@ -15,7 +16,7 @@ WEEK = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d"
 
 
 def reasons(test: bs.Experiment) -> list[str]:
-    return [row["reason"] for row in test.set_aside()]
+    return [row["reason"] for row in test.excluded()]
 
 
 def test_outcomes_that_do_not_count_are_listed_with_their_reason(store: bs.Store) -> None:
@@ -38,7 +39,7 @@ def test_outcomes_that_do_not_count_are_listed_with_their_reason(store: bs.Store
     assert test.record("u", 1.0).accepted
     assert test.record("u", 1.0).reason == "second outcome"
     assert reasons(test) == [*(reason for _, reason in given), "second outcome"]
-    assert [row["unit"] for row in test.set_aside("unknown unit")] == ["nobody"]
+    assert [row["unit"] for row in test.excluded("unknown unit")] == ["nobody"]
     assert test.verify().agrees
 
 
@@ -115,3 +116,12 @@ def test_a_sum_beyond_the_limits_counts_as_the_limit_and_is_listed(
     assert mean == 100.0
     assert reasons(test) == ["clipped"]
     assert test.verify().agrees
+
+
+def test_excluded_outcomes_are_still_found_under_their_first_name(store: bs.Store) -> None:
+    test = store.create("renamed", COINS)
+    test.record("nobody", 1.0)
+    with pytest.deprecated_call(match="excluded"):
+        assert test.set_aside("unknown unit") == test.excluded("unknown unit")
+    with pytest.deprecated_call(match="excluded_counts"):
+        assert test.set_aside_counts() == test.excluded_counts() == {"unknown unit": 1}

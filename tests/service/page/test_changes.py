@@ -40,7 +40,7 @@ def test_every_offer_can_be_taken() -> None:
         make(test, action, "", "")
     for change in arm_changes(test.status())["b"]:
         make(test, change.action, "", change.arm)
-    assert test.status().arms[1].part == "taken out"
+    assert test.status().arms[1].part == "dropped"
     assert arm_changes(test.status()) == {}
     make(test, "knob", "5", "")
     assert test.design.rule == bs.Tilt(5)

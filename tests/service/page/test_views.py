@@ -153,7 +153,7 @@ def test_every_change_is_told_in_words() -> None:
     assert told == [
         "Stopped for good",
         "Paused",
-        "Took c out",
+        "Dropped c",
         "Resumed b",
         "Paused b",
         "Turned tilt from 3 to 8",

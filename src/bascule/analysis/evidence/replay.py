@@ -1,7 +1,7 @@
-"""A test that bascule ran itself, from its exported tables: folded again, unit by unit.
+"""Replay a test that bascule ran itself from its exported tables, unit by unit.
 
 The exported assignments have the order of the units and their blocks, so that what was decided can
-be computed again to the digit, by the functions that decided it.
+be computed again to the digit, by the functions that decided it (`live.steps.replay`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
 from bascule.core.effects import effects
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import Decision
-from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.reports.status import status_of
-from bascule.live.steps.folding import fold_unit
+from bascule.live.steps.maturity import clipped
+from bascule.live.steps.replay import Replay
 from bascule.live.storage.state import Deal, ExperimentState, Phase
 
 WIDEST_PART = 2000
@@ -47,11 +46,9 @@ class Replayed:
 
 def is_exported(design: Design | None, given: Any) -> bool:
     """Whether a table of assignments is one that `bascule experiment export` writes."""
-    if design is None or given is None or isinstance(design.outcome, Recurrent):
+    if design is None or given is None or design.procedure.counts == "stages":
         return False
-    return not isinstance(design.rule, Static) and {"number", "block", "probability"} <= set(
-        given.columns
-    )
+    return {"number", "block", "probability"} <= set(given.columns)
 
 
 def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
@@ -64,106 +61,93 @@ def replay(design: Design, events: Any, units: Any, until: datetime | None) -> R
     rows = run(found.order_by("number"))
     if not rows:
         raise InputError("assignments", "assignments: there are no units")
-    end = _now(design, rows, until)
-    return _Replay(design, rows, end).run()
+    return _replayed(design, rows, _now(design, rows, until))
 
 
 def _now(design: Design, rows: Sequence[Row], until: datetime | None) -> float:
-    """The moment of the last look: as told, or that of the last thing in the log."""
+    """The moment of the last look: as given, or that of the last thing in the log."""
     last = max(max(_seconds(row["first"]), _seconds(row["latest"] or row["first"])) for row in rows)
     end = last if until is None else _seconds(until)
     return end if design.deadline is None else min(end, design.deadline.timestamp())
 
 
-class _Replay:
-    """The folds, one after the other, and what they showed day by day."""
+def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
+    """Fold until an outcome is missing, the time is over, or there is a decision."""
+    replayed = Replay.start(design, _deals(design, rows).__getitem__)
+    days: list[Day] = []
+    known: date | None = None
+    for row in rows:
+        ready = _ready(design, row, end)
+        if ready is None or replayed.state.verdict is not None:
+            break
+        day = datetime.fromtimestamp(ready, UTC).date()
+        if known is not None and day > known:
+            days.append(_day(design, replayed.state, known))
+        known = day if known is None else max(known, day)
+        block = None if row["block"] is None else int(row["block"])
+        replayed = replayed.fold(row["arm"], block, _outcome(design, row), ready)
+    if known is not None:
+        days.append(_day(design, replayed.state, known))
+    counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
+    state = replayed.state._replace(assigned=tuple(counts))
+    verdict, reached, decided = state.verdict, None, None
+    if verdict is not None:
+        kind = design.calibration.guarantee
+        reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
+        decided = days[-1].date
+    phase: Phase = "running" if reached is None else "decided"
+    began = _seconds(rows[0]["first"])
+    left = status_of("log", design, phase, state, end, began).days_left
+    course = Course(tuple(days), reached, decided, None)
+    return Replayed(course, state, _sums(design, rows, state.folded), left)
 
-    def __init__(self, design: Design, rows: Sequence[Row], end: float) -> None:
-        self.design, self.rows, self.end = design, rows, end
-        self.standing = ExperimentState.empty(design)
-        self.days: list[Day] = []
-        self.decided: str | None = None
-        self.deals = _deals(design, rows)
 
-    def run(self) -> Replayed:
-        """Fold until an outcome is missing, the time is over, or there is a decision."""
-        design, arms = self.design, len(self.design.arms)
-        known: date | None = None
-        for row in self.rows:
-            ready = self._ready(row)
-            if ready is None or self.standing.verdict is not None:
-                break
-            day = datetime.fromtimestamp(ready, UTC).date()
-            if known is not None and day > known:
-                self._show(known)
-            known = day if known is None else max(known, day)
-            deal = None if row["block"] is None else self.deals[int(row["block"])]
-            value = self._outcome(row)
-            self.standing = fold_unit(design, self.standing, deal, row["arm"], value, ready)
-            if self.standing.verdict is not None and self.decided is None:
-                self.decided = known.isoformat()
-        if known is not None:
-            self._show(known)
-        counts = [sum(row["arm"] == arm for row in self.rows) for arm in range(arms)]
-        standing = self.standing._replace(assigned=tuple(counts))
-        verdict = standing.verdict
-        reached = None
-        if verdict is not None:
-            kind = design.calibration.guarantee
-            reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
-        course = Course(tuple(self.days), reached, self.decided, None)
-        began = _seconds(self.rows[0]["first"])
-        state: Phase = "running" if reached is None else "decided"
-        left = status_of("log", design, state, standing, self.end, began).days_left
-        return Replayed(course, standing, self._sums(), left)
+def _ready(design: Design, row: Row, end: float) -> float | None:
+    """Return when the unit had its outcome; None if it had none by the end."""
+    if design.measure is None:
+        return None if row["outcome"] is None else _seconds(row["latest"])
+    matures = design.measure.matures(_seconds(row["first"]))
+    return matures if matures <= end else None
 
-    def _ready(self, row: Row) -> float | None:
-        """When the unit had its outcome; None if it had none by the end."""
-        measure = self.design.measure
-        if measure is None:
-            return None if row["outcome"] is None else _seconds(row["latest"])
-        ripe = measure.matures(_seconds(row["first"]))
-        return ripe if ripe <= self.end else None
 
-    def _outcome(self, row: Row) -> float:
-        measure, outcome = self.design.measure, self.design.outcome
-        value = row["outcome"]
-        if value is None:
-            assert measure is not None
-            value = measure.missing
-        return float(min(max(value, outcome.low), outcome.high))
+def _outcome(design: Design, row: Row) -> float:
+    """Return the outcome of a unit, `missing` if it had no event, within the limits."""
+    value = row["outcome"]
+    if value is None:
+        assert design.measure is not None
+        value = design.measure.missing
+    return clipped(design, float(value))[0]
 
-    def _show(self, day: date) -> None:
-        seen = self.standing.statistics
-        assert isinstance(seen, Statistics)
-        parts = [now + rest for now, rest in zip(seen.arms, self.standing.open, strict=True)]
-        verdict = self.standing.verdict
-        self.days.append(
-            Day(
-                day.isoformat(),
-                tuple(arm.units for arm in parts),
-                tuple(arm.mean if arm.units else None for arm in parts),
-                effects(self.design, seen),
-                None if verdict is None else verdict.name,
-            )
-        )
 
-    def _sums(self) -> Sums:
-        """Units by day of arrival, with the outcomes of those that were folded."""
-        came = [row["first"].date() for row in self.rows]
-        days = days_between(min(came), max(came))
-        shape = (len(days), len(self.design.arms))
-        units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
-        for place, (row, day) in enumerate(zip(self.rows, came, strict=True)):
-            at = (day - days[0]).days, row["arm"]
-            units[at] += 1
-            if place < self.standing.folded:
-                value = self._outcome(row)
-                totals[at] += value
-                squares[at] += value * value
-                lows[at], highs[at] = min(lows[at], value), max(highs[at], value)
-        return Sums(days, units, totals, squares, lows, highs)
+def _day(design: Design, state: ExperimentState, day: date) -> Day:
+    """Return what was known at the end of a day."""
+    seen = state.once
+    parts = [now + rest for now, rest in zip(seen.arms, state.open, strict=True)]
+    return Day(
+        day.isoformat(),
+        tuple(arm.units for arm in parts),
+        tuple(arm.mean if arm.units else None for arm in parts),
+        effects(design, seen),
+        None if state.verdict is None else state.verdict.name,
+    )
+
+
+def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
+    """Return the units by day of arrival, with the outcomes of those that were folded."""
+    came = [row["first"].date() for row in rows]
+    days = days_between(min(came), max(came))
+    shape = (len(days), len(design.arms))
+    units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
+    for place, (row, day) in enumerate(zip(rows, came, strict=True)):
+        at = (day - days[0]).days, row["arm"]
+        units[at] += 1
+        if place < folded:
+            value = _outcome(design, row)
+            totals[at] += value
+            squares[at] += value * value
+            lows[at], highs[at] = min(lows[at], value), max(highs[at], value)
+    return Sums(days, units, totals, squares, lows, highs)
 
 
 def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
@@ -174,8 +158,7 @@ def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
             blocks.setdefault(int(row["block"]), []).append(row)
     if not blocks:
         return {}
-    assert isinstance(design.rule, Tilt)
-    repeat = design.rule.batch if design.rule.steps(design.outcome).split else 1
+    repeat = design.procedure.next_block(Statistics.empty(len(design.arms))).repeat
     found = {}
     last = max(blocks)
     for number, some in blocks.items():

@@ -113,6 +113,8 @@ class Procedure(ABC):
     label: str
     counts: ClassVar[Literal["units", "blocks", "stages"]]
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
+    has_intervals: ClassVar[bool] = False
+    """Whether `intervals` gives an interval of each arm."""
 
     # Facts
 
@@ -140,6 +142,14 @@ class Procedure(ABC):
     def last_stage(self) -> int | None:
         """The stage at which the test ends at the latest, where it is planned by stages."""
         return None
+
+    @property
+    def arm_sizes(self) -> tuple[int, ...] | None:
+        """How many units each arm has, where all are there from the start."""
+        return None
+
+    def check_live(self) -> None:  # noqa: B027
+        """Raise `InputError` if units that arrive at any time cannot be counted this way."""
 
     # Statistics
 

@@ -91,6 +91,7 @@ class ArmProcedure(Procedure):
     pairwise: bool
     eliminates: bool
     assigns: ClassVar[Literal["units"]] = "units"
+    has_intervals: ClassVar[bool] = True
 
     @property
     @abstractmethod

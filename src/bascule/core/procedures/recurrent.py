@@ -18,7 +18,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.base import AnyStatistics, Interval
-from bascule.core.procedures.estimators import weighted
+from bascule.core.procedures.estimators import equal_weight, weighted
 from bascule.core.procedures.interval_state import FloatArray, place, width
 from bascule.core.procedures.intervals import ArmProcedure, Shape
 from bascule.core.procedures.unit_shapes import UnitShape
@@ -63,6 +63,15 @@ class RecurrentProcedure(ArmProcedure):
         """Return whether the rule allows a decision at this stage."""
         assert isinstance(statistics, CohortStatistics)
         return self.looks_at(statistics.stage)
+
+    def check_live(self) -> None:
+        """Refuse what needs one new unit an arm and a stage."""
+        if self.shape.weight is equal_weight or self.shape.together:
+            raise InputError(
+                "rule",
+                f"{self.label} asks for one new unit an arm and a stage, which a live test "
+                'cannot keep to: use UCB(alpha, radius="mixture"), or radius="looks"',
+            )
 
     def looks_at(self, stage: int) -> bool:
         """Return whether a stage is one at which the rule looks."""

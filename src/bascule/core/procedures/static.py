@@ -44,7 +44,8 @@ class StaticProcedure(Procedure):
     """A population whose arms have `sizes` units each, compared at one stage or at every one.
 
     `horizon` is the last stage, if there is one; with `once` the test looks there only. `looks` is
-    how many looks are planned, 0 for endlessly many.
+    how many looks are planned, 0 for endlessly many. `is_counted` says that the sizes were counted,
+    not taken from an even split.
     """
 
     sizes: tuple[int, ...]
@@ -52,6 +53,7 @@ class StaticProcedure(Procedure):
     once: bool
     stage_threshold: Threshold
     looks: int
+    is_counted: bool = True
     counts: ClassVar[Literal["stages"]] = "stages"
     assigns: ClassVar[Literal["hash"]] = "hash"
 
@@ -74,6 +76,20 @@ class StaticProcedure(Procedure):
     def last_stage(self) -> int | None:
         """The horizon."""
         return self.horizon
+
+    @property
+    def arm_sizes(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.sizes
+
+    def check_live(self) -> None:
+        """Refuse an even split, which a hash gives only about."""
+        if not self.is_counted:
+            raise InputError(
+                "population",
+                "population must have one number an arm in a live test: count them with "
+                "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
+            )
 
     def empty(self) -> CohortStatistics:
         """Return the statistics before the first stage."""

@@ -101,6 +101,7 @@ class Static(Rule):
             self.stop == "horizon",
             self.threshold,
             self.looks(design.outcome),
+            is_counted=not isinstance(self.population, int),
         )
 
     @property

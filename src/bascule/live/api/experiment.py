@@ -12,7 +12,10 @@ from bascule.core.errors import InputError
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
+from bascule.live.storage.queries import audit_entries, history_of
 from bascule.live.storage.state import OPEN, Phase
+from bascule.live.transactions import change
+from bascule.live.transactions.settle import is_settled, settle
 
 if TYPE_CHECKING:
     from bascule.live.reports.verify import Verification
@@ -41,10 +44,8 @@ class Experiment(Units):
 
     def settle(self) -> None:
         """Fold all matured units into the statistics, as every other call does a few at a time."""
-        from bascule.live.transactions.settle import is_settled, settle
-
         loaded = self._loaded()
-        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.now(loaded)):
+        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.runner.now(loaded)):
             return
         while self._do(settle):
             pass
@@ -64,14 +65,12 @@ class Experiment(Units):
             loaded.design,
             loaded.phase,
             loaded.state,
-            self.store.now(loaded),
+            self.store.runner.now(loaded),
             loaded.created,
         )
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""
-        from bascule.live.storage.queries import history_of
-
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
             points = history_of(connection, self.id)
@@ -125,8 +124,6 @@ class Experiment(Units):
 
     def audit(self) -> list[dict[str, Any]]:
         """Return every change by hand and the decision, the oldest first."""
-        from bascule.live.storage.queries import audit_entries
-
         with self.store.reading() as connection:
             return audit_entries(connection, experiment=self.id)
 
@@ -144,52 +141,43 @@ class Experiment(Units):
         """End the test by hand, for good; outcomes count no more."""
         self._move("stop", ("ready", "running", "paused", "decided", "over"), "stopped")
 
-    def knob(self, *, alpha: float | None = None, tilt: float | None = None) -> None:
+    def knob(self, **named: float | None) -> None:
         """Turn the knob, from the next unit or the next block on; the guarantee stays.
 
-        docs/explanation/live.md has the proof.
+        It goes by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and with any other
+        rule that has one the name that it gives it. docs/explanation/live.md has the proof.
         """
-        from bascule.live.transactions.change import turn_knob
-
-        given = {"alpha": alpha, "tilt": tilt}
-        named = {knob: value for knob, value in given.items() if value is not None}
-        if len(named) != 1:
+        given = {knob: value for knob, value in named.items() if value is not None}
+        if len(given) != 1:
             raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
-        ((knob, value),) = named.items()
-        self._do(lambda work: turn_knob(work, knob, value))
+        ((knob, value),) = given.items()
+        self._do(lambda work: change.turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
         """Drop an arm from the test for good; nothing is claimed about it any more."""
-        from bascule.live.transactions.change import drop_arm
-
-        self._do(lambda work: drop_arm(work, arm))
+        self._do(lambda work: change.drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
-        from bascule.live.transactions.change import pause_arm
-
-        self._do(lambda work: pause_arm(work, arm, paused=True))
+        self._do(lambda work: change.pause_arm(work, arm, paused=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
-        from bascule.live.transactions.change import pause_arm
-
-        self._do(lambda work: pause_arm(work, arm, paused=False))
+        self._do(lambda work: change.pause_arm(work, arm, paused=False))
 
     def release(self) -> None:
         """Give everyone the winner after the decision, also units that were in another arm."""
-        from bascule.live.transactions.change import release
-
-        self._do(release)
+        self._do(change.release)
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
 
     # Private
 
-    def _do(self, change: Callable[[UnitOfWork], object]) -> Any:
+    def _do(self, step: Callable[[UnitOfWork], object]) -> Any:
         """Run one change in a transaction."""
-        return self._change(lambda work, _: [change(work)], [None])[0]
+        (result,) = self.store.change(self.id, self.name, lambda work, _: [step(work)], [None])
+        return result
 
     def _compute_diagnostics(self, level: float) -> tuple[Diagnostic, ...]:
         from bascule.live.reports.diagnostics import diagnostics_of
@@ -200,6 +188,4 @@ class Experiment(Units):
             return diagnostics_of(connection, loaded, level)
 
     def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> None:
-        from bascule.live.transactions.change import move
-
-        self._do(lambda work: move(work, action, since, to))
+        self._do(lambda work: change.move(work, action, since, to))

@@ -15,11 +15,11 @@ from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
 from bascule.live.steps.assignment import shipped
+from bascule.live.steps.folding import with_knob
 from bascule.live.storage.queries import gone
 from bascule.live.storage.schema import assignments, experiments
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
-from bascule.live.transactions.change import with_knob
 
 __all__ = [
     "Summary",

@@ -14,7 +14,8 @@ from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
-from bascule.live.steps.stages import begun, check_stages
+from bascule.live.steps.stages import begun, check_live
+from bascule.live.storage.queries import audit_entries, database_time, gone, load
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -60,7 +61,6 @@ class Store(StoreContext):
         """
         from sqlalchemy import insert, select
 
-        from bascule.live.storage.queries import database_time
         from bascule.live.storage.schema import audit, experiments
 
         if isinstance(design, Mapping):
@@ -68,10 +68,10 @@ class Store(StoreContext):
         if not isinstance(design, Design):
             design = load_design(design)
         check_name(name)
-        check_stages(design)
+        check_live(design)
         data = design.to_dict()
         with self._database.writing() as connection:
-            guard = self._runner.guard
+            guard = self.runner.guard
             now = guard.now(guard.kind, database_time(connection))
             if design.deadline is not None and design.deadline.timestamp() <= now:
                 raise InputError(
@@ -108,7 +108,6 @@ class Store(StoreContext):
         """Return the experiment of that name."""
         from sqlalchemy import select
 
-        from bascule.live.storage.queries import gone
         from bascule.live.storage.schema import experiments
 
         with self._database.reading() as connection:
@@ -136,16 +135,15 @@ class Store(StoreContext):
         from sqlalchemy import delete, insert
 
         from bascule.live.storage import schema
-        from bascule.live.storage.queries import load_locked
 
         found = self.get(name).id
         entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.erasing() as connection:
-            loaded, database_time = load_locked(connection, found, name, None)
+            loaded, its_time = load(connection, found, name, None, lock=True)
             if loaded.phase != "stopped":
                 message = f"{name} is {loaded.phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
-            now = self._runner.guard.now(loaded.state.clock, database_time)
+            now = self.runner.guard.now(loaded.state.clock, its_time)
             detail = json.dumps({"units": loaded.state.units})
             connection.execute(
                 insert(schema.audit).values(time=now, action="delete", detail=detail, **entry)
@@ -154,15 +152,13 @@ class Store(StoreContext):
                 connection.execute(delete(table).where(table.c.experiment == found))
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
-        self._runner.forget(found)
+        self.runner.forget(found)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return every change by hand and every decision, the oldest first; of a name or of all.
 
         Experiments that had the name before are included; `Experiment.audit` has those of one.
         """
-        from bascule.live.storage.queries import audit_entries
-
         with self.reading() as connection:
             return audit_entries(connection, name=name)
 

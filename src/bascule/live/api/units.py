@@ -7,19 +7,19 @@ from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError, StoreError
-from bascule.core.rules import Static
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Action, Job, PendingJob, future_and_sender
+from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.storage.queries import find_units
 
 if TYPE_CHECKING:
-    from bascule.live.commit.loop_bridge import Batch
     from bascule.live.storage.queries import Loaded
 
 RECORDED_AT_ONCE = 5000
@@ -33,7 +33,6 @@ class Units:
         self.id = number
         self.name = name
         self._remembered = store.memory.of(number)
-        self._batch: Batch | None = None
 
     def assign(self, unit: str | int) -> str:
         """Assign a unit and return its arm, which it keeps for ever; on disk before this returns.
@@ -44,12 +43,7 @@ class Units:
         """
         named = checked_unit(unit)
         arm = self._at_hand(named)
-        if arm is None:
-            (found,) = self._change(self.store.assigning, [named], enrols=True)
-            if isinstance(found, InputError):
-                raise copy_error(found)
-            arm = found
-        return self.arms[arm]
+        return self._assign([named])[0] if arm is None else self.arms[arm]
 
     def assign_many(self, units: Sequence[str | int]) -> list[str]:
         """Assign many units in one transaction and return their arms in order."""
@@ -58,7 +52,7 @@ class Units:
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._names(self._change(self.store.assigning, named, enrols=True))
+        return self._assign(named)
 
     def assign_soon(self, unit: str | int) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
@@ -77,7 +71,7 @@ class Units:
         arm = self._at_hand(named)
         if arm is None:
             job = Job(self.id, self.name, store.assigning, [named], enrols=True)
-            store.submit(PendingJob(job, send, self.arms))
+            store.queue.submit(PendingJob(job, send, self.arms))
         else:
             send(self.arms[arm], None)
         return future
@@ -100,9 +94,7 @@ class Units:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        batch = self._batch
-        if batch is None or not batch.is_open():
-            batch = self._batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+        batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
         result = await batch.request(named)
         if isinstance(result, BaseException):
             raise copy_error(result)
@@ -123,8 +115,6 @@ class Units:
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
-        from bascule.live.storage.queries import find_units
-
         named = checked_unit(unit)
         with self.store.reading() as connection:
             found = find_units(connection, self.id, [named])
@@ -149,13 +139,13 @@ class Units:
         events = [event_of(given) for given in outcomes]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self._change(self.store.recording, some)
+            receipts += self.store.change(self.id, self.name, self.store.recording, some)
         return receipts
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """Record outcomes in one transaction without blocking; return a future of receipts."""
         future, send = future_and_sender()
-        self.store.submit(PendingJob(self._recording(outcomes), send))
+        self.store.queue.submit(PendingJob(self._recording(outcomes), send))
         return future
 
     async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
@@ -163,7 +153,7 @@ class Units:
         receipts: list[Receipt] = await self.store.bridges.here().run(self._recording(outcomes))
         return receipts
 
-    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
+    def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came."""
         from sqlalchemy import select
 
@@ -178,7 +168,7 @@ class Units:
                 {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
             ]
 
-    def set_aside_counts(self) -> dict[str, int]:
+    def excluded_counts(self) -> dict[str, int]:
         """Count the outcomes that are excluded, or that count as a limit, by reason."""
         from sqlalchemy import func, select
 
@@ -193,6 +183,16 @@ class Units:
         with self.store.reading() as connection:
             return {reason: int(found) for reason, found in connection.execute(asked)}
 
+    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
+        """Return what `excluded` does, under its name in the first edition."""
+        warn("set_aside() is now excluded()", DeprecationWarning, stacklevel=2)
+        return self.excluded(reason)
+
+    def set_aside_counts(self) -> dict[str, int]:
+        """Return what `excluded_counts` does, under its name in the first edition."""
+        warn("set_aside_counts() is now excluded_counts()", DeprecationWarning, stacklevel=2)
+        return self.excluded_counts()
+
     @cached_property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
@@ -203,16 +203,9 @@ class Units:
         """The design, with the knob as it is set now."""
         return self._loaded().design
 
-    def _names(self, answers: Sequence[Any]) -> list[str]:
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise copy_error(answer)
-        arms = self.arms
-        return [arms[answer] for answer in answers]
-
     @cached_property
     def _is_static(self) -> bool:
-        return isinstance(self.design.rule, Static)
+        return self.design.procedure.assigns == "hash"
 
     def _at_hand(self, unit: str) -> int | None:
         """Return the arm of a unit where that takes no transaction, or None."""
@@ -220,10 +213,10 @@ class Units:
             arm = self._remembered.get(unit)
             if arm is None:
                 return None
-            released = self.store.released(self.id, self.name)
+            released = self.store.runner.released(self.id, self.name)
             return arm if released is None else released
         try:
-            released = self.store.released(self.id, self.name)
+            released = self.store.runner.released(self.id, self.name)
         except StoreError:
             released = None
         return hashed_arm(self.name, len(self.arms), unit) if released is None else released
@@ -232,10 +225,14 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _change(
-        self, action: Action, items: Sequence[Any], *, enrols: bool = False
-    ) -> Sequence[Any]:
-        return self.store.change(self.id, self.name, action, items, enrols=enrols)
+    def _assign(self, units: Sequence[str]) -> list[str]:
+        """Assign units in one transaction; raise if one of them gets no arm."""
+        store = self.store
+        answers = store.change(self.id, self.name, store.assigning, units, enrols=True)
+        for answer in answers:
+            if isinstance(answer, InputError):
+                raise copy_error(answer)
+        return [self.arms[answer] for answer in answers]
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

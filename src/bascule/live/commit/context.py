@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.commit.jobs import Action, Job
-from bascule.live.commit.queue import CommitQueue, Member, copy_error
+from bascule.live.commit.queue import CommitQueue, copy_error
 from bascule.live.commit.shared_results import SharedResults
 from bascule.live.steps.assignment import fair_shuffle
+from bascule.live.transactions.enrol import assign
+from bascule.live.transactions.record import record
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -59,18 +61,16 @@ class StoreContext:
         from bascule.live.commit.loop_bridge import LoopBridges
         from bascule.live.commit.runner import Runner
         from bascule.live.storage.database import Database
-        from bascule.live.transactions.enrol import assign
-        from bascule.live.transactions.record import record
 
         self.assigning: Action = assign
         self.recording: Action = record
         self.clock: Clock = clock or SystemClock()
         self._actor = actor
         self._database = Database(location)
-        self._runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
-        self._queue: CommitQueue[Job] = CommitQueue(self._runner.run, lambda job: len(job.items))
-        self.bridges = LoopBridges(self.submit)
-        self.memory = self._runner.memory
+        self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
+        self.queue: CommitQueue[Job] = CommitQueue(self.runner.run, lambda job: len(job.items))
+        self.bridges = LoopBridges(self.queue)
+        self.memory = self.runner.memory
         self.shared_results = SharedResults()
 
     def change(
@@ -84,44 +84,26 @@ class StoreContext:
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
         job = Job(experiment, name, action, items, acting(self._actor), enrols)
-        self._queue.run(job)
+        self.queue.run(job)
         if job.error is not None:
             raise copy_error(job.error)
         return job.results
 
-    def submit(self, member: Member[Job]) -> None:
-        """Run a job without waiting; `member.deliver` is called after its commit or failure."""
-        self._queue.submit(member)
-
-    def released(self, experiment: int, name: str) -> int | None:
-        """Return the arm that everyone gets after a release, as of a second ago at most."""
-        return self._runner.released(experiment, name)
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Read the tables as they were at one moment; it never delays an assignment."""
-        with self._database.reading() as connection:
-            yield connection
+        return self._database.reading()
 
-    @contextmanager
-    def reporting(self) -> Iterator[Connection]:
+    def reporting(self) -> AbstractContextManager[Connection]:
         """Read the tables as they were at one moment, for as long as it takes; few at a time."""
-        with self._database.reporting() as connection:
-            yield connection
+        return self._database.reporting()
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Run a transaction on tables that belong to no experiment; on disk when it ends."""
-        with self._database.writing() as connection:
-            yield connection
+        return self._database.writing()
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""
-        return self._runner.load(connection, experiment, name)
-
-    def now(self, loaded: Loaded) -> float:
-        """Return the time of the clock, refusing one that is wrong for an experiment."""
-        return self._runner.now(loaded)
+        return self.runner.load(connection, experiment, name)
 
     @property
     def is_shared(self) -> bool:

@@ -1,17 +1,12 @@
-"""Jobs: what callers want of an experiment, how they run, and how their results are delivered.
-
-Jobs that do the same thing within one transaction run as one call over all that they were given.
-"""
+"""Jobs: what callers want of an experiment, and how their results are delivered."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.errors import InputError
 from bascule.live.commit.queue import Flush, copy_error
 
 if TYPE_CHECKING:
@@ -41,34 +36,6 @@ class Job:
     enrols: bool = False
     results: Sequence[Any] = ()
     error: BaseException | None = None
-
-
-def _order(job: Job) -> bool:
-    return not job.enrols
-
-
-def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:
-    """Run the jobs of one experiment, those with the same action as one call."""
-    alike: dict[Action, list[Job]] = {}
-    for job in sorted(jobs, key=_order):
-        alike.setdefault(job.action, []).append(job)
-    store_actor = work.actor
-    for some in alike.values():
-        work.actor = some[0].actor or store_actor
-        _run_together(work, some)
-
-
-def _run_together(work: UnitOfWork, jobs: list[Job]) -> None:
-    items = jobs[0].items if len(jobs) == 1 else [item for job in jobs for item in job.items]
-    try:
-        results = jobs[0].action(work, items)
-    except InputError as error:
-        for job in jobs:
-            job.error = error
-        return
-    left = iter(results)
-    for job in jobs:
-        job.results = list(islice(left, len(job.items)))
 
 
 class PendingJob:

@@ -16,9 +16,7 @@ from threading import Lock
 from typing import Any
 
 from bascule.live.commit.jobs import Action, Job, PendingJob
-from bascule.live.commit.queue import Flush, Member
-
-Submit = Callable[[Member[Job]], None]
+from bascule.live.commit.queue import CommitQueue, Flush
 
 
 class Batch:
@@ -28,36 +26,29 @@ class Batch:
     result is the number of an arm, or the error to raise.
     """
 
-    __slots__ = ("_bridge", "_failure", "_futures", "is_sent", "job", "units")
+    __slots__ = ("_bridge", "_failure", "_futures", "callers", "job", "units")
 
     def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
         self.units: list[str] = []
         self.job = Job(experiment, name, action, self.units, enrols=True)
-        self.is_sent = False
+        self.callers = 0
         self._bridge = bridge
         self._failure: BaseException | None = None
         self._futures: list[asyncio.Future[int | BaseException]] = []
-
-    @property
-    def callers(self) -> int:
-        """How many callers wait."""
-        return len(self.units)
-
-    def is_open(self) -> bool:
-        """Whether it is still the turn, and the loop, in which the batch was begun."""
-        return not self.is_sent and self._bridge.loop is get_running_loop()
 
     def request(self, unit: str) -> asyncio.Future[int | BaseException]:
         """Add a unit; the future gets its arm, or an error, after the commit."""
         future: asyncio.Future[int | BaseException] = self._bridge.loop.create_future()
         self.units.append(unit)
+        self.callers += 1
         self._futures.append(future)
         return future
 
     def deliver(self, failure: BaseException | None) -> Flush:
         """Have the results delivered in the loop."""
         self._failure = failure or self.job.error
-        return self._bridge.put(self._resolve)
+        self._bridge.deliveries.append(self._resolve)
+        return self._bridge.flush
 
     def _resolve(self) -> None:
         failure = self._failure
@@ -73,12 +64,12 @@ class Batch:
 class LoopBridge:
     """Takes requests from the callers of one event loop and delivers their results there."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, submit: Submit) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, queue: CommitQueue[Job]) -> None:
         self.loop = loop
-        self._submit = submit
+        self._queue = queue
         self.batches: dict[int, Batch] = {}
-        # Threads may append to it and pop from it without a lock.
-        self._deliveries: deque[Callable[[], None]] = deque()
+        # Called in the loop at the next flush; threads may append to it without a lock.
+        self.deliveries: deque[Callable[[], None]] = deque()
 
     def run(self, job: Job) -> asyncio.Future[Any]:
         """Submit a job after all units requested before it; the future gets its results."""
@@ -86,39 +77,34 @@ class LoopBridge:
         future = self.loop.create_future()
 
         def send(result: Any, error: BaseException | None) -> Flush:
-            return self.put(lambda: _resolve(future, result, error))
+            self.deliveries.append(lambda: _resolve(future, result, error))
+            return self.flush
 
-        self._submit(PendingJob(job, send))
+        self._queue.submit(PendingJob(job, send))
         return future
-
-    def put(self, delivery: Callable[[], None]) -> Flush:
-        """Have a function called in the loop at the next flush; from any thread."""
-        self._deliveries.append(delivery)
-        return self._flush
 
     def send_off(self, experiment: int) -> None:
         """Submit the open batch of an experiment, if there is one."""
         batch = self.batches.pop(experiment, None)
         if batch is not None:
-            batch.is_sent = True
-            self._submit(batch)
+            self._queue.submit(batch)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Have the loop call all that is in `deliveries`; from any thread."""
         # A loop that is closed has no callers left.
         with suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self._deliver_all)
 
     def _deliver_all(self) -> None:
-        deliveries = self._deliveries
-        while deliveries:
-            deliveries.popleft()()
+        while self.deliveries:
+            self.deliveries.popleft()()
 
 
 class LoopBridges:
     """The bridges of a store, one for each event loop that has callers."""
 
-    def __init__(self, submit: Submit) -> None:
-        self._submit = submit
+    def __init__(self, queue: CommitQueue[Job]) -> None:
+        self._queue = queue
         self._lock = Lock()
         self._bridges: dict[asyncio.AbstractEventLoop, LoopBridge] = {}
 
@@ -138,7 +124,7 @@ class LoopBridges:
             bridge = self._bridges.get(loop)
             if bridge is None:
                 kept = {loop: one for loop, one in self._bridges.items() if not loop.is_closed()}
-                bridge = LoopBridge(loop, self._submit)
+                bridge = LoopBridge(loop, self._queue)
                 self._bridges = {**kept, loop: bridge}
         return bridge
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
 from threading import Lock
-from typing import cast
 
 MOST_UNITS = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
@@ -54,8 +53,8 @@ class Memory:
         """Remember units; called when they are on disk."""
         with self._lock:
             known = self._arms.setdefault(experiment, {})
-            new = [unit for unit, arm in arms.items() if arm is not None and unit not in known]
-            known.update(_assigned(arms))
+            new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
+            known.update(new)
             added = sum(map(getsizeof, new)) + ENTRY_BYTES * len(new)
             self._bytes[experiment] = self._bytes.get(experiment, 0) + added
             self._total += added
@@ -79,9 +78,3 @@ class Memory:
         freed = sum(map(getsizeof, dropped)) + ENTRY_BYTES * len(dropped)
         self._bytes[experiment] -= freed
         self._total -= freed
-
-
-def _assigned(arms: Mapping[str, int | None]) -> Mapping[str, int]:
-    if None not in arms.values():
-        return cast("Mapping[str, int]", arms)
-    return {unit: arm for unit, arm in arms.items() if arm is not None}

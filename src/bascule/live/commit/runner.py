@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from time import perf_counter
 
 from sqlalchemy import Connection
@@ -11,11 +13,11 @@ from sqlalchemy.exc import IntegrityError
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import Clock, ClockGuard
-from bascule.live.commit.jobs import Job, run_jobs
+from bascule.live.commit.jobs import Action, Job
 from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle, shipped
 from bascule.live.storage.database import Database
-from bascule.live.storage.queries import Loaded, load, load_locked
+from bascule.live.storage.queries import Loaded, load
 from bascule.live.storage.state import Deal
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -51,7 +53,16 @@ class Runner:
         An error in one job fails that job alone: the others are then run one by one.
         """
         try:
-            self._run_or_look_again(jobs)
+            try:
+                self._run(jobs)
+            except StoreError as error:
+                if not isinstance(error.__cause__, CONFLICTS):
+                    raise
+                # What is on disk is not what was there, as when a backup was put back: look again.
+                for job in jobs:
+                    self.memory.forget(job.experiment)
+                    job.error = None
+                self._run(jobs)
         except StoreError:
             raise
         except Exception as error:
@@ -66,7 +77,7 @@ class Runner:
         """Return an experiment as it is stored."""
         kept = self._kept.get(experiment)
         known = None if kept is None else kept.loaded
-        return load(connection, experiment, name, known)
+        return load(connection, experiment, name, known)[0]
 
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
@@ -90,18 +101,6 @@ class Runner:
         """Forget an experiment that is gone."""
         self.memory.forget(experiment)
         self._latest.pop(experiment, None)
-
-    def _run_or_look_again(self, jobs: list[Job]) -> None:
-        try:
-            self._run(jobs)
-        except StoreError as error:
-            if not isinstance(error.__cause__, CONFLICTS):
-                raise
-            # What is on disk is not what was there, as when a backup was put back: look again.
-            for job in jobs:
-                self.memory.forget(job.experiment)
-                job.error = None
-            self._run(jobs)
 
     def _run(self, jobs: list[Job]) -> None:
         try:
@@ -128,7 +127,7 @@ class Runner:
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
         try:
-            loaded, database_time = load_locked(connection, experiment, jobs[0].name, known)
+            loaded, database_time = load(connection, experiment, jobs[0].name, known, lock=True)
         except InputError as error:
             self.memory.forget(experiment)
             for job in jobs:
@@ -150,3 +149,22 @@ class Runner:
         wanted = (after.state.folding, after.state.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work.arms
+
+
+def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:
+    """Run the jobs of one experiment; those with the same action are one call over all items."""
+    alike: dict[Action, list[Job]] = {}
+    for job in sorted(jobs, key=attrgetter("enrols"), reverse=True):
+        alike.setdefault(job.action, []).append(job)
+    store_actor = work.actor
+    for action, some in alike.items():
+        work.actor = some[0].actor or store_actor
+        items = some[0].items if len(some) == 1 else [item for job in some for item in job.items]
+        try:
+            results = iter(action(work, items))
+        except InputError as error:
+            for job in some:
+                job.error = error
+            continue
+        for job in some:
+            job.results = list(islice(results, len(job.items)))

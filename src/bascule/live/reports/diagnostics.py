@@ -15,7 +15,6 @@ from sqlalchemy import Connection, select
 
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
-from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.queries import Loaded, fetch, history_of
 from bascule.live.storage.schema import assignments, audit, blocks
@@ -119,7 +118,7 @@ def _by_delay(
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
     """The arms of all units against the probabilities that the blocks gave them."""
-    if not isinstance(stored.design.rule, Tilt) or not stored.state.deal:
+    if stored.design.procedure.assigns != "blocks" or not stored.state.deal:
         return None
     arms = len(stored.design.arms)
     dealt = (

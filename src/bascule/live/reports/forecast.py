@@ -17,8 +17,9 @@ from bascule.core.effects import Effect, effects
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.intervals import ArmProcedure
 from bascule.core.progress import next_arm
-from bascule.core.rules import UCB, Static, Tilt
+from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction, mean_path, predict
 
 FURTHEST = 20
@@ -48,12 +49,10 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
     ('tilt', 3.0)
     """
-    rule = design.rule
-    if isinstance(rule, Tilt):
-        return "tilt", rule.tilt
-    if isinstance(rule, UCB) and math.isfinite(rule.alpha):
-        return "alpha", rule.alpha
-    return None
+    knob = design.rule.knob
+    if knob is None or not math.isfinite(knob.value):
+        return None
+    return knob.name, knob.value
 
 
 def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | None:
@@ -97,7 +96,7 @@ def stages_left(design: Design, seen: CohortStatistics) -> int | None:
 
 def units_a_stage(design: Design, seen: CohortStatistics) -> float:
     """How many units join in a stage, as it was so far; none where all are there from the start."""
-    if isinstance(design.rule, Static) or not seen.stage:
+    if design.procedure.arm_sizes is not None or not seen.stage:
         return 0.0
     return seen.units / seen.stage
 
@@ -145,8 +144,6 @@ def turns(
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
     [(3, 206, 24), (9, 378, 20)]
     """
-    from bascule.live.transactions.change import with_knob
-
     now, knob = expectation(design, seen), knob_of(design)
     left = units_left(design, seen, evidence)
     if now is None or knob is None or left is None:
@@ -172,7 +169,7 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
     if len(arms) < 2 or any(arm.units == 0 for arm in arms):
         return None
     if len(arms) < len(seen.arms):
-        if design.error is None or not isinstance(design.rule, Tilt):
+        if design.error is None or design.procedure.counts != "blocks":
             return None
         error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
         design = replace(design, arms=[design.arms[i] for i in into], error=error)
@@ -190,10 +187,11 @@ def _expected(
     # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do;
     # bets find a difference about as soon as if the outcomes were normal with the same spread.
     try:
-        if isinstance(design.rule, Tilt):
-            alike = design if isinstance(design.outcome, Gaussian) else _normal(design, spread)
+        procedure = design.procedure
+        if procedure.counts == "blocks":
+            alike = design if design.outcome.known_spread else _normal(design, spread)
             expected = mean_path(alike, gaps)
-        elif isinstance(design.rule, UCB) and design.rule.stop == "mixture":
+        elif isinstance(procedure, ArmProcedure) and procedure.pairwise and not procedure.even:
             expected = mean_path(design, gaps)
         else:
             expected = predict(design, gaps, best=best, noise=spread or None)

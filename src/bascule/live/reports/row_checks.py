@@ -12,7 +12,6 @@ from typing import get_args
 
 from sqlalchemy import Connection
 
-from bascule.core.rules import Static
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import judge_value
@@ -40,7 +39,6 @@ _OUTCOMES = (
     "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
 )
 BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
-_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
@@ -113,7 +111,7 @@ def check_leftovers(
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
-    for folded, time, statistics in queries.fetch(connection, _HISTORY, experiment):
+    for folded, time, statistics in queries.fetch(connection, queries.HISTORY, experiment):
         try:
             json.loads(statistics)
         except DAMAGE as error:
@@ -151,7 +149,7 @@ class RowCheck:
     def __init__(self, stored: Loaded, findings: Findings) -> None:
         self._arms = len(stored.design.arms)
         self._stored, self._findings = stored, findings
-        self._is_static = isinstance(stored.design.rule, Static)
+        self._is_static = stored.design.procedure.assigns == "hash"
         self._number, self._time = -1, -math.inf
         self.assigned: Counter[int] = Counter()
 

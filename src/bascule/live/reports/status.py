@@ -21,7 +21,6 @@ from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import intervals
-from bascule.core.rules import Static, Tilt
 from bascule.core.statistics import Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
@@ -32,6 +31,8 @@ Item = TypeVar("Item")
 
 DAY = 86400.0
 
+FIRST_EDITION_PARTS = {"active": "in", "dropped": "taken out"}
+
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
 
@@ -41,7 +42,8 @@ class ArmStatus:
     """One arm: units given to it, those of them that are mature, and what they showed.
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
-    and have none. `part` is "in", "beaten", "taken out" or "paused".
+    and have none. `part` is "active", "paused", "beaten" (dropped by the rule) or "dropped" (by
+    hand).
     """
 
     name: str
@@ -89,6 +91,10 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data: dict[str, Any] = _finite(asdict(self))
+        for arm in data["arms"]:
+            # Programs read the first edition's words under the first edition's name.
+            arm["state"] = arm["part"]
+            arm["part"] = FIRST_EDITION_PARTS.get(arm["part"], arm["part"])
         if self.diagnostics is not None:
             data["diagnostics"] = [_finite(one.to_dict()) for one in self.diagnostics]
         return data
@@ -237,25 +243,25 @@ def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> l
 def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
     seen = state.statistics
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
-    if not isinstance(design.rule, (Tilt, Static)):
+    if design.procedure.has_intervals:
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
-    means = _means(design, seen)
+    means, sizes = _means(design, seen), design.procedure.arm_sizes
     for i, name in enumerate(design.arms):
         units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
         if isinstance(seen, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
             matured += state.open[i].units
             mean = (seen.arms[i].total + state.open[i].total) / matured if matured else None
-        elif isinstance(design.rule, Static):
-            units = design.rule.sizes(len(design.arms))[i]
-        part = "in"
+        elif sizes is not None:
+            units = sizes[i]
+        part = "active"
         if i in state.paused:
             part = "paused"
         if i in seen.dropped:
             part = "beaten"
         if i in seen.removed:
-            part = "taken out"
+            part = "dropped"
         found.append(ArmStatus(name, units, matured, mean, *bounds[i], part))
     return tuple(found)
 
@@ -264,7 +270,7 @@ def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
     """What each arm has shown on average; None before it has shown anything."""
     if isinstance(seen, Statistics):
         return [arm.mean if arm.units else None for arm in seen.arms]
-    if not isinstance(design.rule, Static):
+    if design.procedure.has_intervals:
         found = zip(seen.arms, intervals(design, seen), strict=True)
         return [interval.mean if arm.units else None for arm, interval in found]
     totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
@@ -316,7 +322,7 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         "pause": "Paused",
         "stop": "Stopped for good",
         "release": "Released the winner, {arm}",
-        "drop arm": "Took {arm} out",
+        "drop arm": "Dropped {arm}",
         "pause arm": "Paused {arm}",
         "resume arm": "Resumed {arm}",
         "delete": "Deleted",

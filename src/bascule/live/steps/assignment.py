@@ -14,10 +14,8 @@ from bascule.core.bucket import cuts, point
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import AnyStatistics, Block
 from bascule.core.progress import next_arm, next_block
-from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.stages import joined
 from bascule.live.storage.state import Deal, ExperimentState, Parts, chances_in
@@ -92,7 +90,7 @@ def place(
     """
     if state.verdict is not None:
         return _freely(design, state, [shipped(state)] * units, now)
-    if isinstance(design.rule, Tilt):
+    if design.procedure.assigns == "blocks":
         return _slots(design, state, deal, shuffle, units, now)
     return _one_by_one(design, state, units, now)
 
@@ -278,7 +276,7 @@ def _after(
     for arm in arms:
         assigned[arm] += 1
     is_open = state.verdict is None
-    if isinstance(design.outcome, Recurrent):
+    if design.procedure.counts == "stages":
         state = joined(design, state, arms, now) if is_open else state
         return state._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
     first_pending = state.folded == state.units and is_open

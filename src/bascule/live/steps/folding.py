@@ -1,4 +1,4 @@
-"""Fold matured units into the statistics, in the order of their assignment. Pure functions.
+"""Fold matured units, and changes by hand, in the order in which they came. Pure functions.
 
 The order is what the proofs ask for: the n-th outcome of an arm is that of its n-th unit, however
 long each took, so that neither quick nor slow outcomes are preferred. docs/explanation/live.md
@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from bascule.core.design import Design
 from bascule.core.ends import remove_arm
+from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -29,7 +30,7 @@ def fold_unit(
     1
     """
     folded = state.folded + 1
-    if deal is None:
+    if deal is None or design.procedure.counts == "units":
         seen = record(design, state.once, arm, value)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     sums = list(state.open)
@@ -74,6 +75,19 @@ def take_out(
     if state.folding == deal.number and state.handed:
         state = close_parts(design, state, deal, now)
     return announced(design, state, now), deal
+
+
+def with_knob(design: Design, knob: str, value: float) -> Design:
+    """Return the design with the knob of that name set to a value.
+
+    >>> import bascule as bs
+    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
+    5.0
+    """
+    has = design.rule.knob
+    if has is None or has.name != knob:
+        raise InputError(knob, f"{knob} is no knob of {design.rule.label}")
+    return replace(design, rule=design.rule.with_knob(value))
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:

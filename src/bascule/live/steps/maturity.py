@@ -146,7 +146,12 @@ def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
     >>> unit_outcome(design, [400.0, 212.0])
     (500.0, 'outcome 612 lies outside the limits and counts as 500')
     """
-    value = values[0] if design.measure is None else design.measure.outcome_of(values)
+    measure = design.measure
+    return clipped(design, values[0] if measure is None else measure.outcome_of(values))
+
+
+def clipped(design: Design, value: float) -> tuple[float, str]:
+    """Return an outcome within the limits of the design, and what was clipped if anything was."""
     kept = min(max(value, design.outcome.low), design.outcome.high)
     if kept == value:
         return value, ""

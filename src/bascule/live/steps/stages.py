@@ -18,10 +18,6 @@ from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.estimators import equal_weight
-from bascule.core.progress import close_stage, recurrent_procedure
-from bascule.core.rules import Static
 from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Crowd, ExperimentState
 
@@ -32,30 +28,14 @@ Row = tuple[int, int, float, float, float]
 """An event: number, arm and arrival of its unit, its time and its value; in order of the units."""
 
 
-def check_stages(design: Design) -> None:
-    """Refuse designs whose outcomes keep coming, but not in a way that a live test can count."""
-    if not isinstance(design.outcome, Recurrent):
-        return
-    if design.measure is None:
+def check_live(design: Design) -> None:
+    """Raise `InputError` if a design cannot be run as a live test; say what can be."""
+    if design.outcome.recurring and design.measure is None:
         raise InputError(
             "measure",
             f'{design.outcome!r} needs a measure in a live test: give Measure(period="1d")',
         )
-    if isinstance(design.rule, Static):
-        if isinstance(design.rule.population, int):
-            raise InputError(
-                "population",
-                "population must have one number an arm in a live test: count them with "
-                "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
-            )
-        return
-    shape = recurrent_procedure(design).shape
-    if shape.weight is equal_weight or shape.together:
-        raise InputError(
-            "rule",
-            f"{design.rule.label} asks for one new unit an arm and a stage, which a live test "
-            'cannot keep to: use UCB(alpha, radius="mixture"), or radius="looks"',
-        )
+    design.procedure.check_live()
 
 
 def period_of(measure: Measure) -> float:
@@ -97,9 +77,9 @@ def due(measure: Measure, origin: float, stage: int) -> float:
 
 def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState:
     """Return the state at the start of a test: a static population is complete from then on."""
-    if not isinstance(design.rule, Static) or state.origin is not None:
+    sizes = design.procedure.arm_sizes
+    if sizes is None or state.origin is not None:
         return state
-    sizes = design.rule.sizes(len(design.arms))
     crowd = tuple(Crowd(arm, 1, 0, units, 0.0) for arm, units in enumerate(sizes))
     return state._replace(origin=now, crowd=crowd)
 
@@ -159,8 +139,7 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
         for arm in arms
     )
     seen = CohortStatistics(cohorts, stage, seen.dropped, seen.removed)
-    if not isinstance(design.rule, Static):
-        seen = close_stage(design, seen)
+    seen = design.procedure.close_stage(seen)
     after = state._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
     return announced(design, after, now)
 

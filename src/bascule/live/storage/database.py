@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Condition, RLock
 from time import time
@@ -72,9 +72,9 @@ class Database:
     def __init__(self, location: str) -> None:
         self.name = shown(location)
         self._is_closed = False
-        # In memory there is one connection, which everyone shares.
         self._is_memory = location == MEMORY
-        self._alone = RLock() if self._is_memory else nullcontext()
+        # In memory there is one connection, which everyone shares.
+        self._alone = RLock()
         self._current: Connection | None = None
         self._active_reads: list[Any] = []
         self._reads_change = Condition()
@@ -83,6 +83,11 @@ class Database:
         self.is_sqlite = self._hot.dialect.name == "sqlite"
         is_file = self.is_sqlite and not self._is_memory
         self._writer = Writer(self._hot, self.name) if is_file else None
+        self._begin: Callable[[], AbstractContextManager[Connection]] = self._hot.begin
+        if self._writer is not None:
+            self._begin = self._writer.begin
+        elif self._is_memory:
+            self._begin = self._begin_in_memory
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:
@@ -98,9 +103,8 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Run a transaction that is on disk when it ends, or has not happened."""
         self._check_open()
-        begin = self._hot.begin if self._writer is None else self._writer.begin
         try:
-            with self._alone, begin() as connection, self._noted(connection):
+            with self._begin() as connection:
                 yield connection
         except FAILURES as problem:
             raise self._error(problem) from problem
@@ -117,15 +121,15 @@ class Database:
             with suppress(*FAILURES):
                 self._writer.checkpoint()
 
-    def reading(self) -> Any:
+    def reading(self) -> AbstractContextManager[Connection]:
         """Read one moment's state of the tables, in a transaction that waits for nobody."""
         return self._snapshot(self._reads)
 
-    def reading_hot(self) -> Any:
+    def reading_hot(self) -> AbstractContextManager[Connection]:
         """Read one moment's state on the connections of those who assign and record."""
         return self._snapshot(self._hot)
 
-    def reporting(self) -> Any:
+    def reporting(self) -> AbstractContextManager[Connection]:
         """Read one moment's state of the tables, for as long as it takes; few at a time."""
         return self._snapshot(self._reports)
 
@@ -136,33 +140,31 @@ class Database:
         if not self.is_sqlite:
             options["isolation_level"] = "REPEATABLE READ"
         try:
-            with self._alone:
-                if self._current is not None:
-                    # A read within a transaction of this thread, in memory.
-                    yield self._current
-                    return
-                with (
-                    engine.connect() as connection,
-                    self._noted(connection),
-                    self._counted(connection),
-                ):
-                    # Statements may go straight to the driver, which begins nothing by itself.
-                    connection.execution_options(**options).begin()
+            if self._is_memory:
+                with self._begin_in_memory(reading=True) as connection:
                     yield connection
+                return
+            with engine.connect() as connection, self._counted(connection):
+                # Statements may go straight to the driver, which begins nothing by itself.
+                connection.execution_options(**options).begin()
+                yield connection
         except FAILURES as problem:
             raise self._error(problem) from problem
 
     @contextmanager
-    def _noted(self, connection: Connection) -> Iterator[None]:
-        """Note the connection of the thread that has the lock, where there is only one."""
-        if not self._is_memory:
-            yield
-            return
-        self._current = connection
-        try:
-            yield
-        finally:
-            self._current = None
+    def _begin_in_memory(self, reading: bool = False) -> Iterator[Connection]:
+        """Run a transaction in memory; a read within one of the same thread is a part of it."""
+        with self._alone:
+            before = self._current
+            if reading and before is not None:
+                yield before
+                return
+            with self._hot.begin() as connection:
+                self._current = connection
+                try:
+                    yield connection
+                finally:
+                    self._current = before
 
     @contextmanager
     def _counted(self, connection: Connection) -> Iterator[None]:

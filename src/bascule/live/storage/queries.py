@@ -13,9 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -31,13 +29,16 @@ from bascule.live.storage.state import (
     statistics_from_json,
 )
 
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
 logger = logging.getLogger("bascule.live")
 
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
-_LOADED = (
+LOADED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
 )
@@ -77,7 +78,7 @@ _AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
 _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
-_HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
+HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
@@ -97,7 +98,9 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
     """Return the rows of a query."""
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
-    found: Sequence[Any] = driver(connection).execute(statement, values).fetchall()
+    # The driver itself answers short questions in a tenth of the time.
+    driver: Any = connection.connection.driver_connection
+    found: Sequence[Any] = driver.execute(statement, values).fetchall()
     return found
 
 
@@ -133,51 +136,33 @@ def in_sqlite(statement: str) -> str:
 
 def execute(connection: Connection, statement: str, values: Sequence[Any]) -> None:
     """Change what is stored: with one row of values, or with a list of many."""
-    many = isinstance(values, list)
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(statement.replace("?", "%s"), values)
-    elif many:
-        driver(connection).executemany(statement, values)
+        return
+    driver: Any = connection.connection.driver_connection
+    if isinstance(values, list):
+        driver.executemany(statement, values)
     else:
-        driver(connection).execute(statement, values)
+        driver.execute(statement, values)
 
 
-def driver(connection: Connection) -> Any:
-    """The connection of the driver, which answers short questions in a tenth of the time."""
-    return connection.connection.driver_connection
-
-
-def load(connection: Connection, experiment: int, name: str, known: Loaded | None) -> Loaded:
-    """Return an experiment as it is now; `known` saves reading what has not changed."""
-    version = fetch(connection, _VERSION, experiment)
-    if not version:
-        raise gone(name)
-    return _load_version(connection, experiment, known, version[0][0])
-
-
-def load_locked(
-    connection: Connection, experiment: int, name: str, known: Loaded | None
+def load(
+    connection: Connection, experiment: int, name: str, known: Loaded | None, lock: bool = False
 ) -> tuple[Loaded, float | None]:
-    """Return an experiment that nobody else changes until the transaction ends.
+    """Return an experiment as it is now; `known` saves reading what has not changed.
 
-    With it comes the time of the database's clock, where that is not the clock of this machine.
+    With `lock` nobody else changes it until the transaction ends, and with it comes the time of the
+    database's clock, where that is not the clock of this machine.
     """
-    if connection.dialect.name == "sqlite":
-        # SQLite has one writer at a time, who holds the lock already.
-        return load(connection, experiment, name, known), None
-    version = fetch(connection, _VERSION_LOCKED, experiment)
-    if not version:
+    # SQLite has one writer at a time, who holds the lock already.
+    locks = lock and connection.dialect.name != "sqlite"
+    rows = fetch(connection, _VERSION_LOCKED if locks else _VERSION, experiment)
+    if not rows:
         raise gone(name)
-    number, database_time = version[0]
-    return _load_version(connection, experiment, known, number), float(database_time)
-
-
-def _load_version(
-    connection: Connection, experiment: int, known: Loaded | None, version: int
-) -> Loaded:
-    if known is not None and known.version == version:
-        return known
-    return loaded_row(fetch(connection, _LOADED, experiment)[0])
+    version, *time = rows[0]
+    if known is None or known.version != version:
+        known = loaded_row(fetch(connection, LOADED, experiment)[0])
+    return known, float(time[0]) if time else None
 
 
 def loaded_row(row: Sequence[Any]) -> Loaded:
@@ -285,7 +270,7 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
     A point that is damaged is left out and logged; `verify` lists it.
     """
     points = []
-    for folded, time, statistics in fetch(connection, _HISTORY, experiment):
+    for folded, time, statistics in fetch(connection, HISTORY, experiment):
         try:
             points.append((folded, time, statistics_from_json(statistics)))
         except (ValueError, TypeError, KeyError, AttributeError) as error:

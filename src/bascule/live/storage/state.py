@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
@@ -71,30 +70,24 @@ class Deal:
         """The parts without what was struck."""
         return _without(self.parts, self.struck) if self.struck else self.parts
 
-    @property
+    @cached_property
     def slots(self) -> tuple[int, ...]:
         """The arms of all slots that are handed out, in order."""
-        return self._laid_out[0]
+        return tuple(chain.from_iterable(self.kept))
 
-    @property
+    @cached_property
     def chances(self) -> tuple[float, ...]:
         """The probability that each of these slots had of its arm, given the slots before it.
 
         >>> Deal(1, ((0, 1, 0),)).chances
         (0.6666666666666666, 0.5, 1.0)
         """
-        return self._laid_out[1]
+        return tuple(chain.from_iterable(map(chances_in, self.kept)))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """How many units each part has."""
         return tuple(len(part) for part in self.kept)
-
-    @cached_property
-    def _laid_out(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        kept = self.kept
-        chances = chain.from_iterable(map(chances_in, kept))
-        return tuple(chain.from_iterable(kept)), tuple(chances)
 
 
 @lru_cache(maxsize=16)
@@ -175,9 +168,8 @@ class ExperimentState(NamedTuple):
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
         """Before the first unit."""
-        arms, recurrent = len(design.arms), isinstance(design.outcome, Recurrent)
-        seen = CohortStatistics.empty(arms) if recurrent else Statistics.empty(arms)
-        return cls(seen, (0,) * arms, (ArmStatistics(),) * arms)
+        arms = len(design.arms)
+        return cls(design.procedure.empty(), (0,) * arms, (ArmStatistics(),) * arms)
 
     @property
     def once(self) -> Statistics:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.rules import UCB, Static, Tilt
 from bascule.core.serialization import plain
-from bascule.live.steps.folding import take_out
+from bascule.live.steps.folding import take_out, with_knob
 from bascule.live.steps.stages import begun
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.settle import decide, settle
@@ -32,26 +29,17 @@ def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> 
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
-    """Set alpha or tilt from now on."""
-    rule = work.design.rule
-    if not isinstance(rule, UCB if knob == "alpha" else Tilt):
-        raise InputError(knob, f"{knob} is no knob of {rule.label}")
+    """Set the knob of that name to a value from now on."""
+    before = work.design.rule.knob
+    after = with_knob(work.design, knob, value)
     _refuse_ended(work)
-    work.design = with_knob(work.design, knob, value)
-    values = {"before": getattr(rule, knob), "now": getattr(work.design.rule, knob)}
+    work.design = after
+    now = after.rule.knob
+    assert before is not None
+    assert now is not None
+    values = {"before": before.value, "now": now.value}
     # Where it happened, so that it can be replayed.
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
-
-
-def with_knob(design: Design, knob: str, value: float) -> Design:
-    """Return the design with its knob set to a value; with an infinite alpha, UCB is ETC'.
-
-    >>> import bascule as bs
-    >>> with_knob(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), "tilt", 5).rule.tilt
-    5.0
-    """
-    rule: Any = design.rule
-    return replace(design, rule=replace(rule, **{knob: value}))
 
 
 def drop_arm(work: UnitOfWork, name: str) -> None:
@@ -106,7 +94,7 @@ def release(work: UnitOfWork) -> None:
 
 
 def _refuse_static(work: UnitOfWork) -> None:
-    if isinstance(work.design.rule, Static):
+    if work.design.procedure.assigns == "hash":
         raise InputError(
             "arm", "everyone has an arm for good in a static population: stop the test instead"
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from bascule.core.rules import Static
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment, hashed_assignment
 from bascule.live.steps.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
@@ -90,7 +89,7 @@ def _with_others_named(
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:
     """Return a unit of a static population, of which nothing is stored before its first event."""
     begun = work.state.origin
-    if begun is None or not isinstance(work.design.rule, Static):
+    if begun is None or work.design.procedure.assigns != "hash":
         return None
     arms = len(work.design.arms)
     return hashed_assignment(work.before.name, arms, unit, work.state.units, begun)
@@ -98,10 +97,10 @@ def _found(work: UnitOfWork, unit: str) -> Assignment | None:
 
 def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
     """Whether a unit that nobody has heard of yet finds its arm's population complete."""
-    rule, arms = work.design.rule, len(work.design.arms)
-    if not isinstance(rule, Static) or work.known[assigned.unit] is not None:
+    sizes = work.design.procedure.arm_sizes
+    if sizes is None or work.known[assigned.unit] is not None:
         return False
-    return work.state.assigned[assigned.arm] >= rule.sizes(arms)[assigned.arm]
+    return work.state.assigned[assigned.arm] >= sizes[assigned.arm]
 
 
 def _end_miscounted(work: UnitOfWork) -> None:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection
-
 from bascule.core.design import Design
 from bascule.core.ends import cap_met
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Recurrent
-from bascule.core.rules import Static
 from bascule.live.steps import stages
 from bascule.live.steps.folding import fold_unit
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
@@ -19,6 +15,8 @@ from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
@@ -41,8 +39,8 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
     work.write("outcomes")
     deadline = work.design.deadline
     end = work.now if deadline is None else min(work.now, deadline.timestamp())
-    recurrent = isinstance(work.design.outcome, Recurrent)
-    more = _close_stages(work, end) if recurrent else _fold(work, end, most)
+    staged = work.design.procedure.counts == "stages"
+    more = _close_stages(work, end) if staged else _fold(work, end, most)
     if work.state.verdict is not None:
         decide(work)
     elif not more and _has_ended(work):
@@ -65,7 +63,7 @@ def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float)
     measure, deadline = design.measure, design.deadline
     if deadline is not None and now >= deadline.timestamp():
         return False
-    if isinstance(design.outcome, Recurrent):
+    if design.procedure.counts == "stages":
         assert measure is not None
         origin = state.origin
         return origin is None or stages.due(measure, origin, state.progress + 1) > now
@@ -166,8 +164,7 @@ def read_stage(
 
 
 def _horizon_met(work: UnitOfWork) -> bool:
-    rule = work.design.rule
-    last = rule.horizon if isinstance(rule, Static) else None
+    last = work.design.procedure.last_stage
     return last is not None and work.state.progress >= last
 
 

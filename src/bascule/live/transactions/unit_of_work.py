@@ -140,7 +140,8 @@ class UnitOfWork:
 
     def deal(self, number: int) -> Deal:
         """Return a block as it was dealt."""
-        self.read_deals([number])
+        if number not in self.deals:
+            self.read_deals([number])
         return self.deals[number]
 
     def add_blocks(self, first: int, dealt: Sequence[Parts]) -> None:

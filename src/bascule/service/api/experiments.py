@@ -246,7 +246,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
-    rows = await calls_of(request).long(entry.test.set_aside)
+    rows = await calls_of(request).long(entry.test.excluded)
     return Answer(set_aside_data(caller, rows))
 
 

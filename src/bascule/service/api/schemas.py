@@ -151,6 +151,7 @@ class ArmOut(BaseModel):
     low: float | None
     high: float | None
     part: str
+    state: str
 
 
 class EffectOut(BaseModel):

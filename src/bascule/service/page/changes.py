@@ -61,7 +61,7 @@ def changes(status: Status, released: bool) -> list[Change]:
 
 def arm_changes(status: Status) -> dict[str, list[Change]]:
     """The changes of each arm that are possible now; none where fewer than three are active."""
-    into = [arm for arm in status.arms if arm.part in ("in", "paused")]
+    into = [arm for arm in status.arms if arm.part in ("active", "paused")]
     if status.state not in OPEN or len(into) < 3:
         return {}
     found = {}

@@ -82,7 +82,7 @@ def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, F
     """Diagnostics, which are computed from the whole log."""
     test = store.get(name)
     rows = views.diagnostic_rows(_diagnosed(store, test))
-    set_aside = views.set_aside_words(visible_reasons(caller, test.set_aside_counts()))
+    set_aside = views.set_aside_words(visible_reasons(caller, test.excluded_counts()))
     alarms = [row for row in rows if row.flagged]
     found = [
         fragment("alarm", alarms=alarms),

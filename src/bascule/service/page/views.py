@@ -22,7 +22,7 @@ ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "st
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""
 
-PARTS = {"in": "", "beaten": "Beaten", "taken out": "Dropped", "paused": "Paused"}
+PARTS = {"active": "", "beaten": "Beaten", "dropped": "Dropped", "paused": "Paused"}
 
 
 @dataclass(frozen=True, slots=True)

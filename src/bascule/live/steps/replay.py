@@ -1,0 +1,111 @@
+"""Replay a test from its log: units, stages and changes by hand, in the order of their counting.
+
+`verify` replays what is stored, and the analysis what was exported; both do it with the functions
+that the live test itself calls. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from bascule.core.design import Design
+from bascule.live.steps.folding import fold_unit, take_out, with_knob
+from bascule.live.steps.stages import Sums, begun, closed, joined
+from bascule.live.storage.state import Deal, ExperimentState
+
+
+class Change(NamedTuple):
+    """A change by hand, and after how much progress it was made: a knob turned or an arm dropped.
+
+    `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
+    out.
+    """
+
+    after: int
+    knob: str = ""
+    before: float = 0.0
+    now: float = 0.0
+    arm: str = ""
+    deal: int = 0
+    handed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A test replayed up to some point: the design with its knob as it was then, and the state.
+
+    `deal_of` gives a block by its number, `changes` are those that are still to come, and `struck`
+    has the blocks that lost an arm by hand.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    >>> Replay.start(design, {}.__getitem__).fold(1, None, 0.5).state.statistics.units
+    1
+    """
+
+    design: Design
+    state: ExperimentState
+    deal_of: Callable[[int], Deal]
+    changes: Sequence[Change]
+    struck: Mapping[int, Deal]
+
+    @classmethod
+    def start(
+        cls,
+        design: Design,
+        deal_of: Callable[[int], Deal],
+        changes: Sequence[Change] = (),
+        origin: float | None = None,
+    ) -> Replay:
+        """Return a replay before the first unit of a test whose design is now `design`.
+
+        `origin` is when a test of recurring outcomes began.
+        """
+        for change in reversed(changes):
+            if change.knob:
+                design = with_knob(design, change.knob, change.before)
+        state = ExperimentState.empty(design)
+        if origin is not None:
+            state = begun(design, state, origin)
+        return cls(design, state, deal_of, changes, {})
+
+    def fold(self, arm: int, deal: int | None, value: float, time: float = 0.0) -> Replay:
+        """Return the replay after the next unit's outcome; `deal` is the number of its block."""
+        now = self.changed()
+        block = None if deal is None else now._deal(deal)
+        state = fold_unit(now.design, now.state, block, arm, value, time)
+        return replace(now, state=state)
+
+    def join(self, arms: Iterable[int], time: float) -> Replay:
+        """Return the replay after units with recurring outcomes have arrived."""
+        return replace(self, state=joined(self.design, self.state, arms, time))
+
+    def close_stage(self, sums: Sums) -> Replay:
+        """Return the replay at the end of the next stage, whose events are given."""
+        now = self.changed()
+        return replace(now, state=closed(now.design, now.state, sums, 0.0))
+
+    def changed(self) -> Replay:
+        """Return the replay after all changes by hand that were made by now."""
+        now = self
+        while now.changes and now.changes[0].after <= now.state.progress:
+            change = now.changes[0]
+            now = replace(now, changes=now.changes[1:])
+            if change.knob:
+                now = replace(now, design=with_knob(now.design, change.knob, change.now))
+                continue
+            block = now._deal(change.deal) if change.deal else None
+            state = now.state._replace(handed=change.handed)
+            state, kept = take_out(now.design, state, change.arm, block, 0.0)
+            struck = now.struck if kept is None else {**now.struck, kept.number: kept}
+            now = replace(now, state=state, struck=struck)
+        return now
+
+    def _deal(self, number: int) -> Deal:
+        if number in self.struck:
+            return self.struck[number]
+        deal = self.deal_of(number)
+        # What was struck by hand later is struck when the replay gets there.
+        return replace(deal, struck=()) if deal.struck else deal
