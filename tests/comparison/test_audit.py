@@ -10,6 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.comparison.audit import BATTERY, usual_means
+from bascule.presentation.audit import table
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +94,7 @@ def test_it_is_plain_data_and_a_frame_too(blocks: bs.Audit) -> None:
 
 def test_the_table_fits_a_terminal(blocks: bs.Audit, ucb: bs.Audit) -> None:
     for report in (blocks, ucb):
-        assert max(len(line) for line in report.table()) <= 80
+        assert max(len(line) for line in table(report)) <= 80
     assert "<table>" in blocks._repr_html_()
     assert "not covered" in blocks._repr_html_()
 

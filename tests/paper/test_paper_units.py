@@ -13,8 +13,9 @@ from bascule.core.rules import UCB
 from bascule.paper import units
 from bascule.paper.claims import Claim
 from bascule.paper.compare import below, ratio
+from bascule.paper.curves import FIGURE_4 as CURVES
+from bascule.paper.curves import figure4
 from bascule.paper.figure3 import STAGES, draw, lines, share, table
-from bascule.paper.figure4 import CURVES, figure4
 from bascule.paper.measure import Measurements
 from bascule.paper.unit_claims import MEASURED
 from bascule.simulation import Estimate, Simulation, simulate

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from bascule.core.rules import Tilt
-from bascule.planning.candidates import is_even
 from bascule.planning.choose import Point
-from bascule.presentation.frame import Frame, Tick
-from bascule.presentation.plan import text as words
-from bascule.presentation.plan.figure import affordable, knob_words, main_curve
-from bascule.presentation.ticks import round_steps
+from bascule.presentation.frame import Frame, Tick, round_steps
+from bascule.presentation.numbers import amount, count, estimate, percent
+from bascule.presentation.plan.figure import affordable, knob_words, main_curve, other_curves
+from bascule.presentation.plan.text import decided_words
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
 LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 26.0, 40.0
 """Margins, in pixels."""
+
+Place = Callable[[float], float]
+"""From days or cost to pixels."""
 
 NEAR = 26.0
 """Labels nearer to each other than this are not all written."""
@@ -68,14 +69,14 @@ class Chart(Frame):
 
 
 def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
-    """The chart of a plan: days to the right, on a log scale, and cost upwards, from 0."""
+    """Return the chart of a plan: days to the right, on a log scale, and cost upwards, from 0."""
     curve = main_curve(plan)
     rest = [point for point in plan.points if point not in curve]
     others = affordable(plan, rest)
     shown = [*others, *curve]
-    days = [plan.fixed_horizon.days, *(point.outlook.days.mean for point in shown)]
+    days = [plan.fixed_horizon.days, *(point.forecast.days.mean for point in shown)]
     costs = [plan.fixed_horizon.cost, *(_top(point) for point in shown)]
-    deadline = plan.wishes.deadline_days
+    deadline = plan.request.deadline_days
     first, last = 0.85 * min(days), 1.15 * max(days)
     drawn = deadline < FAR * last
     last = max(last, 1.1 * deadline) if drawn else last
@@ -89,7 +90,7 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
         return round(height - BOTTOM - cost / most * (height - TOP - BOTTOM), 1)
 
     def spot(kind: str, point: Point) -> Spot:
-        seen = point.outlook
+        seen = point.forecast
         bar = (y(seen.cost.mean - seen.cost.se), y(seen.cost.mean + seen.cost.se))
         return Spot(
             kind + ("" if seen.simulated else " expected"),
@@ -101,11 +102,14 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
             *(bar if seen.simulated else (math.nan, math.nan)),
         )
 
-    spots = [spot("ucb" if _is_ucb(point) else "plain", point) for point in others]
+    kind = plan.points[0].rule.kind
+    spots = [spot("plain" if point.rule.kind == kind else "ucb", point) for point in others]
     spots.append(_fixed(plan, x, y))
-    spots += [spot(_kind(point), point) for point in curve if point.rule != plan.rule]
+    spots += [
+        spot("even" if point.even else "tilt", point) for point in curve if point.rule != plan.rule
+    ]
     spots.append(spot("chosen", plan.chosen))
-    lines = (("curve", curve), ("ucb", [point for point in others if _is_ucb(point)]))
+    lines = [("curve", curve), *(("ucb", points) for points in other_curves(plan))]
     return Chart(
         width,
         height,
@@ -120,19 +124,19 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
 
 
 def spoken(plan: Plan, point: Point) -> tuple[str, ...]:
-    """What a point says when pointed at."""
-    seen = point.outlook
-    origin = f"{seen.runs:,} simulated tests" if seen.simulated else "predicted"
+    """Return what a point says when pointed at."""
+    seen = point.forecast
+    origin = f"{count(seen.runs)} simulated tests" if seen.simulated else "predicted"
     return (
-        f"{words.estimate_words(seen.days)} days",
-        f"cost {words.estimate_words(seen.cost)} {plan.wishes.cost_unit}",
-        f"decided by day {plan.wishes.deadline_days:g}: {words.decided_words(seen)}",
+        f"{estimate(seen.days)} days",
+        f"cost {estimate(seen.cost)} {plan.request.cost_unit}",
+        f"decided by day {plan.request.deadline_days:g}: {decided_words(seen)}",
         origin,
     )
 
 
 def nice_days(first: float, last: float, most: int) -> list[float]:
-    """Round numbers between two, at most so many.
+    """Return round numbers between two, at most so many.
 
     >>> nice_days(2.6, 33.0, 8)
     [5.0, 10.0, 20.0]
@@ -153,22 +157,12 @@ def nice_days(first: float, last: float, most: int) -> list[float]:
 
 
 def _top(point: Point) -> float:
-    cost = point.outlook.cost
-    return cost.mean + (cost.se if point.outlook.simulated else 0.0)
+    cost = point.forecast.cost
+    return cost.mean + (cost.se if point.forecast.simulated else 0.0)
 
 
-def _is_ucb(point: Point) -> bool:
-    return not isinstance(point.rule, Tilt)
-
-
-def _kind(point: Point) -> str:
-    return "even" if is_even(point.rule) else "tilt"
-
-
-def _fixed(plan: Plan, x: object, y: object) -> Spot:
+def _fixed(plan: Plan, x: Place, y: Place) -> Spot:
     test = plan.fixed_horizon
-    assert callable(x)
-    assert callable(y)
     return Spot(
         "fixed",
         x(test.days),
@@ -176,22 +170,20 @@ def _fixed(plan: Plan, x: object, y: object) -> Spot:
         "",
         "Fixed horizon",
         (
-            f"{words.amount_words(test.days)} days",
-            f"cost {words.amount_words(test.cost)} {plan.wishes.cost_unit}",
-            f"{test.units_per_arm:,} units in each arm, power {words.percent(test.power)}",
+            f"{amount(test.days)} days",
+            f"cost {amount(test.cost)} {plan.request.cost_unit}",
+            f"{test.units_per_arm:,} units in each arm, power {percent(test.power)}",
         ),
     )
 
 
-def _path(points: Sequence[Point], x: object, y: object) -> str:
-    assert callable(x)
-    assert callable(y)
+def _path(points: Sequence[Point], x: Place, y: Place) -> str:
     places = [(x(p.expected.days.mean), y(p.expected.cost.mean)) for p in points]
     return "M" + " L".join(f"{a:g} {b:g}" for a, b in places)
 
 
 def _thinned(spots: Sequence[Spot]) -> tuple[Spot, ...]:
-    """The same without labels that would touch another one, the recommended one's kept."""
+    """The spots without labels that would touch another one; the recommended one keeps its own."""
     kept: list[Spot] = []
     taken: list[tuple[float, float]] = []
     for spot in reversed(spots):
@@ -200,11 +192,5 @@ def _thinned(spots: Sequence[Spot]) -> tuple[Spot, ...]:
             taken.append((spot.x, spot.y))
             kept.append(spot)
         else:
-            kept.append(_unlabelled(spot))
+            kept.append(replace(spot, label=""))
     return tuple(reversed(kept))
-
-
-def _unlabelled(spot: Spot) -> Spot:
-    from dataclasses import replace
-
-    return replace(spot, label="")

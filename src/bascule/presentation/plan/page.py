@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bascule.presentation import pages
+from bascule.presentation import numbers, pages
+from bascule.presentation.guarantees import guarantee
 from bascule.presentation.plan import text as words
 from bascule.presentation.plan.chart import chart_of
 
@@ -17,7 +18,7 @@ WIDE, NARROW = (pages.WIDE, 400.0), (pages.NARROW, 330.0)
 
 
 def page(plan: Plan) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     >>> import bascule as bs
     >>> text = page(bs.plan(bs.Gaussian(1), lift=0.5, units_per_day=20, runs=20))
@@ -26,22 +27,24 @@ def page(plan: Plan) -> str:
     """
     return pages.template("plan.html").render(
         plan=plan,
-        wishes=plan.wishes,
+        request=plan.request,
         words=words,
+        numbers=numbers,
+        guarantee=guarantee(plan.design),
         bars=_bars(plan),
         charts=(chart_of(plan, "wide", *WIDE), chart_of(plan, "narrow", *NARROW)),
         comparison=words.comparison(plan),
         what_if=words.what_if(plan),
         frontier=words.frontier(plan),
         design_file=json.dumps(plan.design.to_dict(), indent=2),
-        means=" ".join(f"{mean:g}" for mean in plan.wishes.means),
+        means=" ".join(f"{mean:g}" for mean in plan.request.means),
     )
 
 
 def _bars(plan: Plan) -> list[dict[str, Any]]:
     """Cost and days of the recommended design and of what it is compared with, as parts."""
     rows = [("this design", plan.expected_days.mean, plan.expected_cost.mean, True)]
-    if plan.chosen.outlook is not plan.even_split:
+    if plan.chosen.forecast is not plan.even_split:
         even = plan.even_split
         rows.append(("even split", even.days.mean, even.cost.mean, False))
     test = plan.fixed_horizon
@@ -53,8 +56,8 @@ def _bars(plan: Plan) -> list[dict[str, Any]]:
         {
             "name": name,
             "chosen": chosen,
-            "cost": words.amount_words(cost),
-            "days": words.amount_words(days),
+            "cost": numbers.amount(cost),
+            "days": numbers.amount(days),
             "cost_part": 100 * cost / most,
             "days_part": 100 * days / longest,
         }

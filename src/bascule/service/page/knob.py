@@ -10,7 +10,7 @@ from bascule.core.design import Design
 from bascule.live.api.experiment import Experiment
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.status import Status
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page.amounts import Amounts, duration
 
 OFFERED = {"tilt": (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0), "alpha": (2.0, 3.0, 4.0, 6.0, 10.0, 16.0)}

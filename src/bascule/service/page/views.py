@@ -11,7 +11,7 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.live.reports.audit_log import audit_words
 from bascule.live.reports.status import Point, Status
 from bascule.live.storage.state import State
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.page.charts import Chart, allocation_chart, effect_charts, seen_from

@@ -11,7 +11,7 @@ from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.live.reports.status import Status
 from bascule.live.storage.state import OPEN, State
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]
