@@ -49,7 +49,7 @@ def test_a_trend_breaks_the_promise_of_ucb_where_it_is_not_given(ucb: bs.Audit) 
     words = repr(ucb)
     assert "not covered" in words
     assert "More wrong decisions than promised" in words
-    assert "100.0! (98-100)" in words
+    assert "100! (98-100)" in words
 
 
 def test_a_row_is_the_simulation_of_its_world(ucb: bs.Audit) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.comparison import contenders as rules_of_the_comparison
+from bascule.comparison import frontier as comparison
 from bascule.comparison.contenders import Family
 from bascule.comparison.frontier import Frontier, Point
 from bascule.theory import corollary_delta, delta_tilde
@@ -127,8 +127,8 @@ def test_many_arms() -> None:
 def test_long_runs_are_few_and_nothing_is_left_out_silently(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rules_of_the_comparison, "AFFORDABLE", 100)
-    monkeypatch.setattr(rules_of_the_comparison, "TOO_MANY", 3000)
+    monkeypatch.setattr(comparison, "AFFORDABLE", 100)
+    monkeypatch.setattr(comparison, "TOO_MANY", 3000)
     result = bs.frontier(
         [0.0, 1.0], alphas=[1.2, 4.0], tilts=[3.0], runs=500, families=PUBLISHED_AND_TILT
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import ClassVar, Literal
@@ -134,8 +133,8 @@ class Broken(InTurns):
 
 
 @pytest.fixture(scope="module")
-def planned() -> Iterator[bs.Plan]:
-    yield bs.plan(bs.Gaussian(1), 0, 1, units_per_day=20, runs=30, rules=[InTurns(), InTurns(1.5)])
+def planned() -> bs.Plan:
+    return bs.plan(bs.Gaussian(1), 0, 1, units_per_day=20, runs=30, rules=[InTurns(), InTurns(1.5)])
 
 
 def test_a_rule_of_ones_own_is_planned_with_and_shown(planned: bs.Plan) -> None:

@@ -194,10 +194,10 @@ def test_every_stage_leaves_an_answer(spending: bs.Plan) -> None:
 
 def test_a_test_that_is_too_long_to_play_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        planning_stages, "MAIN", dataclasses.replace(planning_stages.MAIN, longest=1000)
+        planning_stages, "MAIN", dataclasses.replace(planning_stages.MAIN, longest=100)
     )
     monkeypatch.setattr(
-        planning_stages, "SIDE", dataclasses.replace(planning_stages.SIDE, longest=1000)
+        planning_stages, "SIDE", dataclasses.replace(planning_stages.SIDE, longest=100)
     )
     answer = bs.plan(bs.Gaussian(5), 20, 2, units_per_day=20)
     assert answer.complete

@@ -19,7 +19,10 @@ from bascule.core.rules.static import StaticStop
 from bascule.core.serialization import parse_json, read_json
 
 if TYPE_CHECKING:
-    RuleName = OutcomeName = RadiusName = StopName = StrEnum
+    RuleName = StrEnum
+    OutcomeName = StrEnum
+    RadiusName = StrEnum
+    StopName = StrEnum
 else:
 
     def _names(title: str, values: Iterable[str]) -> type[StrEnum]:

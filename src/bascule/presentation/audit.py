@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.comparison.audit import Audit, AuditRow
@@ -16,25 +17,25 @@ HEADINGS = ("world", "wrong %", "open %", "regret", "units", "promise")
 
 
 def title(audit: Audit) -> str:
-    """Say what was audited and what is promised of it, a line each."""
+    """Say what was audited and what is promised of it, in lines of at most 80 columns."""
     design = audit.design
     promise = promise_words(design.calibration, len(design.arms))
     assert design.max_units is not None
-    return (
-        f"{design.rule.label}: {promise}\n"
+    runs = (
         f"means {shown(audit.means)}; {count(audit.runs)} runs in each world, "
         f"of at most {count(design.max_units)} units"
     )
+    return "\n".join([*wrap(f"{design.rule.label}: {promise}", 80), *wrap(runs, 80)])
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
     """Return a row in words, under `HEADINGS`."""
-    low, high = (part(end) for end in row.error_interval)
+    low, high = (part(end, digits=2) for end in row.error_interval)
     mark = "!" if row.broken else ""
     return (
         row.name,
         f"{part(row.error_rate)}{mark} ({low}-{high})",
-        part(row.undecided / row.runs),
+        part(row.undecided / row.runs, digits=2),
         estimate_95(row.regret),
         estimate_95(row.decision_time),
         "holds" if row.reason is None else "not covered",

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
-from bascule.presentation.figures import inline
+from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
 from bascule.presentation.guarantees import promise_words
+from bascule.presentation.numbers import UNKNOWN, count, number, percent
 from bascule.presentation.plan import text as plan_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from bascule.analysis.result import Analysis
     from bascule.comparison.audit import Audit
     from bascule.comparison.contenders import Family
     from bascule.comparison.frontier import Frontier
     from bascule.core.design import Design
+    from bascule.core.effects import Effect
+    from bascule.live.api.experiment import Experiment
+    from bascule.live.reports.status import Status
     from bascule.planning.result import Plan
     from bascule.simulation import Simulation
 
@@ -103,6 +109,69 @@ def audit_html(audit: Audit) -> str:
     broken = [place for place, row in enumerate(audit.rows) if row.broken]
     tables = table(audit_text.title(audit), rows, audit_text.HEADINGS, broken)
     return page(tables, audit_text.notes(audit), audit.plot())
+
+
+def status_html(status: Status) -> str:
+    """Return the status of a live test as a table of its arms, with their differences drawn."""
+    head = ("arm", "units", "matured", "mean", "part")
+    rows = [
+        (arm.name, count(arm.units), count(arm.matured), _mean(arm.mean), arm.part)
+        for arm in status.arms
+    ]
+    notes = (status.headline, status.promise)
+    return page(table(status.name, rows, head), notes, plot_effects(status.effects))
+
+
+def experiment_html(experiment: Experiment) -> str:
+    """Return a live test as its status, under the design that it runs."""
+    return status_html(experiment.status()) + design_html(experiment.design)
+
+
+def analysis_html(analysis: Analysis) -> str:
+    """Return an analysis as tables of its arms and of their differences, with its figure."""
+    head = ("arm", "units", "mean")
+    arms = [(arm.name, count(arm.units), _mean(arm.mean)) for arm in analysis.arms]
+    rows = [(_pair(one), *_ends(one)) for one in analysis.effects]
+    level = percent(1 - 2 * analysis.effects[0].error) if analysis.effects else ""
+    tables = table(analysis.headline, arms, head)
+    tables += table("Differences", rows, ("", "estimate", f"{level} interval, at any time"))
+    flagged = [f"! {check.name}" for check in analysis.flagged]
+    return page(tables, [*analysis.notes, *flagged], analysis.plot())
+
+
+def plot_effects(effects: Sequence[Effect]) -> Figure | None:
+    """Draw the interval of each difference; None while too little is known of all of them.
+
+    >>> plot_effects([]) is None
+    True
+    """
+    known = [one for one in effects if math.isfinite(one.low) and math.isfinite(one.high)]
+    if not known:
+        return None
+    figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
+    for place, one in enumerate(known):
+        # Treatment minus control: the later arm less the earlier one.
+        axis.plot([-one.high, -one.low], [place, place], color=SERIES[1].colour, linewidth=2.0)
+        axis.plot(-one.difference, place, marker="o", color=SERIES[1].colour)
+    axis.axvline(0.0, color="#777777", linewidth=1.2)
+    axis.set_yticks(range(len(known)), [_pair(one) for one in known])
+    axis.invert_yaxis()
+    axis.grid(False, axis="y")
+    level = percent(1 - 2 * known[0].error)
+    axis.set_xlabel(f"difference, with {level} intervals that hold at any time")
+    return figure
+
+
+def _pair(effect: Effect) -> str:
+    return f"{effect.second} - {effect.first}"
+
+
+def _ends(effect: Effect) -> tuple[str, str]:
+    return number(-effect.difference), f"{number(-effect.high)} to {number(-effect.low)}"
+
+
+def _mean(value: float | None) -> str:
+    return UNKNOWN if value is None else number(value)
 
 
 def _row(cells: Iterable[str], tag: str) -> str:

@@ -46,15 +46,15 @@ def percent(share: float) -> str:
     return f"{part(share)} %"
 
 
-def part(share: float) -> str:
+def part(share: float, digits: int = 3) -> str:
     """Return a share in percent without the sign; what is not certain is never shown as 100.
 
-    >>> part(0.9985), part(0.99996), part(1.0), part(math.nan)
-    ('99.8', '99.996', '100', '–')
+    >>> part(0.9985), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
+    ('99.8', '99.996', '100', '–', '3.6')
     """
     if math.isnan(share):
         return UNKNOWN
-    text = f"{100 * share:.3g}"
+    text = f"{100 * share:.{digits}g}"
     if float(text) == 100 and share < 1:
         text = f"{100 - float(f'{100 * (1 - share):.1g}'):.10g}"
     return f"{float(text):.10g}"

@@ -49,6 +49,7 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         (simulation.time_label, spread("decision_time")),
         ("wrong decisions", wrong_words(simulation)),
         ("guarantee", promise_words(design.calibration, len(design.arms))),
+        ("delta", f"{design.calibration.delta:.4g}"),
         ("undecided", f"{simulation.undecided} of {simulation.runs} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
     ]

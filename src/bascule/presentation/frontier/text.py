@@ -16,7 +16,7 @@ HEADINGS = ("rule", "regret", "decision time", "× oracle", "dominated by")
 def title(frontier: Frontier) -> str:
     """Say what is compared, in one line."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
-    promise = f"a worse arm wins with probability at most {percent(frontier.error)}"
+    promise = f"error {percent(frontier.error)} (a worse arm wins)"
     return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {promise}"
 
 

@@ -56,8 +56,8 @@ def text_plot(plan: Plan) -> list[str]:
     ]
     indent = " " * MARGIN
     scale = f"{first:.2g}", f"{last:.2g} days"
-    legend = "* to run  o other settings  = even split  F fixed horizon"
-    legend += "  u other rules" if any(mark.sign == "u" for mark in marks) else ""
+    legend = "* to run  o same rule  = even split  F fixed horizon"
+    legend += "  u others" if any(mark.sign == "u" for mark in marks) else ""
     legend += "  : deadline" if drawn else ""
     return [
         f"{'cost':>{MARGIN}}  {legend}",
