@@ -111,3 +111,19 @@ def test_one_run_is_not_an_audit() -> None:
     with pytest.raises(bs.InputError, match="at least 2"):
         bs.audit(bs.Tilt(3), runs=1)
     assert math.isfinite(bs.audit(bs.Tilt(3), [0, 2], runs=2, worlds=["steady"]).seconds)
+
+
+def test_a_design_is_audited_as_its_rule_is() -> None:
+    design = bs.Design(["arm 1", "arm 2"], bs.Gaussian(1), bs.Tilt(3), error=0.05, max_units=3000)
+    whole = bs.audit(design, [0, 1], runs=20, worlds=["steady"])
+    parts = bs.audit(bs.Tilt(3), [0, 1], error=0.05, max_units=3000, runs=20, worlds=["steady"])
+    assert whole.rows == parts.rows
+    with pytest.raises(bs.InputError, match="error is given twice"):
+        bs.audit(design, [0, 1], error=0.01)
+
+
+def test_worlds_that_outcomes_cannot_have_are_said_to_be_left_out() -> None:
+    report = bs.audit(bs.Tilt(3), [0.2, 0.6], bs.Bernoulli(), runs=4)
+    assert "heavy-tails" in dict(report.left_out)
+    assert "Not played: heavy-tails" in repr(report)
+    assert report.to_dict()["left_out"][0]["reason"] == "0/1 outcomes cannot have it"

@@ -102,7 +102,7 @@ def _conclude(console: Console, last: Step) -> None:
     console.print(
         f"\nDecision after {last.statistics.units:,} visitors: {decision.name} is better "
         f"({decision.guarantee}, error {100 * decision.error:g} %).\n"
-        f"{losers:,} visitors met the worse button, which cost {lost:,.0f} in sales."
+        f"{losers:,} visitors saw the worse button, which cost {lost:,.0f} in sales."
     )
 
 

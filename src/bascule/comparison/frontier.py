@@ -239,7 +239,7 @@ def frontier(
     """Simulate every rule along its knob at the same proven error, and say which dominates which.
 
     `frontier(design, means)` compares a design with the other rules for its outcomes and error;
-    `frontier(means, outcome)` compares the rules alone, on `Gaussian(1)` unless told otherwise.
+    `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
     `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
     adds any rules. Rules that take many units are played less often than `runs`. `progress` is
     called with the rule and with how many runs of how many are finished. `families` are all unless

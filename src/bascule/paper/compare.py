@@ -158,7 +158,7 @@ def comparing(name: str, section: str, statement: str, comparisons: Sequence[Com
 def _compared(comparison: Comparison) -> tuple[Measured, ...]:
     """The difference on average, and at the point that speaks least for it."""
     what = comparison.quantity.replace("_", " ")
-    title = f"{what}, {comparison.higher} less {comparison.lower}"
+    title = f"{what}, {comparison.higher} - {comparison.lower}"
     level, weakest = min(
         zip(comparison.grid, comparison.margins, strict=True),
         key=lambda pair: pair[1].mean / max(pair[1].se, 1e-12),
@@ -181,7 +181,7 @@ def keeping(
         statement,
         (
             Measured("largest share of runs, over all points, that broke a promise", share),
-            Measured("largest such share less what is allowed there", worst),
+            Measured("largest such share minus what is allowed there", worst),
         ),
         f"at every point the share of runs that decide wrongly, later or dearer than the corrected "
         f"theorems say is at most the proven error, give or take chance ({MARGIN:g} standard "

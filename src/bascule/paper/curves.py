@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bascule.paper import iid, units
 from bascule.paper.measure import Measurements, Quantity, Row, Sheet
-from bascule.presentation.figures import SERIES, Series, new_figure, pretty
+from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ class Curves:
         self._curves(right, measurements, "decision_time")
         right.set_title("Decision time", loc="left")
         right.set_ylabel("units until the decision (log scale)")
-        _plain_log_ticks(right)
+        plain_log_ticks(right.yaxis)
         for panel in (left, right):
             panel.set_xlabel("log(1/δ)")
             panel.set_xticks(self.grid)
@@ -121,14 +121,6 @@ def _row(measurements: Measurements, label: str, level: float) -> Row:
         "error_rate": simulation.error_rate,
         "runs": simulation.runs,
     }
-
-
-def _plain_log_ticks(axes: Axes) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
-
-    axes.yaxis.set_major_locator(FixedLocator([20, 50, 100, 200, 500, 1000, 2000, 5000]))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def spread(heights: Mapping[str, float], distance: float) -> dict[str, float]:

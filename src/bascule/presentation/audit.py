@@ -94,6 +94,8 @@ def plot_audit(audit: Audit) -> Figure:
             100 * row.error_rate,
             place,
             marker=series.marker,
+            clip_on=False,
+            zorder=3,
             color=series.colour,
             markerfacecolor=series.colour if row.reason is None else "white",
         )

@@ -13,9 +13,11 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.files import write_whole
 from bascule.core.procedures.interval_state import FloatArray
+from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
@@ -138,6 +140,15 @@ def figure_kind(path: Path) -> str:
     if kind not in KINDS:
         raise InputError("figure", f"figure must end in .png or .svg (got {path})")
     return kind
+
+
+def plain_log_ticks(axis: Axis) -> None:
+    """Mark a logarithmic axis at 1, 2 and 5 times each power of ten, with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: axis_amount(value))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def pretty(label: str) -> str:

@@ -58,7 +58,7 @@ class Simulation:
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
     `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
     its time, in outcome units, and `units` with one column an arm. A run
-    that met the cap counts with the units and regret it had there.
+    that reached the cap counts with the units and regret it had there.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
@@ -118,7 +118,7 @@ class Simulation:
 
     @property
     def undecided(self) -> int:
-        """Runs that met the cap on units, or the horizon."""
+        """Runs that reached the cap on units, or the horizon."""
         return int(np.sum(self.winner == NOBODY))
 
     @property

@@ -78,7 +78,7 @@ class Scale:
         return signed(self.factor * value, _decimals(self.factor * width))
 
     def difference(self, value: float, width: float = math.nan) -> str:
-        """The same with its unit."""
+        """Return a difference with its sign and unit."""
         return f"{self.signed(value, width)}{' points' if self.percent else ''}"
 
 

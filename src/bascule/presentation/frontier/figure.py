@@ -10,14 +10,13 @@ import numpy as np
 
 from bascule.comparison.contenders import Family, short_name
 from bascule.comparison.frontier import STANDARD_ERRORS
-from bascule.presentation.figures import SERIES, Series, new_figure, pretty
+from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 from bascule.presentation.frontier import text as words
 from bascule.presentation.labels import Box, Spot, clearest, place_labels
 from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.text import Annotation
@@ -130,22 +129,14 @@ def _scale(axis: Axes, frontier: Frontier) -> None:
     regrets = [point.regret.mean for point in frontier.points]
     axis.set_xscale("log")
     axis.set_xlim(min(times) / 1.35, max(times) * 1.5)
-    _plain_ticks(axis.xaxis)
+    plain_log_ticks(axis.xaxis)
     if max(regrets) > LOG_FROM * min(regrets):
         axis.set_yscale("log")
         axis.set_ylim(min(regrets) / 1.3, max(regrets) * 1.25)
-        _plain_ticks(axis.yaxis)
+        plain_log_ticks(axis.yaxis)
     else:
         axis.set_ylim(0, 1.1 * max(regrets))
         axis.yaxis.set_major_formatter(lambda value, _: axis_amount(value))
-
-
-def _plain_ticks(axis: Axis) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(lambda value, _: axis_amount(value))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _shade(axis: Axes, frontier: Frontier) -> None:

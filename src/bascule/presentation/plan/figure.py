@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.planning.candidates import series
 from bascule.planning.choose import Point
-from bascule.presentation.figures import SERIES, new_figure
+from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ def plot_plan(plan: Plan) -> Figure:
         fontsize=9.5,
     )
     axis.set_ylim(bottom=0)
-    _plain_ticks(axis)
+    plain_log_ticks(axis.xaxis)
     axis.set_xlabel("days until the end of the test (log scale)")
     axis.set_ylabel(f"expected cost ({plan.request.cost_unit})")
     axis.set_title(plan.request.words, loc="left")
@@ -183,11 +183,3 @@ def _write(axis: Axes, text: str, point: Point, colour: str) -> None:
         fontsize=9,
         color=colour,
     )
-
-
-def _plain_ticks(axis: Axes) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())

@@ -124,7 +124,7 @@ def decided_range(forecast: Forecast) -> str:
     if not forecast.simulated:
         return "predicted"
     low, high = forecast.decided_interval
-    return f"95 % interval {part(low)} to {part(high)} %"
+    return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
 
 
 def short_cost(plan: Plan) -> str:
@@ -137,7 +137,7 @@ def decided_words(forecast: Forecast) -> str:
     if not forecast.simulated:
         return percent(forecast.decided.mean)
     low, high = forecast.decided_interval
-    return f"{percent(forecast.decided.mean)} ({part(low)}-{part(high)})"
+    return f"{percent(forecast.decided.mean)} ({part(low, 2)}-{part(high, 2)})"
 
 
 def frontier(plan: Plan) -> list[Cells]:
