@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bascule.simulation.result import Estimate, short
+from bascule.presentation.numbers import short
+from bascule.simulation.result import Estimate
 
 HEAD = """# How far predictions are off
 

@@ -14,7 +14,7 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import Ending, ending, remove_arm
-from bascule.core.errors import InputError, StoreError
+from bascule.core.errors import InfeasibleError, InputError, StoreError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
 from bascule.core.procedures.base import Block, Decision, Interval, Procedure
@@ -60,7 +60,7 @@ from bascule.simulation import (
 if TYPE_CHECKING:
     from bascule.comparison.frontier import Frontier, frontier
     from bascule.contract import check_contract
-    from bascule.planning.request import Wishes
+    from bascule.planning.request import PlanRequest
     from bascule.planning.result import Plan
     from bascule.planning.sample import Sample
 
@@ -100,6 +100,7 @@ __all__ = [
     "Experiment",
     "Frontier",
     "Gaussian",
+    "InfeasibleError",
     "InputError",
     "Interval",
     "Knob",
@@ -110,6 +111,7 @@ __all__ = [
     "Outcome",
     "PairStatistics",
     "Plan",
+    "PlanRequest",
     "Point",
     "Procedure",
     "Receipt",
@@ -127,7 +129,6 @@ __all__ = [
     "StudentT",
     "Tilt",
     "Trend",
-    "Wishes",
     "World",
     "analyze",
     "audit",
@@ -160,16 +161,30 @@ _LATER = {
     "Frontier": "bascule.comparison.frontier",
     "Plan": "bascule.planning.result",
     "Sample": "bascule.planning.sample",
-    "Wishes": "bascule.planning.request",
+    "PlanRequest": "bascule.planning.request",
     "frontier": "bascule.comparison.frontier",
 }
 """Names that are loaded when they are first used, and where they are."""
+
+_RENAMED = {"Wishes": "PlanRequest"}
+"""Names of the first edition, and what they are called now."""
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
+        if name in _RENAMED:
+            from warnings import warn
+
+            current = _RENAMED[name]
+            warn(f"bascule.{name} is now bascule.{current}", DeprecationWarning, stacklevel=2)
+            name = current
         if name not in _LATER:
             raise AttributeError(f"module 'bascule' has no attribute {name!r}")
         return getattr(import_module(_LATER[name]), name)

@@ -38,10 +38,11 @@ def test_the_table_is_whole(
     code, out, _ = run(capsys, "audit", "ucb", *QUICK, "--worlds", "steady", "rising")
     assert code == 0
     lines = out.splitlines()
-    assert lines[0] == "UCB_2, error at most 0.05 (proven)"
-    assert lines[4].startswith("steady")
-    assert lines[4].endswith("holds")
-    assert lines[5].endswith("not covered")
+    assert lines[0].startswith("UCB_2: a worse arm is declared the winner with probability at most")
+    assert "either of them with at most 10 % (proven)" in lines[1]
+    assert lines[5].startswith("steady")
+    assert lines[5].endswith("holds")
+    assert lines[6].endswith("not covered")
     assert max(map(len, lines)) <= 80
 
 

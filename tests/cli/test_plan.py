@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.planning import budget as player
+from bascule.planning import sweep
 
 QUICK = ["--sigma", "5", "--baseline", "20", "--lift", "10%", "--units-per-day", "20"]
 
@@ -158,7 +158,7 @@ def test_an_interruption_keeps_what_is_there(
             raise KeyboardInterrupt
         return played(*arguments, **options)
 
-    monkeypatch.setattr(player, "simulate", impatient)
+    monkeypatch.setattr(sweep, "simulate", impatient)
     design = tmp_path / "design.json"
     code, out, err = run(capsys, *QUICK, "--runs", "50", "--json", "--save", str(design))
     assert code == 130

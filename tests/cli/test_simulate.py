@@ -267,7 +267,17 @@ def test_a_narrow_terminal_gets_lines_and_no_cut_table(
     code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--runs", "20")
     assert code == 0
     assert "…" not in out
-    assert "error promised   0.05 (proven" in out
+    assert "guarantee        a worse arm is declared the winner with probability at most 5 %" in out
+
+
+def test_at_a_tie_it_says_what_is_wrong_and_what_is_promised(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["--rule", "tilt", "--means", "0", "0", "--max-units", "5000", "--runs", "200"]
+    code, out, _ = run(capsys, "simulate", *arguments)
+    assert code == 0
+    assert "the best arms are equal, so either of them as the winner counts as wrong" in out
+    assert "if the arms are equal, either of them with at most 10 % (proven)" in out
 
 
 def work_for(pid: int, seconds: float) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.comparison.audit import BATTERY, usual_means
+from bascule.presentation.audit import table
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_a_trend_breaks_the_promise_of_ucb_where_it_is_not_given(ucb: bs.Audit) 
     words = repr(ucb)
     assert "not covered" in words
     assert "More wrong decisions than promised" in words
-    assert "100.0! (98-100)" in words
+    assert "100! (98-100)" in words
 
 
 def test_a_row_is_the_simulation_of_its_world(ucb: bs.Audit) -> None:
@@ -93,7 +94,7 @@ def test_it_is_plain_data_and_a_frame_too(blocks: bs.Audit) -> None:
 
 def test_the_table_fits_a_terminal(blocks: bs.Audit, ucb: bs.Audit) -> None:
     for report in (blocks, ucb):
-        assert max(len(line) for line in report.table()) <= 80
+        assert max(len(line) for line in table(report)) <= 80
     assert "<table>" in blocks._repr_html_()
     assert "not covered" in blocks._repr_html_()
 
@@ -110,3 +111,19 @@ def test_one_run_is_not_an_audit() -> None:
     with pytest.raises(bs.InputError, match="at least 2"):
         bs.audit(bs.Tilt(3), runs=1)
     assert math.isfinite(bs.audit(bs.Tilt(3), [0, 2], runs=2, worlds=["steady"]).seconds)
+
+
+def test_a_design_is_audited_as_its_rule_is() -> None:
+    design = bs.Design(["arm 1", "arm 2"], bs.Gaussian(1), bs.Tilt(3), error=0.05, max_units=3000)
+    whole = bs.audit(design, [0, 1], runs=20, worlds=["steady"])
+    parts = bs.audit(bs.Tilt(3), [0, 1], error=0.05, max_units=3000, runs=20, worlds=["steady"])
+    assert whole.rows == parts.rows
+    with pytest.raises(bs.InputError, match="error is given twice"):
+        bs.audit(design, [0, 1], error=0.01)
+
+
+def test_worlds_that_outcomes_cannot_have_are_said_to_be_left_out() -> None:
+    report = bs.audit(bs.Tilt(3), [0.2, 0.6], bs.Bernoulli(), runs=4)
+    assert "heavy-tails" in dict(report.left_out)
+    assert "Not played: heavy-tails" in repr(report)
+    assert report.to_dict()["left_out"][0]["reason"] == "0/1 outcomes cannot have it"

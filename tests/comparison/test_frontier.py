@@ -6,11 +6,12 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import bascule as bs
-from bascule.comparison import contenders as rules_of_the_comparison
+from bascule.comparison import frontier as comparison
 from bascule.comparison.contenders import Family
 from bascule.comparison.frontier import Frontier, Point
 from bascule.theory import corollary_delta, delta_tilde
@@ -127,8 +128,8 @@ def test_many_arms() -> None:
 def test_long_runs_are_few_and_nothing_is_left_out_silently(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rules_of_the_comparison, "AFFORDABLE", 100)
-    monkeypatch.setattr(rules_of_the_comparison, "TOO_MANY", 3000)
+    monkeypatch.setattr(comparison, "AFFORDABLE", 100)
+    monkeypatch.setattr(comparison, "TOO_MANY", 3000)
     result = bs.frontier(
         [0.0, 1.0], alphas=[1.2, 4.0], tilts=[3.0], runs=500, families=PUBLISHED_AND_TILT
     )
@@ -235,3 +236,34 @@ def test_bad_input_is_said_in_one_line(
     with pytest.raises(bs.InputError, match=words) as caught:
         bs.frontier(means, **options)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
+
+
+QUICK: dict[str, Any] = {"runs": 20, "families": ["tilt"], "tilts": [3.0]}
+
+
+def test_a_design_is_compared_with_the_rules_for_its_outcomes_and_error() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(2), bs.UCB(4), error=0.01, max_units=5000)
+    result = bs.frontier(design, [0, 2], **QUICK)
+    assert [point.label for point in result.points] == ["Tilt_3", "UCB_4"]
+    assert (result.outcome, result.error) == (design.outcome, 0.01)
+    assert "cap of 5,000 units is not applied" in repr(result)
+
+
+def test_means_may_come_first_in_every_form_of_the_first_edition() -> None:
+    forms = (
+        bs.frontier([0, 1], bs.Gaussian(2), 0.01, None, **QUICK),
+        bs.frontier([0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
+        bs.frontier(means=[0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
+    )
+    assert len({str(form.points) for form in forms}) == 1
+
+
+def test_what_a_design_has_is_not_given_twice_and_not_dropped() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4))
+    with pytest.raises(bs.InputError, match="error is given twice"):
+        bs.frontier(design, [0, 1], error=0.01)
+    with pytest.raises(bs.InputError, match="outcome is given twice"):
+        bs.frontier([0, 1], bs.Gaussian(1), outcome=bs.Gaussian(2))
+    mattering = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4), min_effect=0.1)
+    with pytest.raises(bs.InputError, match="min_effect"):
+        bs.frontier(mattering, [0, 1])

@@ -7,8 +7,8 @@ import math
 
 import bascule as bs
 from bascule.core.files import csv_text
-from bascule.paper.curves import spread
-from bascule.paper.figure1 import CURVES, figure1
+from bascule.paper.curves import FIGURE_1 as CURVES
+from bascule.paper.curves import figure1, spread
 from bascule.paper.iid import GRID
 from bascule.paper.measure import Measurements
 

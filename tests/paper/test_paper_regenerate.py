@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.paper import Regenerated, regenerate
-from bascule.paper.sections import SECTIONS
+from bascule.paper.regenerate import SECTIONS
 
 FIGURES = ("figure1", "figure2", "figure3", "figure4", "estimators")
 NAMES = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")} | {

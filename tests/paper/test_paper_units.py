@@ -13,8 +13,9 @@ from bascule.core.rules import UCB
 from bascule.paper import units
 from bascule.paper.claims import Claim
 from bascule.paper.compare import below, ratio
+from bascule.paper.curves import FIGURE_4 as CURVES
+from bascule.paper.curves import figure4
 from bascule.paper.figure3 import STAGES, draw, lines, share, table
-from bascule.paper.figure4 import CURVES, figure4
 from bascule.paper.measure import Measurements
 from bascule.paper.unit_claims import MEASURED
 from bascule.simulation import Estimate, Simulation, simulate
@@ -119,7 +120,7 @@ OBEDIENT = {
 """Regret and decision time for which every claim holds."""
 
 
-def made(worlds: dict[str, tuple[int, int]], runs: int = 60) -> Measurements:
+def made(worlds: dict[str, tuple[int, int]], runs: int = 400) -> Measurements:
     """Measurements whose runs scatter by one about these regrets and decision times."""
     one: Simulation = simulate(units.points()[0].design, units.MEANS, runs=1)
     simulations = {}
@@ -138,13 +139,17 @@ def made(worlds: dict[str, tuple[int, int]], runs: int = 60) -> Measurements:
     return Measurements(simulations)
 
 
-def verdicts(measurements: Measurements) -> dict[str, bool]:
+def verdicts(measurements: Measurements) -> dict[str, str]:
     claims: list[Claim] = [judge(measurements) for judge in MEASURED]
-    return {claim.id: claim.holds for claim in claims}
+    return {claim.id: claim.verdict for claim in claims}
 
 
 def test_every_claim_can_hold() -> None:
-    assert all(verdicts(made(OBEDIENT)).values())
+    assert set(verdicts(made(OBEDIENT)).values()) == {"holds"}
+
+
+def test_a_point_with_three_runs_settles_nothing() -> None:
+    assert verdicts(made(OBEDIENT, runs=60))["units-factor-four"] == "not shown"
 
 
 @pytest.mark.parametrize(
@@ -163,10 +168,12 @@ def test_every_claim_can_hold() -> None:
 def test_a_claim_flips_when_its_rule_misbehaves(
     rule: str, numbers: tuple[int, int], flipped: str
 ) -> None:
-    assert not verdicts(made({**OBEDIENT, rule: numbers}))[flipped]
+    assert verdicts(made({**OBEDIENT, rule: numbers}))[flipped] == "does not hold"
 
 
 def test_what_runs_say_in_truth(unit_measurements: Measurements) -> None:
     found = verdicts(unit_measurements)
-    assert not found.pop("units-between-ucb-and-etc-mm")
-    assert all(found.values())
+    assert found.pop("units-between-ucb-and-etc-mm") == "does not hold"
+    # Eight runs of the rule that takes longest are too few for a factor.
+    assert found.pop("units-factor-four") in ("holds", "not shown")
+    assert set(found.values()) == {"holds"}

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import bascule as bs
-from bascule.planning.candidates import ALPHAS, TILTS, candidates, closer, even_split, is_even
+from bascule.planning.candidates import ALPHAS, TILTS, candidates, closer, even_split, series
 from bascule.planning.forecast import design_of
 
-SPENDING = bs.Wishes(bs.Gaussian(5), 20, 2)
-VISITS = bs.Wishes(bs.Recurrent(1, 3), 10, 1, units_per_day=50)
-RATING = bs.Wishes(bs.Bounded(0, 5), 3, 0.5)
+SPENDING = bs.PlanRequest(bs.Gaussian(5), 20, 2)
+VISITS = bs.PlanRequest(bs.Recurrent(1, 3), 10, 1, units_per_day=50)
+RATING = bs.PlanRequest(bs.Bounded(0, 5), 3, 0.5)
 
 
-def tilts(wishes: bs.Wishes) -> list[bs.Tilt]:
-    return [rule for rule in candidates(wishes) if isinstance(rule, bs.Tilt)]
+def tilts(request: bs.PlanRequest) -> list[bs.Tilt]:
+    return [rule for rule in candidates(request) if isinstance(rule, bs.Tilt)]
 
 
 def test_every_candidate_makes_a_design() -> None:
-    for wishes in (bs.Wishes(), bs.Wishes(arms=5), SPENDING, VISITS, RATING):
-        for rule in candidates(wishes):
-            design = design_of(wishes, rule)
-            assert design.max_units == wishes.max_units
-            assert design.calibration.error == wishes.error
-        assert even_split(wishes) in candidates(wishes)
-        assert is_even(even_split(wishes))
+    for request in (bs.PlanRequest(), bs.PlanRequest(arms=5), SPENDING, VISITS, RATING):
+        for rule in candidates(request):
+            design = design_of(request, rule)
+            assert design.max_units == request.max_units
+            assert design.calibration.error == request.error
+        assert even_split(request) in candidates(request)
+        assert design_of(request, even_split(request)).procedure.even
 
 
 def test_a_known_spread_lets_blocks_know_the_lift() -> None:
     assert {rule.effect for rule in tilts(SPENDING)} == {2.0, None}
-    assert {rule.effect for rule in tilts(bs.Wishes())} == {None}
-    assert {rule.tilt for rule in tilts(bs.Wishes())} == set(TILTS)
+    assert {rule.effect for rule in tilts(bs.PlanRequest())} == {None}
+    assert {rule.tilt for rule in tilts(bs.PlanRequest())} == set(TILTS)
 
 
 def test_both_knobs_are_there() -> None:
@@ -37,10 +37,24 @@ def test_both_knobs_are_there() -> None:
     assert not tilts(VISITS)
 
 
-def test_a_closer_look_stays_between_the_neighbours() -> None:
-    for tilt in TILTS:
-        found = [rule.tilt for rule in closer(SPENDING, tilt, TILTS)]
-        assert not set(found) & set(TILTS)
-        below = max((other for other in TILTS if other < tilt), default=tilt)
-        above = min((other for other in TILTS if other > tilt), default=tilt)
-        assert all(below < new < above for new in found)
+def test_a_closer_look_stays_between_the_neighbours_along_any_knob() -> None:
+    for rules in ([bs.Tilt(tilt) for tilt in TILTS], [bs.UCB(alpha) for alpha in ALPHAS]):
+        values = [rule.knob.value for rule in rules]
+        for rule in rules:
+            here = rule.knob.value
+            found = [new.knob.value for new in closer(rule, rules) if new.knob is not None]
+            assert not set(found) & set(values)
+            below = max((other for other in values if other < here), default=here)
+            above = min((other for other in values if other > here), default=here)
+            assert all(below < new < above for new in found)
+
+
+def test_rules_of_one_series_differ_by_their_knob_only() -> None:
+    assert series(bs.UCB(2)) == series(bs.UCB(4)) != series(bs.UCB(4, stop="mixture"))
+    assert series(bs.ETC()) == bs.ETC()
+
+
+def test_rules_that_are_given_are_looked_at_once() -> None:
+    given = candidates(bs.PlanRequest(), [bs.UCB(3), bs.Tilt(3)])
+    assert given[-1] == bs.UCB(3)
+    assert given.count(bs.Tilt(3)) == 1

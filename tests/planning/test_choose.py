@@ -8,19 +8,19 @@ import pytest
 
 import bascule as bs
 from bascule.planning.choose import Point, best_in_time, best_tilt
-from bascule.planning.forecast import Outlook, design_of
+from bascule.planning.forecast import Forecast, design_of
 
-WISHES = bs.Wishes()
+REQUEST = bs.PlanRequest()
 
 
-def outlook(days: float, cost: float, decided: float, runs: int = 0) -> Outlook:
+def forecast(days: float, cost: float, decided: float, runs: int = 0) -> Forecast:
     se = 0.01 if runs else math.nan
     parts = [bs.Estimate(value, se) for value in (days, cost, decided, 0.0)]
-    return Outlook(parts[0], days, days, parts[1], parts[2], parts[3], runs)
+    return Forecast(parts[0], days, days, parts[1], parts[2], parts[3], runs)
 
 
 def point(tilt: float, days: float, cost: float, decided: float) -> Point:
-    return Point(design_of(WISHES, bs.Tilt(tilt)), outlook(days, cost, decided))
+    return Point(design_of(REQUEST, bs.Tilt(tilt)), forecast(days, cost, decided))
 
 
 POINTS = [
@@ -33,7 +33,7 @@ POINTS = [
 
 def chosen(points: list[Point], waiting_cost: float | None = None) -> float | None:
     best = best_in_time(points, waiting_cost)
-    return None if best is None else best.knob[1]
+    return None if best is None or best.rule.knob is None else best.rule.knob.value
 
 
 def test_the_cheapest_in_time_is_taken() -> None:
@@ -54,20 +54,20 @@ def test_nothing_is_taken_when_nothing_is_in_time() -> None:
 
 
 def test_what_was_seen_overrules_what_was_expected_of_the_deadline() -> None:
-    late = POINTS[2].seen(outlook(days=8, cost=45, decided=0.85, runs=100))
+    late = POINTS[2].with_simulation(forecast(days=8, cost=45, decided=0.85, runs=100))
     assert chosen([*POINTS[:2], late]) == 3
 
 
 def test_a_lucky_simulation_does_not_make_a_design_cheaper() -> None:
-    lucky = POINTS[1].seen(outlook(days=4, cost=30, decided=0.99, runs=100))
+    lucky = POINTS[1].with_simulation(forecast(days=4, cost=30, decided=0.99, runs=100))
     assert chosen([POINTS[0], lucky, *POINTS[2:]]) == 8
 
 
 def test_the_balanced_tilt_is_the_one_of_the_formula() -> None:
-    assert best_tilt(WISHES) is None
+    assert best_tilt(REQUEST) is None
     # A frontier with cost D h (1 + 1/r) and time h (1 + r)^2 / r, and a price c on a unit of time.
     gap, per_unit = 0.01, 0.002
     tilts = [1 + 0.001 * i for i in range(5000)]
     prices = [gap * (1 + 1 / r) + per_unit * (1 + r) ** 2 / r for r in tilts]
-    wishes = bs.Wishes(units_per_day=1000, waiting_cost=2.0)
-    assert best_tilt(wishes) == pytest.approx(tilts[prices.index(min(prices))], abs=0.01)
+    request = bs.PlanRequest(units_per_day=1000, waiting_cost=2.0)
+    assert best_tilt(request) == pytest.approx(tilts[prices.index(min(prices))], abs=0.01)

@@ -12,8 +12,8 @@ from bascule.planning.fixed_horizon import fixed_horizon
 
 
 def test_power_and_error_are_as_promised() -> None:
-    wishes = bs.Wishes(bs.Gaussian(5), 20, 1, error=0.05)
-    units = fixed_horizon(wishes).units_per_arm
+    request = bs.PlanRequest(bs.Gaussian(5), 20, 1, error=0.05)
+    units = fixed_horizon(request).units_per_arm
     random = np.random.default_rng(1)
     runs = 20_000
     noise = 5 * math.sqrt(2 / units) * random.standard_normal(runs)
@@ -24,19 +24,19 @@ def test_power_and_error_are_as_promised() -> None:
 
 
 def test_more_arms_share_the_error_and_cost_more() -> None:
-    two, four = (fixed_horizon(bs.Wishes(arms=arms)) for arms in (2, 4))
+    two, four = (fixed_horizon(bs.PlanRequest(arms=arms)) for arms in (2, 4))
     assert four.units_per_arm > two.units_per_arm
     assert four.cost == pytest.approx(3 * 0.01 * four.units_per_arm)
 
 
 def test_limits_and_recurring_outcomes_have_theirs() -> None:
-    bounded = bs.Wishes(bs.Bounded(0, 100), 20, 1, spread=5)
+    bounded = bs.PlanRequest(bs.Bounded(0, 100), 20, 1, spread=5)
     assert (
         fixed_horizon(bounded).units_per_arm
-        == fixed_horizon(bs.Wishes(bs.Gaussian(5), 20, 1)).units_per_arm
+        == fixed_horizon(bs.PlanRequest(bs.Gaussian(5), 20, 1)).units_per_arm
     )
-    once = bs.Wishes(bs.Recurrent(5, 0), 20, 1)
+    once = bs.PlanRequest(bs.Recurrent(5, 0), 20, 1)
     assert fixed_horizon(once).units_per_arm == pytest.approx(429, abs=1)
-    noisy = bs.Wishes(bs.Recurrent(5, 5), 20, 1, units_per_day=100)
-    rare = bs.Wishes(bs.Recurrent(5, 5), 20, 1, units_per_day=100, outcomes_per_day=0.1)
+    noisy = bs.PlanRequest(bs.Recurrent(5, 5), 20, 1, units_per_day=100)
+    rare = bs.PlanRequest(bs.Recurrent(5, 5), 20, 1, units_per_day=100, outcomes_per_day=0.1)
     assert 429 < fixed_horizon(noisy).units_per_arm < fixed_horizon(rare).units_per_arm

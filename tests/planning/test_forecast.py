@@ -10,21 +10,21 @@ import pytest
 import bascule as bs
 from bascule.planning.forecast import (
     design_of,
+    forecast_of,
     hopeless,
-    outlook_of,
     played,
     predicted,
     prediction,
 )
 
-WISHES = bs.Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=10, deadline_days=18)
+REQUEST = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=10, deadline_days=18)
 
 
 @pytest.mark.parametrize("tilt", [1, 3, 8])
 def test_predicted_and_played_agree_though_the_deadline_cuts(tilt: float) -> None:
     rule = bs.Tilt(tilt, effect=0.5)
-    expected = predicted(WISHES, rule)
-    seen, _ = played(WISHES, design_of(WISHES, rule), 2000, seed=5)
+    expected = predicted(REQUEST, rule)
+    seen, _ = played(REQUEST, design_of(REQUEST, rule), 2000, seed=5)
     assert expected is not None
     assert 0.5 < seen.decided.mean < 0.95
     assert expected.decided.mean == pytest.approx(seen.decided.mean, abs=0.05)
@@ -34,44 +34,44 @@ def test_predicted_and_played_agree_though_the_deadline_cuts(tilt: float) -> Non
 
 
 def test_percentiles_beyond_the_deadline_are_infinite_and_null_in_plain_data() -> None:
-    seen, result = played(WISHES, design_of(WISHES, bs.Tilt(5, effect=0.5)), 400, seed=1)
+    seen, result = played(REQUEST, design_of(REQUEST, bs.Tilt(5, effect=0.5)), 400, seed=1)
     assert seen.p90_days == math.inf
     assert seen.to_dict()["p90_days"] is None
-    assert seen.p50_days <= WISHES.deadline_days
+    assert seen.p50_days <= REQUEST.deadline_days
     assert seen.days.mean == pytest.approx(result.decision_time.mean() / 10)
     assert seen.decided.mean == 1 - result.undecided / result.runs
 
 
 def test_the_interval_holds_the_share() -> None:
-    seen, _ = played(WISHES, design_of(WISHES, bs.Tilt(3)), 400, seed=1)
+    seen, _ = played(REQUEST, design_of(REQUEST, bs.Tilt(3)), 400, seed=1)
     low, high = seen.decided_interval
     assert low < seen.decided.mean < high
     assert high - low == pytest.approx(2 * 1.96 * seen.decided.se, rel=0.05)
 
 
 def test_theory_is_silent_about_several_arms_and_about_when_recurring_outcomes_decide() -> None:
-    assert prediction(bs.Wishes(arms=3), bs.Tilt(3)) is None
-    recurring = bs.Wishes(bs.Recurrent(1, 1), 0, 1, units_per_day=50)
+    assert prediction(bs.PlanRequest(arms=3), bs.Tilt(3)) is None
+    recurring = bs.PlanRequest(bs.Recurrent(1, 1), 0, 1, units_per_day=50)
     assert predicted(recurring, bs.ETC(stop="mixture")) is None
 
 
 def test_recurring_outcomes_are_played_with_the_noise_of_what_comes_between_two_arrivals() -> None:
     """A unit gives 4 outcomes a day and 100 units arrive: 1/25 of an outcome in between."""
-    wishes = bs.Wishes(bs.Recurrent(1, 2), 0, 1, units_per_day=100, outcomes_per_day=4)
-    assert wishes.played_outcome == bs.Recurrent(1, 10)
-    assert design_of(wishes, bs.ETC(stop="mixture")).outcome == bs.Recurrent(1, 2)
+    request = bs.PlanRequest(bs.Recurrent(1, 2), 0, 1, units_per_day=100, outcomes_per_day=4)
+    assert request.played_outcome == bs.Recurrent(1, 10)
+    assert design_of(request, bs.ETC(stop="mixture")).outcome == bs.Recurrent(1, 2)
 
 
 def test_a_hopeless_test_costs_what_an_even_split_costs_until_the_deadline() -> None:
-    wishes = bs.Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=3, deadline_days=8)
-    seen, _ = played(wishes, design_of(wishes, bs.Tilt(1)), 200, seed=1)
-    expected = hopeless(wishes, wishes.means)
+    request = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=3, deadline_days=8)
+    seen, _ = played(request, design_of(request, bs.Tilt(1)), 200, seed=1)
+    expected = hopeless(request, request.means)
     assert expected.cost.mean == pytest.approx(np.mean(seen.cost.mean), rel=0.1)
     assert expected.decided.mean == 0
 
 
 def test_wrong_decisions_are_counted() -> None:
-    design = design_of(WISHES, bs.Tilt(1))
+    design = design_of(REQUEST, bs.Tilt(1))
     tied = bs.simulate(design, [0.0, 0.0], runs=400, seed=2)
-    seen = outlook_of(tied, 10)
+    seen = forecast_of(tied, 10)
     assert seen.wrong.mean == seen.decided.mean > 0

@@ -1,4 +1,4 @@
-"""How far wishes can be stretched, and what would make impossible ones possible."""
+"""How far request can be stretched, and what would make impossible ones possible."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from bascule.planning.candidates import even_split
 from bascule.planning.forecast import design_of, played
 from bascule.planning.reach import reach, time_needed
 
-EASY = bs.Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)
-HARD = bs.Wishes(bs.Gaussian(1), 0, 0.2, units_per_day=20, deadline_days=10)
+EASY = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+HARD = bs.PlanRequest(bs.Gaussian(1), 0, 0.2, units_per_day=20, deadline_days=10)
 
 
-def decided(wishes: bs.Wishes) -> float:
-    return played(wishes, design_of(wishes, even_split(wishes)), 1000, seed=3)[0].decided.mean
+def decided(request: bs.PlanRequest) -> float:
+    return played(request, design_of(request, even_split(request)), 1000, seed=3)[0].decided.mean
 
 
-@pytest.mark.parametrize("wishes", [EASY, HARD])
-def test_each_stretched_wish_is_met_with_probability_nine_tenths(wishes: bs.Wishes) -> None:
-    found = reach(wishes)
+@pytest.mark.parametrize("question", [EASY, HARD])
+def test_each_stretched_wish_is_met_with_probability_nine_tenths(question: bs.PlanRequest) -> None:
+    found = reach(question)
     assert found.lift is not None
     assert found.deadline_days is not None
     assert found.units_per_day is not None
-    assert decided(wishes.scaled(found.lift / wishes.gap)) == pytest.approx(0.9, abs=0.04)
-    later = replace(wishes, deadline_days=found.deadline_days)
+    nearest = question.scaled(found.lift / question.gap)
+    assert nearest is not None
+    assert decided(nearest) == pytest.approx(0.9, abs=0.04)
+    later = replace(question, deadline_days=found.deadline_days)
     assert decided(later) == pytest.approx(0.9, abs=0.04)
-    busier = replace(wishes, units_per_day=found.units_per_day)
+    busier = replace(question, units_per_day=found.units_per_day)
     assert decided(busier) == pytest.approx(0.9, abs=0.04)
 
 
@@ -40,11 +42,11 @@ def test_the_error_that_could_be_afforded_is_met_too() -> None:
 
 
 def test_no_error_helps_where_the_lift_is_far_too_small() -> None:
-    assert reach(bs.Wishes(bs.Gaussian(1), 0, 0.01, units_per_day=20)).error is None
+    assert reach(bs.PlanRequest(bs.Gaussian(1), 0, 0.01, units_per_day=20)).error is None
 
 
 def test_a_lift_that_has_no_room_is_not_proposed() -> None:
-    crowded = bs.Wishes(baseline=0.97, lift=0.02, units_per_day=5, deadline_days=5)
+    crowded = bs.PlanRequest(baseline=0.97, lift=0.02, units_per_day=5, deadline_days=5)
     assert reach(crowded).lift is None
 
 

@@ -1,4 +1,4 @@
-"""Wishes: what is meant, and what is refused with one helpful line."""
+"""PlanRequest: what is meant, and what is refused with one helpful line."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule import InputError, Wishes
-from bascule.planning.request import wished
+from bascule import InputError, PlanRequest
+from bascule.planning.request import plan_request
 
 SAMPLE = bs.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
 
 
 def test_the_question_that_is_answered_when_none_is_asked() -> None:
-    wishes = wished()
-    assert wishes == Wishes()
-    assert wishes.means == (0.05, 0.06)
-    assert (wishes.error, wishes.units_per_day, wishes.deadline_days) == (0.05, 5000, 28)
-    assert wishes.max_units == 140_000
+    request = plan_request()
+    assert request == PlanRequest()
+    assert request.means == (0.05, 0.06)
+    assert (request.error, request.units_per_day, request.deadline_days) == (0.05, 5000, 28)
+    assert request.max_units == 140_000
 
 
 def test_a_lift_in_percent_and_one_in_points_are_told_apart() -> None:
-    relative, absolute = Wishes(lift="1%"), Wishes(lift=0.01)
+    relative, absolute = PlanRequest(lift="1%"), PlanRequest(lift=0.01)
     assert relative.means == (0.05, 0.0505)
     assert absolute.means == (0.05, 0.06)
     assert relative.words == "5 % against 5.05 %: a lift of 0.05 points, +1 % of the baseline"
@@ -30,50 +30,75 @@ def test_a_lift_in_percent_and_one_in_points_are_told_apart() -> None:
 
 
 def test_the_lift_of_other_outcomes_is_in_their_unit() -> None:
-    assert Wishes(bs.Gaussian(5), 20, "10%").words == (
+    assert PlanRequest(bs.Gaussian(5), 20, "10%").words == (
         "20 against 22: a lift of 2, +10 % of the baseline"
     )
-    assert Wishes(bs.Gaussian(5), 0, 2).words == "0 against 2: a lift of 2"
+    assert PlanRequest(bs.Gaussian(5), 0, 2).words == "0 against 2: a lift of 2"
 
 
 def test_other_arms_are_at_the_baseline() -> None:
-    assert Wishes(arms=4).means == (0.05, 0.06, 0.05, 0.05)
-    assert Wishes(arms=4).gap == pytest.approx(0.01)
+    assert PlanRequest(arms=4).means == (0.05, 0.06, 0.05, 0.05)
+    assert PlanRequest(arms=4).gap == pytest.approx(0.01)
 
 
 def test_a_loss_is_shared_by_all_new_arms_so_that_one_arm_is_best() -> None:
-    assert Wishes(lift=-0.01, arms=3).means == (0.05, 0.04, 0.04)
+    assert PlanRequest(lift=-0.01, arms=3).means == (0.05, 0.04, 0.04)
 
 
 def test_each_arm_may_have_a_lift_of_its_own() -> None:
-    wishes = Wishes(lift=["20%", 0.005])
-    assert wishes.means == (0.05, 0.06, 0.055)
-    assert wishes.names == ("control", "variant-1", "variant-2")
-    assert wishes.gap == pytest.approx(0.005)
+    request = PlanRequest(lift=["20%", 0.005])
+    assert request.means == (0.05, 0.06, 0.055)
+    assert request.names == ("control", "variant-1", "variant-2")
+    assert request.gap == pytest.approx(0.005)
 
 
 def test_arms_may_have_names() -> None:
-    assert Wishes(arms=["old", "new"]).names == ("old", "new")
+    assert PlanRequest(arms=["old", "new"]).names == ("old", "new")
 
 
 def test_scaling_changes_every_lift() -> None:
-    assert Wishes(lift=[0.02, -0.01]).scaled(0.5).means == (0.05, 0.06, 0.045)
+    halved = PlanRequest(lift=[0.02, -0.01]).scaled(0.5)
+    assert halved is not None
+    assert halved.means == (0.05, 0.06, 0.045)
+
+
+def test_a_lift_that_outcomes_have_no_room_for_cannot_be_reached_by_scaling() -> None:
+    assert PlanRequest(baseline=0.5, lift=0.3).scaled(2.0) is None
+
+
+def test_more_units_than_can_be_followed_are_refused_where_outcomes_recur() -> None:
+    with pytest.raises(bs.InputError, match="at most 1e"):
+        PlanRequest(bs.Recurrent(1, 1), 0, 1, units_per_day=1e7)
+
+
+def test_a_whole_request_stands_alone() -> None:
+    request = PlanRequest(bs.Gaussian(5), 20, "10%", units_per_day=20)
+    assert bs.plan(request, runs=20).request is request
+    with pytest.raises(bs.InputError, match="given twice"):
+        bs.plan(request, lift=3)
+    with pytest.raises(bs.InputError, match="given twice"):
+        bs.plan(request, error=0.01)
+
+
+def test_the_first_editions_name_still_works() -> None:
+    with pytest.warns(DeprecationWarning, match="PlanRequest"):
+        assert bs.Wishes is PlanRequest  # type: ignore[attr-defined]
 
 
 def test_outcomes_within_limits_have_a_spread_of_their_own() -> None:
-    wishes = Wishes(bs.Bounded(0, 100), 20, 3, spread=15)
-    noise = wishes.world.noise
+    request = PlanRequest(bs.Bounded(0, 100), 20, 3, spread=15)
+    noise = request.world.noise
     assert noise is not None
     assert noise.spread(20) == pytest.approx(15)
 
 
 def test_a_sample_gives_what_is_not_given() -> None:
-    wishes = wished(lift="10%", sample=SAMPLE)
-    assert wishes.outcome == bs.Gaussian(SAMPLE.sigma)
-    assert wishes.baseline == 2.0
-    assert wished(bs.Bounded(0, 4), lift=0.1, sample=SAMPLE).spread == SAMPLE.sigma
-    assert wished(baseline=7, lift=1, sample=SAMPLE).baseline == 7
-    assert wished(sample=bs.Sample.of([0, 0, 0, 1] * 5)).means == (0.25, 0.3)
+    request = plan_request(lift="10%", sample=SAMPLE)
+    assert request.outcome == bs.Gaussian(SAMPLE.sigma)
+    assert request.baseline == 2.0
+    assert plan_request(bs.Bounded(0, 4), lift=0.1, sample=SAMPLE).spread == SAMPLE.sigma
+    assert plan_request(baseline=7, lift=1, sample=SAMPLE).baseline == 7
+    assert plan_request(sample=bs.Sample.of([0, 0, 0, 1] * 5)).means == (0.25, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +127,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
 )
 def test_nonsense_gets_one_helpful_line(changes: dict[str, Any], field: str, says: str) -> None:
     with pytest.raises(InputError, match=says) as caught:
-        Wishes(**changes)
+        PlanRequest(**changes)
     assert caught.value.field == field
     assert "\n" not in str(caught.value)
 
@@ -119,5 +144,5 @@ def test_nonsense_gets_one_helpful_line(changes: dict[str, Any], field: str, say
 )
 def test_what_is_missing_or_does_not_fit_is_named(given: dict[str, Any], field: str) -> None:
     with pytest.raises(InputError) as caught:
-        wished(**given)
+        plan_request(**given)
     assert caught.value.field == field

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.presentation.plan import text as words
+from bascule.presentation.guarantees import guarantee
+from bascule.presentation.numbers import percent
 
 KEYS = {
     "design", "expected_days", "p50_days", "p90_days", "expected_cost", "decided_by_deadline",
@@ -57,7 +58,7 @@ def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
         "could be afforded",
         "one standard error",
         "Predictions",
-        "at most 5 % (proven",
+        "at most 10 % (proven",
     ):
         assert part in text
 
@@ -79,26 +80,27 @@ def test_a_notebook_gets_a_table(spending: bs.Plan) -> None:
 
 
 def test_one_honest_sentence_for_every_outcome() -> None:
-    for wishes, says in (
-        (bs.Wishes(), "0/1 outcomes"),
-        (bs.Wishes(bs.Gaussian(2), 0, 1), "sub-Gaussian with sigma 2"),
-        (bs.Wishes(bs.Bounded(0, 5), 2, 1), "any outcomes between 0 and 5"),
-        (bs.Wishes(bs.Recurrent(1, 2), 0, 1), "gaussian, exact if"),
+    for request, says in (
+        (bs.PlanRequest(), "0/1 outcomes"),
+        (bs.PlanRequest(bs.Gaussian(2), 0, 1), "sub-Gaussian with sigma 2"),
+        (bs.PlanRequest(bs.Bounded(0, 5), 2, 1), "any outcomes between 0 and 5"),
+        (bs.PlanRequest(bs.Recurrent(1, 2), 0, 1), "gaussian, exact if"),
     ):
         from bascule.planning.candidates import even_split
         from bascule.planning.forecast import design_of
 
-        sentence = words.guarantee(design_of(wishes, even_split(wishes)))
+        sentence = guarantee(design_of(request, even_split(request)))
         assert says in sentence
         assert "forecasts" in sentence
         assert sentence.count(".") - sentence.count("0.") <= 1
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0.9999, "99.9 %"), (0.5, "50 %"), (0.00012, "0.012 %"), (0.0, "0 %")]
+    ("share", "text"),
+    [(0.9999, "99.99 %"), (0.0125, "1.25 %"), (0.5, "50 %"), (0.00012, "0.012 %"), (0.0, "0 %")],
 )
 def test_percent_is_never_rounded_to_certainty(share: float, text: str) -> None:
-    assert words.percent(share) == text
+    assert percent(share) == text
 
 
 def test_the_design_can_be_saved_and_played(spending: bs.Plan, tmp_path: Path) -> None:

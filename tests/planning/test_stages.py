@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.planning import budget as player
+from bascule.planning import stages as planning_stages
 from bascule.planning.candidates import even_split
 from bascule.planning.fixed_horizon import fixed_horizon
 from bascule.planning.forecast import predicted
@@ -24,7 +24,7 @@ STANDARD_ERRORS = 3.5
 """With 20 problems a right plan misses this once in a hundred times."""
 
 
-def problems() -> Iterator[bs.Wishes]:
+def problems() -> Iterator[bs.PlanRequest]:
     """Random questions of moderate length; some of them impossible."""
     random = np.random.default_rng(20)
     for number in range(PROBLEMS):
@@ -36,7 +36,7 @@ def problems() -> Iterator[bs.Wishes]:
             baseline, spread = float(random.uniform(-5, 5)), float(random.uniform(1, 5))
             outcome = bs.Gaussian(spread)
         lift = spread * float(random.uniform(0.25, 0.7))
-        easy = bs.Wishes(
+        easy = bs.PlanRequest(
             outcome,
             baseline,
             -lift if number % 4 == 0 else lift,
@@ -49,14 +49,14 @@ def problems() -> Iterator[bs.Wishes]:
         yield dataclasses.replace(easy, deadline_days=days)
 
 
-def first_with_its_design_played(wishes: bs.Wishes, seed: int) -> bs.Plan:
-    return next(answer for answer in stages(wishes, seed=seed) if answer.chosen.simulated)
+def first_with_its_design_played(request: bs.PlanRequest, seed: int) -> bs.Plan:
+    return next(answer for answer in stages(request, seed=seed) if answer.chosen.simulated)
 
 
-@pytest.mark.parametrize("wishes", list(problems()), ids=lambda wishes: wishes.words)
-def test_a_plan_keeps_its_promises_with_other_seeds(wishes: bs.Wishes) -> None:
-    answer = first_with_its_design_played(wishes, seed=1)
-    fresh = bs.simulate(answer.design, wishes.means, runs=FRESH_RUNS, seed=4321)
+@pytest.mark.parametrize("question", list(problems()), ids=lambda question: question.words)
+def test_a_plan_keeps_its_promises_with_other_seeds(question: bs.PlanRequest) -> None:
+    answer = first_with_its_design_played(question, seed=1)
+    fresh = bs.simulate(answer.design, question.means, runs=FRESH_RUNS, seed=4321)
     decided = float(np.mean(fresh.winner >= 0))
     promised = answer.decided_by_deadline
     doubt = STANDARD_ERRORS * math.hypot(promised.se, math.sqrt(promised.se**2 * 4))
@@ -65,12 +65,12 @@ def test_a_plan_keeps_its_promises_with_other_seeds(wishes: bs.Wishes) -> None:
         assert decided >= 0.9 - doubt
     cost, seen = bs.Estimate.of(fresh.regret), answer.expected_cost
     assert seen.mean == pytest.approx(cost.mean, abs=STANDARD_ERRORS * math.hypot(seen.se, cost.se))
-    assert fresh.error_rate <= wishes.error + 3 * math.sqrt(wishes.error / FRESH_RUNS)
+    assert fresh.error_rate <= question.error + 3 * math.sqrt(question.error / FRESH_RUNS)
 
 
 def test_the_problems_are_of_both_kinds() -> None:
-    soonest = [predicted(wishes, even_split(wishes)) for wishes in problems()]
-    possible = [outlook is not None and outlook.decided.mean >= 0.9 for outlook in soonest]
+    soonest = [predicted(request, even_split(request)) for request in problems()]
+    possible = [forecast is not None and forecast.decided.mean >= 0.9 for forecast in soonest]
     assert 3 <= sum(possible) <= PROBLEMS - 3
 
 
@@ -94,7 +94,7 @@ def test_the_recommended_design_is_the_cheapest_expected_in_time(spending: bs.Pl
 
 def test_a_short_deadline_makes_the_test_dearer_and_shorter(spending: bs.Plan) -> None:
     relaxed, hurried = (
-        next(stages(dataclasses.replace(spending.wishes, deadline_days=days))) for days in (28, 20)
+        next(stages(dataclasses.replace(spending.request, deadline_days=days))) for days in (28, 20)
     )
     assert hurried.possible
     assert hurried.expected_days.mean < relaxed.expected_days.mean
@@ -104,8 +104,8 @@ def test_a_short_deadline_makes_the_test_dearer_and_shorter(spending: bs.Plan) -
 def test_a_price_on_waiting_makes_the_tilt_smaller(spending: bs.Plan) -> None:
     tilts = []
     for cost in (0.5, 5.0, 1000.0):
-        wishes = dataclasses.replace(spending.wishes, waiting_cost=cost)
-        rule = next(stages(wishes)).rule
+        request = dataclasses.replace(spending.request, waiting_cost=cost)
+        rule = next(stages(request)).rule
         assert isinstance(rule, bs.Tilt)
         tilts.append(rule.tilt)
     assert tilts[0] > tilts[1] > tilts[2] == 1.0
@@ -115,21 +115,21 @@ def test_what_is_shown_was_simulated(spending: bs.Plan) -> None:
     assert spending.chosen.simulated
     assert spending.even_split.simulated
     assert [case.name for case in spending.what_if] == ["half", "double", "zero"]
-    assert all(case.outlook and case.outlook.simulated for case in spending.what_if)
+    assert all(case.forecast and case.forecast.simulated for case in spending.what_if)
     missed = spending.prediction_error()
     assert missed is not None
     assert max(missed) < 0.25
 
 
 def test_other_lifts_change_the_test_as_they_should(spending: bs.Plan) -> None:
-    half, double, zero = (case.outlook for case in spending.what_if)
+    half, double, zero = (case.forecast for case in spending.what_if)
     assert half is not None
     assert double is not None
     assert zero is not None
     days = [double.days.mean, spending.expected_days.mean, half.days.mean, zero.days.mean]
     assert days == sorted(days)
     assert zero.cost.mean == 0
-    assert zero.wrong.mean == zero.decided.mean <= 2 * spending.wishes.error + 3 * zero.decided.se
+    assert zero.wrong.mean == zero.decided.mean <= 2 * spending.request.error + 3 * zero.decided.se
 
 
 def test_an_impossible_wish_is_said_to_be_and_nearer_ones_are_given(impossible: bs.Plan) -> None:
@@ -138,7 +138,7 @@ def test_an_impossible_wish_is_said_to_be_and_nearer_ones_are_given(impossible: 
     nearest = impossible.reach
     assert nearest.deadline_days is not None
     assert nearest.deadline_days > 28
-    later = dataclasses.replace(impossible.wishes, deadline_days=1.1 * nearest.deadline_days)
+    later = dataclasses.replace(impossible.request, deadline_days=1.1 * nearest.deadline_days)
     assert next(stages(later)).possible
 
 
@@ -154,7 +154,7 @@ def test_several_arms_are_planned_by_simulation_alone() -> None:
     assert answer.possible
     assert answer.design.arms == ("control", "variant-1", "variant-2", "variant-3")
     assert answer.prediction_error() is None
-    fresh = bs.simulate(answer.design, answer.wishes.means, runs=500, seed=77)
+    fresh = bs.simulate(answer.design, answer.request.means, runs=500, seed=77)
     doubt = STANDARD_ERRORS * math.hypot(answer.decided_by_deadline.se, 0.014)
     assert np.mean(fresh.winner >= 0) == pytest.approx(answer.decided_by_deadline.mean, abs=doubt)
 
@@ -170,22 +170,22 @@ def test_recurring_outcomes_are_planned_too() -> None:
 
 
 def test_a_bounded_outcome_is_planned_with_its_spread() -> None:
-    wishes = bs.Wishes(bs.Bounded(0, 10), 4, 1.0, spread=1.5, units_per_day=20)
-    answer = first_with_its_design_played(wishes, seed=3)
+    request = bs.PlanRequest(bs.Bounded(0, 10), 4, 1.0, spread=1.5, units_per_day=20)
+    answer = first_with_its_design_played(request, seed=3)
     assert answer.possible
     assert answer.prediction_error() is not None
 
 
 def test_the_same_seed_gives_the_same_plan_on_any_number_of_threads(spending: bs.Plan) -> None:
-    wishes = spending.wishes
-    again = list(stages(wishes, threads=1))[-1]
+    request = spending.request
+    again = list(stages(request, threads=1))[-1]
     same = {"seconds": 0, "compile_seconds": 0}
     assert {**again.to_dict(), **same} == {**spending.to_dict(), **same}
 
 
 def test_every_stage_leaves_an_answer(spending: bs.Plan) -> None:
-    grown = list(stages(spending.wishes, runs=20))
-    assert not grown[0].chosen.outlook.simulated
+    grown = list(stages(spending.request, runs=20))
+    assert not grown[0].chosen.forecast.simulated
     assert [answer.complete for answer in grown] == [False] * (len(grown) - 1) + [True]
     for answer in grown:
         assert json.loads(json.dumps(answer.to_dict(), allow_nan=False))["design"]
@@ -193,18 +193,23 @@ def test_every_stage_leaves_an_answer(spending: bs.Plan) -> None:
 
 
 def test_a_test_that_is_too_long_to_play_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player, "TOO_MANY", 1000)
+    monkeypatch.setattr(
+        planning_stages, "MAIN", dataclasses.replace(planning_stages.MAIN, longest=100)
+    )
+    monkeypatch.setattr(
+        planning_stages, "SIDE", dataclasses.replace(planning_stages.SIDE, longest=100)
+    )
     answer = bs.plan(bs.Gaussian(5), 20, 2, units_per_day=20)
     assert answer.complete
-    assert not answer.chosen.outlook.simulated
-    half = answer.what_if[0].outlook
+    assert not answer.chosen.forecast.simulated
+    half = answer.what_if[0].forecast
     assert half is not None
     assert not half.simulated
 
 
 def test_progress_is_told(spending: bs.Plan) -> None:
     told: list[Any] = []
-    for _ in stages(spending.wishes, runs=20, progress=lambda *news: told.append(news)):
+    for _ in stages(spending.request, runs=20, progress=lambda *news: told.append(news)):
         pass
     assert {"searching", "simulating the design", "simulating zero lift"} <= {n[0] for n in told}
     assert all(done <= total for _, done, total in told)

@@ -167,9 +167,7 @@ class Analysis:
         return f"Analysis({self.headline!r})"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<pre>{escape(str(self))}</pre>"
+        return str(presenter("notebook").analysis_html(self))
 
 
 def _plain(value: Any) -> Any:

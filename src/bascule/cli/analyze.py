@@ -186,14 +186,14 @@ def command(
                 typer.echo(f"wrote {path}")
 
 
-def _outcome(name: OutcomeName | None, sizes: dict[str, float | None]) -> Outcome | str | None:
+def _outcome(name: str | None, sizes: dict[str, float | None]) -> Outcome | str | None:
     """The outcome model that the options name or imply; None leaves it to the log."""
     given = {size: value for size, value in sizes.items() if value is not None}
     if name is None and given:
-        name = designs.SIZES[next(iter(given))][0]  # type: ignore[assignment]
-    if name is OutcomeName.RECURRENT and not given:
+        name = designs.owner_of(next(iter(given)))
+    if name == "recurrent" and not given:
         return "recurrent"
-    if name is OutcomeName.GAUSSIAN and not given:
+    if name == "gaussian" and not given:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def command(
-    rule: RuleName = typer.Argument(..., metavar="RULE", help="ucb, etc, etc-prime or tilt."),
+    rule: RuleName = typer.Argument(
+        ...,
+        metavar="RULE",
+        help="ucb, etc, etc-prime or tilt.",
+    ),
     means: list[float] | None = designs.MEANS,
     alpha: float | None = designs.ALPHA,
     radius: RadiusName | None = designs.RADIUS,
@@ -45,7 +49,7 @@ def command(
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
     from bascule.comparison.audit import audit
 
-    if rule is RuleName.STATIC:
+    if rule == "static":
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
     described = {
         "rule": rule,
@@ -81,12 +85,14 @@ def command(
 
 
 def _show(result: Audit) -> None:
+    from bascule.presentation import audit as words
+
     console = screen()
-    heading, *lines = result.table()
-    console.print(f"{result.title}\n", soft_wrap=True)
+    heading, *lines = words.table(result)
+    console.print(f"{words.title(result)}\n", soft_wrap=True)
     console.print(heading, style="bold", soft_wrap=True)
     for row, line in zip(result.rows, lines, strict=True):
         console.print(line, style="bold red" if row.broken else None, soft_wrap=True)
     console.print()
-    for note in result.notes:
+    for note in words.notes(result):
         console.print(note, soft_wrap=True)

@@ -3,56 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Static, Tilt
+from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.registry import Registered, Registry
+from bascule.core.rules import RULES, Rule, mixture
+from bascule.core.rules.static import StaticStop
 from bascule.core.serialization import parse_json, read_json
 
+if TYPE_CHECKING:
+    RuleName = StrEnum
+    OutcomeName = StrEnum
+    RadiusName = StrEnum
+    StopName = StrEnum
+else:
 
-class RuleName(StrEnum):
-    """Rules that the command line knows."""
+    def _names(title: str, values: Iterable[str]) -> type[StrEnum]:
+        """Make the names that an option accepts."""
+        return StrEnum(title, {value.upper().replace("-", "_"): value for value in values})
 
-    UCB = "ucb"
-    ETC = "etc"
-    ETC_PRIME = "etc-prime"
-    TILT = "tilt"
-    STATIC = "static"
-
-
-class OutcomeName(StrEnum):
-    """Outcome models that the command line knows."""
-
-    GAUSSIAN = "gaussian"
-    BERNOULLI = "bernoulli"
-    BOUNDED = "bounded"
-    RECURRENT = "recurrent"
-
-
-class RadiusName(StrEnum):
-    """Radii that the command line knows."""
-
-    PAPER = "paper"
-    MIXTURE = "mixture"
-    BERNSTEIN = "bernstein"
-    ALTERNATIVE = "alternative"
-    LOOKS = "looks"
-
-
-class StopName(StrEnum):
-    """What can end a test."""
-
-    INTERVALS = "intervals"
-    MIXTURE = "mixture"
-    HORIZON = "horizon"
-    LOOKS = "looks"
+    # What is registered is what the command line knows.
+    RuleName = _names("RuleName", RULES.kinds)
+    OutcomeName = _names("OutcomeName", OUTCOMES.kinds)
+    RadiusName = _names("RadiusName", get_args(mixture.RadiusName))
+    StopName = _names(
+        "StopName", dict.fromkeys([*get_args(mixture.StopName), *get_args(StaticStop)])
+    )
 
 
 class EngineName(StrEnum):
@@ -62,15 +45,20 @@ class EngineName(StrEnum):
     PLAIN = "plain"
 
 
-Owners = Mapping[str, tuple[StrEnum, ...]]
-
 MEANS = typer.Option(
     None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
 )
 ALPHA = typer.Option(
     None, help="Knob of ucb: 1 saves regret, inf saves time; 2 if not given.", show_default=False
 )
-RADIUS = typer.Option(None, help="For ucb: whose radius an arm has; paper if not given.")
+RULE = typer.Option(
+    None,
+    help="Who gets the next unit, and when to stop; ucb if not given.",
+)
+RADIUS = typer.Option(
+    None,
+    help="For ucb: whose radius an arm has; paper if not given.",
+)
 GROWTH = typer.Option(
     None, help="For --radius looks: how many times later the next look comes.", show_default=False
 )
@@ -111,7 +99,7 @@ SIGMA_NOISE = typer.Option(
 )
 ERROR = typer.Option(
     None,
-    help=f"Proven probability of a wrong decision; {DEFAULT_ERROR} if not given.",
+    help=f"Probability of declaring a worse arm the winner, at most; {DEFAULT_ERROR} if not given.",
     show_default=False,
 )
 DELTA = typer.Option(
@@ -128,33 +116,11 @@ THREADS = typer.Option(None, help="Threads to use; every core if not given.", sh
 ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
-KNOBS: Owners = {
-    "alpha": (RuleName.UCB,),
-    "radius": (RuleName.UCB,),
-    "growth": (RuleName.UCB,),
-    "stop": (RuleName.UCB, RuleName.ETC, RuleName.STATIC),
-    "tilt": (RuleName.TILT,),
-    "effect": (RuleName.TILT,),
-    "batch": (RuleName.TILT,),
-    "population": (RuleName.STATIC,),
-    "horizon": (RuleName.STATIC,),
-}
-"""Which rules an option belongs to."""
 
-SIZES: Owners = {
-    "sigma": (OutcomeName.GAUSSIAN,),
-    "low": (OutcomeName.BOUNDED,),
-    "high": (OutcomeName.BOUNDED,),
-    "sigma_unit": (OutcomeName.RECURRENT,),
-    "sigma_noise": (OutcomeName.RECURRENT,),
-}
-"""Which outcome model an option belongs to."""
+def described_design(described: Mapping[str, Any], arms: int, max_units: int | None) -> Design:
+    """Return the design that the options describe.
 
-
-def described_design(described: dict[str, Any], arms: int, max_units: int | None) -> Design:
-    """The design that the options describe.
-
-    >>> described_design({"rule": RuleName.TILT, "tilt": 4.0}, 2, None).rule
+    >>> described_design({"rule": "tilt", "tilt": 4.0}, 2, None).rule
     Tilt(tilt=4.0, effect=None, batch=1)
     """
     return Design(
@@ -169,7 +135,7 @@ def described_design(described: dict[str, Any], arms: int, max_units: int | None
 
 
 def loaded_design(path: Path, described: dict[str, Any], max_units: int | None) -> Design:
-    """The design of a file, which leaves nothing to describe but its cap."""
+    """Return the design of a file, which leaves nothing to describe but its cap."""
     for option, value in described.items():
         if value is not None:
             raise InputError(option, f"{flag(option)} and --design cannot both be given: drop one")
@@ -179,57 +145,61 @@ def loaded_design(path: Path, described: dict[str, Any], max_units: int | None) 
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
 
 
-def described_outcome(described: dict[str, Any]) -> Outcome:
-    """The outcome model that the options describe.
+def described_outcome(described: Mapping[str, Any]) -> Outcome:
+    """Return the outcome model that the options describe.
 
-    >>> described_outcome({"outcome": OutcomeName.BOUNDED, "high": 5.0})
+    >>> described_outcome({"outcome": "bounded", "high": 5.0})
     Bounded(low=0.0, high=5.0)
     """
-    name = described.get("outcome") or OutcomeName.GAUSSIAN
-    given = _own_options(described, SIZES, name, "outcome")
-    makers: dict[OutcomeName, Callable[..., Outcome]] = {
-        OutcomeName.GAUSSIAN: Gaussian,
-        OutcomeName.BERNOULLI: Bernoulli,
-        OutcomeName.BOUNDED: Bounded,
-        OutcomeName.RECURRENT: Recurrent,
-    }
-    return makers[name](**given)
+    return _described(OUTCOMES, described, described.get("outcome") or "gaussian")
 
 
-def described_rule(described: dict[str, Any]) -> AnyRule:
-    """The rule that the options describe.
+def described_rule(described: Mapping[str, Any]) -> Rule:
+    """Return the rule that the options describe.
 
-    >>> described_rule({"rule": RuleName.ETC})
+    >>> described_rule({"rule": "etc"})
     ETC(stop='intervals')
     """
-    name = described.get("rule") or RuleName.UCB
-    given = _own_options(described, KNOBS, name, "rule")
-    makers: dict[RuleName, Callable[..., AnyRule]] = {
-        RuleName.UCB: UCB,
-        RuleName.ETC: ETC,
-        RuleName.ETC_PRIME: ETCPrime,
-        RuleName.TILT: Tilt,
-        RuleName.STATIC: Static,
-    }
-    return makers[name](**given)
+    return _described(RULES, described, described.get("rule") or "ucb")
 
 
-def _own_options(
-    described: dict[str, Any], owners: Owners, name: StrEnum, what: str
-) -> dict[str, Any]:
-    given = {option: described[option] for option in owners if described.get(option) is not None}
-    for option in given:
-        if name not in owners[option]:
-            rightful = " or ".join(owners[option])
+def _described(
+    registry: Registry[Registered], described: Mapping[str, Any], kind: str
+) -> Registered:
+    """Make the registered class of this kind from the options that are fields of it.
+
+    An option that is a field of other classes only is refused.
+    """
+    given = {}
+    for option, value in described.items():
+        owners = [other for other in registry.kinds if option in _fields(registry.get(other))]
+        if value is None or not owners:
+            continue
+        if kind not in owners:
             raise InputError(
                 option,
-                f"{flag(option)} belongs to --{what} {rightful}, not {name}: drop one of them",
+                f"{flag(option)} belongs to --{registry.noun} {' or '.join(owners)}, not {kind}: "
+                "drop one of them",
             )
-    return {option: getattr(value, "value", value) for option, value in given.items()}
+        given[option] = getattr(value, "value", value)
+    return registry.get(kind)(**given)
+
+
+def owner_of(option: str) -> str | None:
+    """Return the outcome model that an option belongs to.
+
+    >>> owner_of("sigma_unit")
+    'recurrent'
+    """
+    return next((kind for kind in OUTCOMES.kinds if option in _fields(OUTCOMES.get(kind))), None)
+
+
+def _fields(cls: type[Any]) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)} - {"kind"}
 
 
 def flag(option: str) -> str:
-    """An option as it is typed.
+    """Return an option as it is typed.
 
     >>> flag("sigma_unit")
     '--sigma-unit'
@@ -238,7 +208,7 @@ def flag(option: str) -> str:
 
 
 def parsed_world(text: str) -> dict[str, Any] | str:
-    """The world that `--world` names, or has as JSON, or keeps in a file.
+    """Return the world that `--world` names, or has as JSON, or keeps in a file.
 
     >>> parsed_world('{"batch": 50}')
     {'batch': 50}
@@ -257,7 +227,7 @@ def parsed_world(text: str) -> dict[str, Any] | str:
 
 
 def arm_names(arms: int) -> list[str]:
-    """Names for arms that have none: letters, or numbers when there are too many.
+    """Return names for arms that have none: letters, or numbers when there are too many.
 
     >>> arm_names(3)
     ['A', 'B', 'C']

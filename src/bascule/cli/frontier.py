@@ -27,7 +27,8 @@ def command(
     outcome: OutcomeName | None = designs.OUTCOME,
     sigma: float | None = designs.SIGMA,
     error: float = typer.Option(
-        DEFAULT_ERROR, help="Proven probability of a wrong decision, the same for every rule."
+        DEFAULT_ERROR,
+        help="Probability of declaring a worse arm the winner, at most, for every rule.",
     ),
     effect: float | None = typer.Option(
         None, help="The difference worth finding: adds tilted blocks that are informed of it."
@@ -40,7 +41,7 @@ def command(
     ),
     as_json: bool = designs.AS_JSON,
 ) -> None:
-    """Compare every rule on one problem: what it costs, when it decides, who dominates whom."""
+    """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
     from bascule.comparison.frontier import frontier
     from bascule.core.files import prepare_folder
 
@@ -53,7 +54,14 @@ def command(
         prepare_folder(out)
     with progress_bar() as tell:
         result = frontier(
-            means, model, error, effect, runs=runs, seed=seed, threads=threads, progress=tell
+            means,
+            outcome=model,
+            error=error,
+            effect=effect,
+            runs=runs,
+            seed=seed,
+            threads=threads,
+            progress=tell,
         )
     note_compilation(result.compile_seconds)
     written = () if out is None else result.save(out)

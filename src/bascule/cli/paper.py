@@ -19,14 +19,13 @@ def command(
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.paper import regenerate
+    from bascule.paper.claims import tally
 
     with progress_bar() as bar:
         result = regenerate(out, runs, seed, threads, bar)
     console = screen()
     for claim in result.claims:
-        verdict = "holds        " if claim.holds else "does not hold"
-        console.print(f"{verdict}  {claim.statement}", soft_wrap=True)
-    held = sum(claim.holds for claim in result.claims)
-    console.print(f"\n{held} of {len(result.claims)} claims hold; claims.md has the measurements.")
+        console.print(f"{claim.verdict:<13}  {claim.statement}", soft_wrap=True)
+    console.print(f"\n{tally(result.claims)}; claims.md has the measurements.", soft_wrap=True)
     for path in result.paths:
         console.print(f"wrote {path}", soft_wrap=True)

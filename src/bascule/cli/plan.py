@@ -1,4 +1,4 @@
-"""`bascule plan`: from what is wished for to a design, with what it will take and cost."""
+"""`bascule plan`: from a request to a design, with what it will take and cost."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import typer
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import OutcomeName
-from bascule.core.outcomes import Bounded, Outcome
+from bascule.core.outcomes import Outcome
 
 if TYPE_CHECKING:
-    from bascule.planning.request import Wishes
+    from bascule.planning.request import PlanRequest
     from bascule.planning.result import Plan
 
 INTERRUPTED = 130
 
-SEEN = (OutcomeName.GAUSSIAN, OutcomeName.RECURRENT)
+FROM_SAMPLE = ("gaussian", "recurrent")
 """Outcome models whose spreads a sample can tell."""
 
 
@@ -38,7 +38,8 @@ def command(
         show_default=False,
     ),
     outcome: OutcomeName | None = typer.Option(
-        None, help="Outcome model; as sigma, limits or sample suggest, else bernoulli."
+        None,
+        help="Outcome model; as sigma, limits or sample suggest, else bernoulli.",
     ),
     sigma: float | None = typer.Option(
         None, help="Spread of one outcome, for gaussian and bounded.", show_default=False
@@ -57,7 +58,9 @@ def command(
         "baseline and spread.",
     ),
     arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
-    error: str = typer.Option("5%", metavar="P", help="Proven probability of a wrong winner."),
+    error: str = typer.Option(
+        "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
+    ),
     units_per_day: float = typer.Option(5000.0, help="Traffic of the test, all arms together."),
     deadline_days: float = typer.Option(28.0, help="When the test ends at the latest."),
     waiting_cost: float | None = typer.Option(
@@ -84,7 +87,7 @@ def command(
     """Which design to run, how long it will take, and what it will cost."""
     from bascule.core.files import prepare_file
     from bascule.planning.amounts import amount
-    from bascule.planning.request import wished
+    from bascule.planning.request import plan_request
     from bascule.presentation.figures import figure_kind
 
     for field, path in (("save", save), ("figure", figure), ("html", html)):
@@ -92,31 +95,28 @@ def command(
             prepare_file(field, path)
     if figure is not None:
         figure_kind(figure)
-    model = _outcome(
-        outcome,
-        {
-            "sigma": sigma,
-            "low": low,
-            "high": high,
-            "sigma_unit": sigma_unit,
-            "sigma_noise": sigma_noise,
-        },
-        sample is not None,
-    )
-    wishes = wished(
+    sizes = {
+        "sigma": sigma,
+        "low": low,
+        "high": high,
+        "sigma_unit": sigma_unit,
+        "sigma_noise": sigma_noise,
+    }
+    model, spread = _outcome(outcome, sizes, sample is not None)
+    request = plan_request(
         model,
         baseline,
         (lift[0] if len(lift) == 1 else lift) if lift else None,
+        sample=sample,
         arms=arms,
         error=amount("error", error, "5% or 0.05 is usual"),
         units_per_day=units_per_day,
         deadline_days=deadline_days,
         waiting_cost=waiting_cost,
-        spread=sigma if isinstance(model, Bounded) else None,
+        spread=spread,
         outcomes_per_day=outcomes_per_day,
-        sample=sample,
     )
-    answer = _answered(wishes, runs, seed, threads)
+    answer = _answered(request, runs, seed, threads)
     note_compilation(answer.compile_seconds)
     if as_json:
         print_json(answer.to_dict())
@@ -131,38 +131,42 @@ def command(
 
 
 IMPLIED = {
-    "sigma_unit": OutcomeName.RECURRENT,
-    "sigma_noise": OutcomeName.RECURRENT,
-    "low": OutcomeName.BOUNDED,
-    "high": OutcomeName.BOUNDED,
-    "sigma": OutcomeName.GAUSSIAN,
+    "sigma_unit": "recurrent",
+    "sigma_noise": "recurrent",
+    "low": "bounded",
+    "high": "bounded",
+    "sigma": "gaussian",
 }
 """The outcome model that an option stands for when none is named; the first that is there."""
 
 
 def _outcome(
-    name: OutcomeName | None, sizes: dict[str, float | None], sampled: bool
-) -> Outcome | None:
-    """The outcome model that the options name or imply; None leaves it to the sample."""
+    kind: str | None, sizes: dict[str, float | None], sampled: bool
+) -> tuple[Outcome | None, float | None]:
+    """Return the outcome model that the options name or imply, and the spread within its limits.
+
+    Without a model it is left to the sample.
+    """
     given = [size for size, value in sizes.items() if value is not None]
-    if name is None:
-        name = next((IMPLIED[size] for size in IMPLIED if size in given), None)
-    if name is None or (sampled and name in SEEN and not given):
-        return None
-    if name is OutcomeName.BOUNDED:
-        # There it is the spread that outcomes really have, which no rule needs to know.
-        sizes = {**sizes, "sigma": None}
-    return designs.described_outcome({"outcome": name, **sizes})
+    if kind is None:
+        kind = next((IMPLIED[size] for size in IMPLIED if size in given), None)
+    if kind is None or (sampled and kind in FROM_SAMPLE and not given):
+        return None, None
+    if kind == "bounded":
+        # There sigma is the spread that outcomes really have, which no rule needs to know.
+        model = designs.described_outcome({**sizes, "outcome": kind, "sigma": None})
+        return model, sizes["sigma"]
+    return designs.described_outcome({**sizes, "outcome": kind}), None
 
 
-def _answered(wishes: Wishes, runs: int | None, seed: int, threads: int | None) -> Plan:
-    """The plan, or as much of it as there was when somebody lost patience."""
+def _answered(request: PlanRequest, runs: int | None, seed: int, threads: int | None) -> Plan:
+    """Return the plan, or as much of it as there was when it was interrupted."""
     from bascule.planning.stages import stages
 
     last: Plan | None = None
     try:
         with progress_bar() as tell:
-            for answer in stages(wishes, runs, seed, threads, tell):
+            for answer in stages(request, runs, seed, threads, tell):
                 last = answer
     except KeyboardInterrupt:
         if last is None:
@@ -175,9 +179,9 @@ def _show(answer: Plan) -> None:
     from bascule.presentation.plan import text as words
 
     console = screen()
-    told = words.recommendation(answer)
+    recommendation = words.recommendation(answer)
     for line in words.answer(answer):
-        style = "bold" if told.startswith(line) and line else None
+        style = "bold" if recommendation.startswith(line) and line else None
         console.print(line, style=style, soft_wrap=True, markup=False)
 
 

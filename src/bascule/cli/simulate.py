@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def command(
     means: list[float] | None = designs.MEANS,
-    rule: RuleName | None = typer.Option(
-        None, help="Who gets the next unit, and when to stop; ucb if not given."
-    ),
+    rule: RuleName | None = designs.RULE,
     alpha: float | None = designs.ALPHA,
     radius: RadiusName | None = designs.RADIUS,
     growth: float | None = designs.GROWTH,
@@ -56,10 +54,10 @@ def command(
     engine: EngineName | None = designs.ENGINE,
     as_json: bool = designs.AS_JSON,
 ) -> None:
-    """Play a test many times: its regret, its decision time and how often it is wrong."""
+    """Simulate a test many times: its regret, its decision time and how often it is wrong."""
     from bascule.simulation import simulate
 
-    met = None if world is None else designs.parsed_world(world)
+    in_world = None if world is None else designs.parsed_world(world)
     described = {
         "rule": rule,
         "alpha": alpha,
@@ -82,7 +80,7 @@ def command(
         "min_effect": min_effect,
     }
     if design is None:
-        asked = designs.described_design(described, _arms(means, met), max_units)
+        asked = designs.described_design(described, _arms(means, in_world), max_units)
     else:
         asked = designs.loaded_design(design, described, max_units)
     with progress_bar() as tell:
@@ -93,7 +91,7 @@ def command(
             seed,
             threads,
             lambda done: tell("simulating", done, runs),
-            world=met,
+            world=in_world,
             engine=None if engine is None else engine.value,
         )
     note_compilation(result.compile_seconds)
@@ -118,12 +116,12 @@ def _show(result: Simulation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bascule.simulation.result import short, shown
+    from bascule.presentation.numbers import short
+    from bascule.presentation.simulation import title
 
     console = screen()
     summary, quantiles = result.summary(), result.quantiles()
-    title = f"{result.design.rule.label}, {result.runs:,} runs at means {shown(result.means)}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title(result), title_justify="left", box=SIMPLE_HEAD)
     for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     predicted, proven = result.predicted(), result.proven()

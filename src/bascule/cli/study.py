@@ -10,7 +10,7 @@ from bascule.cli.console import screen
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
-from bascule.core.rules import ETC, UCB, AnyRule, Tilt
+from bascule.core.rules import Rule, Tilt
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +31,7 @@ def show(seed: int, runs: int, out: Path) -> None:
     from bascule.comparison.frontier import frontier
     from bascule.core.files import prepare_folder
     from bascule.presentation.figures import save_figure
+    from bascule.presentation.guarantees import error_words
 
     runs = checks.whole("runs", runs, 2, "1000 is a good start")
     prepare_folder(out)
@@ -41,13 +42,13 @@ def show(seed: int, runs: int, out: Path) -> None:
         "and 21.50 with the green one, give or take 5.00; nobody knows that yet.\n"
         "Rule: tilted blocks, which send three visitors to the button that is ahead for\n"
         "each one to the other, once the lead is clear.\n"
-        "Promise: the decision is wrong with probability at most 5 %, proven.\n"
+        f"Promise: {error_words(design.calibration.error)}, proven.\n"
     )
     _conclude(console, _play(console, design, seed))
-    console.print(f"\nThe same test, {runs:,} times for each rule, all with error at most 5 %:\n")
+    console.print(f"\nThe same test, {runs:,} times for each rule, all with an error of 5 %:\n")
     compared = frontier(
         MEANS,
-        design.outcome,
+        outcome=design.outcome,
         alphas=ALPHAS,
         tilts=TILTS,
         runs=runs,
@@ -100,8 +101,8 @@ def _conclude(console: Console, last: Step) -> None:
     lost = (max(MEANS) - min(MEANS)) * losers
     console.print(
         f"\nDecision after {last.statistics.units:,} visitors: {decision.name} is better "
-        f"({decision.guarantee}, error at most {100 * decision.error:g} %).\n"
-        f"{losers:,} visitors met the worse button, which cost {lost:,.0f} in sales."
+        f"({decision.guarantee}, error {100 * decision.error:g} %).\n"
+        f"{losers:,} visitors saw the worse button, which cost {lost:,.0f} in sales."
     )
 
 
@@ -109,23 +110,25 @@ def _compare(console: Console, compared: Frontier) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from bascule.presentation.numbers import percent
+
     table = Table(box=SIMPLE_HEAD)
     for heading in ("rule", "sales lost", "visitors needed", "wrong decisions"):
         table.add_column(heading, justify="left" if heading == "rule" else "right")
     for point in compared.points:
         rule = point.design.rule
         if _worth_showing(rule):
-            name = "ETC (even split)" if isinstance(rule, ETC) else rule.label
-            wrong = f"{100 * point.error_rate:.1f} %"
+            even = point.design.procedure.even and rule.knob is None
+            name = f"{rule.label} (even split)" if even else rule.label
+            wrong = percent(point.error_rate)
             table.add_row(name, str(point.regret), str(point.decision_time), wrong)
     console.print(table)
 
 
-def _worth_showing(rule: AnyRule) -> bool:
-    """A few knobs tell the story; the picture has them all."""
-    if isinstance(rule, UCB):
-        return rule.alpha in {1.5, 2.0, 4.0}
-    return True
+def _worth_showing(rule: Rule) -> bool:
+    """Whether the table has a rule: a few values of alpha do, and the figure has them all."""
+    knob = rule.knob
+    return knob is None or knob.name != "alpha" or knob.value in {1.5, 2.0, 4.0}
 
 
 def _this_command() -> str:

@@ -1,1 +1,1 @@
-"""Figures and pages made from results."""
+"""Frontiers and audits: rules compared with each other, and designs with what they promise."""

@@ -1,36 +1,35 @@
-"""The audit of a rule: what it does in one world after the other, beside what is promised of it."""
+"""The audit of a design: what it does in one world after the other, beside what is promised."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from html import escape
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from bascule.comparison.coverage import promised_error, why_not_covered
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bounded, Gaussian, Outcome, Recurrent
-from bascule.core.rules import AnyRule
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.presenter import presenter
+from bascule.core.rules import Rule
 from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.api import world_of
-from bascule.simulation.result import shown
+from bascule.simulation.engines.choose import is_compiled
+from bascule.simulation.engines.threads import Stages
 from bascule.simulation.shares import NORMAL_95, wilson
 from bascule.simulation.worlds.named_worlds import NAMED, named_world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TIMES_STEADY, SHORTEST_CAP = 5, 20_000
 """The cap on units: so many times what the test needs in a steady world, and never less."""
 
 BATTERY = (*NAMED, "null+steep", "null+late-failures")
 """The worlds of an audit: wrong decisions are likeliest where no arm is better."""
-
-Progress = Callable[[str, int, int], None]
-"""Told which world is being played, and how many of how many are done."""
-
-HEADINGS = ("world", "wrong %", "open %", "regret", "units", "promise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +65,6 @@ class AuditRow:
         """Whether wrong decisions are significantly more frequent than the design promises."""
         return self.error_interval[0] > self.promised
 
-    def cells(self) -> tuple[str, ...]:
-        """The row in words, under `HEADINGS`."""
-        low, high = (_percent(end) for end in self.error_interval)
-        mark = "!" if self.broken else ""
-        return (
-            self.name,
-            f"{100 * self.error_rate:.1f}{mark} ({low}-{high})",
-            f"{100 * self.undecided / self.runs:.0f}",
-            _within(self.regret),
-            _within(self.decision_time),
-            "holds" if self.reason is None else "not covered",
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data."""
         return {
@@ -98,7 +84,10 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Audit:
-    """A rule in a battery of worlds, one row each."""
+    """A design in a battery of worlds, one row each.
+
+    `left_out` has the worlds that could not be played, with the reason.
+    """
 
     design: Design
     means: tuple[float, ...]
@@ -106,32 +95,7 @@ class Audit:
     seed: int
     rows: tuple[AuditRow, ...]
     seconds: float
-
-    @property
-    def title(self) -> str:
-        """What was audited, in two lines."""
-        promise = self.design.calibration
-        return (
-            f"{self.design.rule.label}, error at most {promise.error:.3g} ({promise.guarantee})\n"
-            f"means {shown(self.means)}; {self.runs:,} runs in each world, "
-            f"of at most {self.design.max_units:,} units"
-        )
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Why some worlds are not covered, and what the marks mean."""
-        reasons: dict[str, list[str]] = {}
-        for row in self.rows:
-            if row.reason is not None:
-                reasons.setdefault(row.reason, []).append(row.name)
-        notes = [f"  {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-        if notes:
-            notes.insert(0, "Not covered by the proof:")
-        if any(row.promised > self.design.calibration.error for row in self.rows):
-            notes.append("Where no arm is the best, twice the error is promised.")
-        if any(row.broken for row in self.rows):
-            notes.append("! More wrong decisions than promised, by more than chance.")
-        return (*notes, "Open: undecided at the cap. Intervals have a confidence of 95 %.")
+    left_out: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as plain data; `bascule audit --json` prints it."""
@@ -146,6 +110,7 @@ class Audit:
             "seed": self.seed,
             "max_units": self.design.max_units,
             "worlds": [row.to_dict() for row in self.rows],
+            "left_out": [{"name": name, "reason": reason} for name, reason in self.left_out],
             "seconds": self.seconds,
         }
 
@@ -155,33 +120,20 @@ class Audit:
 
         return pandas.DataFrame([_flat(row) for row in self.rows])
 
-    def table(self) -> list[str]:
-        """The headings and the rows as lines of text, within 80 columns as a rule."""
-        table = [HEADINGS, *(row.cells() for row in self.rows)]
-        widths = [max(len(cells[i]) for cells in table) for i in range(len(HEADINGS))]
-        lines = []
-        for cells in table:
-            first, *middle, last = zip(cells, widths, strict=True)
-            amounts = "  ".join(f"{cell:>{width}}" for cell, width in middle)
-            lines.append(f"{first[0]:<{first[1]}}  {amounts}  {last[0]}")
-        return lines
+    def plot(self) -> Figure:
+        """Draw the share of wrong decisions in each world, beside what is promised."""
+        figure: Figure = presenter("audit").plot_audit(self)
+        return figure
 
     def __repr__(self) -> str:
-        return "\n".join([self.title, "", *self.table(), "", *self.notes])
+        return str(presenter("audit").plain_text(self))
 
     def _repr_html_(self) -> str:
-        def row(cells: Sequence[str], tag: str) -> str:
-            inner = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
-            return f"<tr>{inner}</tr>"
-
-        body = "".join(row(line.cells(), "td") for line in self.rows)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        head = row(HEADINGS, "th")
-        return f"<table><caption>{escape(self.title)}</caption>{head}{body}</table>{notes}"
+        return str(presenter("notebook").audit_html(self))
 
 
 def audit(
-    rule: AnyRule,
+    design: Design | Rule,
     means: Sequence[float] | None = None,
     outcome: Outcome | None = None,
     error: float | None = None,
@@ -191,12 +143,14 @@ def audit(
     worlds: Sequence[str] | None = None,
     max_units: int | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Stages | None = None,
 ) -> Audit:
-    """Play a rule in a battery of worlds, and say which of them its guarantee covers.
+    """Play a design in a battery of worlds, and say which of them its guarantee covers.
 
-    Without `worlds` it is all of `BATTERY` that the outcomes allow. Without `max_units` a run ends,
-    undecided, at 5 times the units that the test needs on average when nothing goes wrong.
+    A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error` or
+    `delta` and `max_units` make it one, with as many arms as there are means. Without `worlds` it
+    is all of `BATTERY` that the outcomes allow. Without a cap a run ends, undecided, at 5 times
+    the units that the test needs on average when nothing goes wrong.
 
     >>> import bascule as bs
     >>> report = bs.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
@@ -204,52 +158,85 @@ def audit(
     [False, False]
     """
     runs = checks.whole("runs", runs, 2, "400 is a good start")
-    outcome = Gaussian(1.0) if outcome is None else outcome
-    if isinstance(outcome, Recurrent):
+    if isinstance(design, Design):
+        given = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(name, f"{name} is given twice: it belongs to the design")
+        wanted = usual_means(design.outcome, len(design.arms)) if means is None else means
+        free = design
+    else:
+        outcome = Gaussian(1.0) if outcome is None else outcome
+        wanted = usual_means(outcome) if means is None else means
+        names = [f"arm {i + 1}" for i in range(len(wanted))]
+        free = Design(names, outcome, design, error=error, delta=delta, max_units=max_units)
+    if free.outcome.recurring:
         raise InputError(
             "outcome",
             "outcome must be one that a unit gives once: the worlds of an audit have no others",
         )
-    wanted = usual_means(outcome) if means is None else means
-    names = [f"arm {i + 1}" for i in range(len(wanted))]
-    free = Design(names, outcome, rule, error=error, delta=delta, max_units=max_units)
     base = world_of(free, wanted)
-    battery = tuple(_battery(base, outcome, worlds))
+    battery, left_out = _battery(base, free, worlds)
     started = time.perf_counter()
-    steady = simulate(free, wanted, runs, seed, threads)
-    cap = max_units or max(SHORTEST_CAP, math.ceil(TIMES_STEADY * steady.decision_time.mean()))
-    design = Design(names, outcome, rule, error=error, delta=delta, max_units=cap)
+    capped = free
+    if free.max_units is None:
+        steady = simulate(free, wanted, runs, seed, threads)
+        cap = max(SHORTEST_CAP, math.ceil(TIMES_STEADY * steady.decision_time.mean()))
+        capped = replace(free, max_units=cap)
     rows = []
     for done, (name, world) in enumerate(battery):
         if progress is not None:
             progress(name, done, len(battery))
-        rows.append(_row(name, simulate(design, None, runs, seed, threads, world=world)))
-    return Audit(design, base.start, runs, seed, tuple(rows), time.perf_counter() - started)
+        rows.append(_row(name, simulate(capped, None, runs, seed, threads, world=world)))
+    seconds = time.perf_counter() - started
+    return Audit(capped, base.start, runs, seed, tuple(rows), seconds, left_out)
 
 
-def usual_means(outcome: Outcome) -> tuple[float, float]:
-    """Means for an audit that is given none: a difference of moderate size.
+def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
+    """Return means for an audit that is given none: the last arm is moderately better.
 
-    >>> usual_means(Gaussian(2.0))
-    (0.0, 0.2)
+    >>> usual_means(Gaussian(2.0)), usual_means(Gaussian(2.0), arms=3)
+    ((0.0, 0.2), (0.0, 0.0, 0.2))
     """
-    if isinstance(outcome, Gaussian):
-        return 0.0, outcome.sigma / 10
-    if isinstance(outcome, Bounded):
-        return outcome.low + 0.50 * outcome.scale, outcome.low + 0.55 * outcome.scale
-    return 0.10, 0.12
+    if outcome.binary:
+        worse, better = 0.10, 0.12
+    elif outcome.limited:
+        worse, better = (outcome.low + share * outcome.scale for share in (0.50, 0.55))
+    else:
+        # Where there is a limit on one side only, stay well inside it.
+        worse = next(
+            (
+                end
+                for end in (outcome.low + outcome.sigma, outcome.high - 2 * outcome.sigma)
+                if math.isfinite(end)
+            ),
+            0.0,
+        )
+        better = worse + outcome.sigma / 10
+    return (*(worse for _ in range(arms - 1)), better)
 
 
 def _battery(
-    base: World, outcome: Outcome, names: Sequence[str] | None
-) -> Iterator[tuple[str, World]]:
-    for name in BATTERY if names is None else names:
+    base: World, design: Design, names: Sequence[str] | None
+) -> tuple[list[tuple[str, World]], tuple[tuple[str, str], ...]]:
+    """Return the worlds to play, and those left out because the design cannot have them.
+
+    A world that was asked for by name is never left out: it is refused with an error.
+    """
+    if names is not None:
+        return [(name, named_world(name, base, design.outcome)) for name in names], ()
+    worlds, left_out = [], []
+    for name in BATTERY:
         try:
-            yield name, named_world(name, base, outcome)
+            world = named_world(name, base, design.outcome)
         except InputError:
-            # A world that these outcomes cannot have is left out unless somebody asked for it.
-            if names is not None:
-                raise
+            left_out.append((name, f"{design.outcome.words} cannot have it"))
+            continue
+        if is_compiled(design.procedure) or world.plain_for(design.outcome):
+            worlds.append((name, world))
+        else:
+            left_out.append((name, f"{design.rule.label} is simulated in steady worlds only"))
+    return worlds, tuple(left_out)
 
 
 def _row(name: str, result: Simulation) -> AuditRow:
@@ -265,21 +252,6 @@ def _row(name: str, result: Simulation) -> AuditRow:
         promised=promised_error(result.design, result.world),
         reason=why_not_covered(result.design, result.world),
     )
-
-
-def _percent(share: float) -> str:
-    """A share in two or three digits."""
-    return f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
-
-
-def _within(estimate: Estimate) -> str:
-    """An estimate with its interval of 95 %, of which one digit is enough, in four digits."""
-    half = NORMAL_95 * estimate.se
-    if not half > 0:
-        return f"{estimate.mean:,.6g}"
-    size = max(1.0, abs(estimate.mean))
-    places = max(0, min(-math.floor(math.log10(half)), 3 - math.floor(math.log10(size))))
-    return f"{estimate.mean:,.{places}f} ± {half:,.{places}f}"
 
 
 def _plain(estimate: Estimate) -> dict[str, Any]:

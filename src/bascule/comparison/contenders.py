@@ -1,8 +1,4 @@
-"""Who takes part in a comparison: every rule along its knob, all held to one proven error.
-
-How often a rule is played follows from what a run of it is expected to take, so that a rule which
-waits long costs about as much computing as one which does not.
-"""
+"""The rules of a comparison: each along its knob, all held to one proven error."""
 
 from __future__ import annotations
 
@@ -11,36 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bascule.comparison.information import spread_between
 from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.evidence.radius import radius
-from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.procedures.intervals import IntervalProcedure
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Tilt
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.intervals import ArmProcedure
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
-from bascule.simulation.engines.intervals import LARGEST_TABLE
-from bascule.theory import corollary_delta, mean_path
-from bascule.theory.prediction import rounds_to_win
+from bascule.theory import corollary_delta
 
 ALPHAS = (1.2, 1.5, 2.0, 4.0, 16.0)
 TILTS = (1.0, 2.0, 3.0, 5.0, 10.0)
-
-AFFORDABLE = 100_000
-"""Units a run may take before its rule is played less often."""
-
-FEWEST = 50
-"""A rule that takes part is played this often, or as often as was asked for."""
-
-TOO_MANY = 5_000_000
-"""A rule whose runs take more units than this is left out."""
-
-ARMS_WEIGHT, STOP_WEIGHT, BERNSTEIN_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 20.0, 40.0
-"""How much longer a unit takes among many arms at most, with a mixture's stop, with Bernstein's
-radius, and with a mixture's radius that is not in the simulator's table."""
 
 
 class Family(StrEnum):
@@ -53,6 +31,7 @@ class Family(StrEnum):
     STOP = "mixture-stop"
     TILT = "tilt"
     EFFECT = "tilt-effect"
+    GIVEN = "given"
 
     @property
     def words(self) -> str:
@@ -68,6 +47,7 @@ WORDS = {
     Family.STOP: "UCB and ETC with a mixture stop",
     Family.TILT: "tilted blocks",
     Family.EFFECT: "tilted blocks, informed of the effect",
+    Family.GIVEN: "rules that were given",
 }
 
 
@@ -90,11 +70,31 @@ class Contender:
     @property
     def calibration(self) -> Calibration:
         """The delta in use and the error that the family's own proof gives it."""
-        return Calibration(self.design.calibration.delta, self.error, "proven")
+        own = self.design.calibration
+        if self.family is Family.PUBLISHED:
+            return Calibration(own.delta, self.error, "proven")
+        return own
+
+
+def along_curve(design: Design) -> float | None:
+    """Return where a design lies along the curve of its family; None if it lies beside it.
+
+    ETC' is the end of UCB_alpha, at infinity; ETC drops arms, and is no such end.
+
+    >>> import bascule as bs
+    >>> along_curve(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
+    3.0
+    """
+    knob, procedure = design.rule.knob, design.procedure
+    if knob is not None:
+        return knob.value
+    if isinstance(procedure, ArmProcedure) and procedure.even and not procedure.eliminates:
+        return math.inf
+    return None
 
 
 def short_name(label: str) -> str:
-    """The rule and its knob, which say enough within a family.
+    """Return the rule and its knob, which say enough within a family.
 
     >>> short_name("UCB_2 mixture radius"), short_name("Tilt_3, effect 1")
     ('UCB_2', 'Tilt_3')
@@ -119,8 +119,11 @@ def contenders(
     alphas: Sequence[float] = ALPHAS,
     tilts: Sequence[float] = TILTS,
     families: Sequence[Family] = tuple(Family),
+    rules: Sequence[Rule] = (),
 ) -> list[Contender]:
-    """Every rule of these families that ends without a cap, along its knob.
+    """Return every rule of these families that ends without a cap, along its knob.
+
+    `rules` take part beside them, unless one of the families has them.
 
     >>> import bascule as bs
     >>> [entry.label for entry in contenders(2, bs.Gaussian(1), 0.05, alphas=[2], tilts=[3])]
@@ -143,11 +146,16 @@ def contenders(
             if family is Family.PUBLISHED:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
             entries.append(Contender(design, family, error))
+    known = {entry.design for entry in entries}
+    for rule in rules:
+        design = Design(names, outcome, rule, error=error)
+        if design not in known:
+            entries.append(Contender(design, Family.GIVEN, error))
     return entries
 
 
 def checked_families(families: Iterable[str]) -> tuple[Family, ...]:
-    """Accept the names of families.
+    """Return the families with these names; InputError for any other name.
 
     >>> checked_families(["tilt"])
     (<Family.TILT: 'tilt'>,)
@@ -163,7 +171,7 @@ def checked_families(families: Iterable[str]) -> tuple[Family, ...]:
 
 
 def checked_knobs(field: str, values: object) -> tuple[float, ...]:
-    """Accept any numbers, and put them into their order.
+    """Return numbers in their order, without repetition.
 
     >>> checked_knobs("tilts", [3, 1, 3])
     (1.0, 3.0)
@@ -174,7 +182,7 @@ def checked_knobs(field: str, values: object) -> tuple[float, ...]:
 
 
 def stalling(alphas: Sequence[float]) -> list[LeftOut]:
-    """The rules that cannot take part, because nothing makes their runs end.
+    """Return the rules that cannot take part, because nothing makes their runs end.
 
     >>> [entry.label for entry in stalling([1.5, 2])]
     ['UCB_1.5 mixture stop']
@@ -187,70 +195,18 @@ def stalling(alphas: Sequence[float]) -> list[LeftOut]:
     ]
 
 
-def runs_for(design: Design, means: Sequence[float], runs: int) -> int:
-    """How many of `runs` are played; none if even a few of them would take too long.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1.5), error=0.05)
-    >>> [runs_for(design, [0.0, gap], 1000) for gap in (0.1, 0.05, 0.005)]
-    [1000, 326, 0]
-    """
-    units = expected_units(design, means)
-    effort = units * _weight(design, units)
-    if effort > TOO_MANY:
-        return 0
-    return max(min(runs, FEWEST), min(runs, int(runs * AFFORDABLE / effort)))
-
-
-def too_long(entry: Contender, means: Sequence[float]) -> LeftOut:
-    """A rule of which even a few runs would take too long.
-
-    >>> import bascule as bs
-    >>> entry = contenders(2, bs.Gaussian(1), 0.05, tilts=[3], families=[Family.TILT])[0]
-    >>> too_long(entry, [0.0, 0.001]).reason
-    'about 72,000,000 units a run'
-    """
-    units = expected_units(entry.design, means)
-    slow = ", slow to simulate" if _weight(entry.design, units) > 1 else ""
-    reason = f"about {float(f'{units:.2g}'):,.0f} units a run{slow}"
-    return LeftOut(entry.label, entry.family, reason)
-
-
-def expected_units(design: Design, means: Sequence[float]) -> float:
-    """The predicted decision time, or where there is no prediction a rough one.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
-    >>> round(expected_units(design, [0.05, 0.06]))
-    31206
-    """
-    rule, gaps = design.rule, rival_gaps(means)
-    if isinstance(rule, UCB) and rule.radius == "bernstein":
-        # It comes to know the spread, and is then about as wide as a mixture's that knows it.
-        known = Gaussian(spread_between(means, design.outcome))
-        alike = Design(design.arms, known, UCB(rule.alpha, radius="mixture"), error=design.error)
-        return mean_path(alike, gaps).decision_time
-    if not isinstance(rule, Tilt) or isinstance(design.outcome, Gaussian):
-        return mean_path(design, gaps).decision_time
-    best = max(means)
-    pairs = rounds_to_win(best, best - min(gaps), -math.log(design.calibration.delta))
-    # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
-    return pairs / 2 * (1 + rule.tilt + len(gaps) * (1 + 1 / rule.tilt))
-
-
 def _rules(
     family: Family,
     outcome: Outcome,
     alphas: Sequence[float],
     tilts: Sequence[float],
     effect: float | None,
-) -> list[AnyRule]:
+) -> list[Rule]:
     if family is Family.RADIUS:
         return [UCB(alpha, radius="mixture") for alpha in alphas]
     if family is Family.BERNSTEIN:
         # Only outcomes within limits have such a radius.
-        bounded = outcome.high < math.inf
-        return [UCB(alpha, radius="bernstein") for alpha in alphas if bounded]
+        return [UCB(alpha, radius="bernstein") for alpha in alphas if outcome.limited]
     if family is Family.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
         return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]
@@ -258,18 +214,6 @@ def _rules(
         return [Tilt(tilt) for tilt in tilts]
     if family is Family.EFFECT:
         return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
+    if family is Family.GIVEN:
+        return []
     return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
-
-
-def _weight(design: Design, units: float) -> float:
-    """How much longer a unit takes than one of two arms with the paper's radius."""
-    procedure = design.procedure
-    weight = min(len(design.arms) / 2, ARMS_WEIGHT)
-    if not isinstance(procedure, IntervalProcedure):
-        return weight
-    if procedure.pairwise:
-        return weight * STOP_WEIGHT
-    if procedure.follows_spread:
-        return weight * BERNSTEIN_WEIGHT
-    tabulated = units <= LARGEST_TABLE or procedure.shape.radius is radius
-    return weight if tabulated else weight * RADIUS_WEIGHT

@@ -6,9 +6,8 @@ import math
 
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Gaussian
 from bascule.core.outcomes.noise import Noise, Normal, StudentT
-from bascule.core.rules import Tilt
+from bascule.core.procedures.blocks import BlockProcedure
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05
@@ -16,7 +15,7 @@ SLOW = 0.05
 
 
 def why_not_covered(design: Design, world: World) -> str | None:
-    """Why the guarantee of a design says nothing about a world; None where it holds.
+    """Return why the guarantee of a design says nothing about a world; None where it holds.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
@@ -36,7 +35,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
 
 
 def promised_error(design: Design, world: World) -> float:
-    """The probability of a wrong decision that the guarantee allows in a world it covers.
+    """Return the probability of a wrong decision that the guarantee allows in a world it covers.
 
     With a tie for the first place either of two arms may be taken for the better one.
 
@@ -50,7 +49,7 @@ def promised_error(design: Design, world: World) -> float:
 
 
 def _of_noise(design: Design, noise: Noise) -> str | None:
-    if not isinstance(design.outcome, Gaussian):
+    if not design.outcome.known_spread:
         return None
     if isinstance(noise, StudentT):
         return "outcomes have heavier tails than any sigma allows"
@@ -66,16 +65,15 @@ def _of_change(world: World) -> str | None:
 
 
 def _of_trend(design: Design, trend: Trend | None) -> str | None:
-    rule = design.rule
+    procedure = design.procedure
     if trend is None or trend.size == 0:
         return None
-    if not isinstance(rule, Tilt):
+    if not isinstance(procedure, BlockProcedure):
         return "a trend looks like a difference between the arms"
-    if not isinstance(design.outcome, Gaussian):
+    if not design.outcome.known_spread:
         return None
     steepest = abs(trend.size) / trend.span * (2 * math.pi if trend.kind == "wave" else 1.0)
-    units = rule.batch * (math.ceil(rule.tilt) + len(design.arms) - 1)
-    if steepest * units > SLOW * design.outcome.sigma:
+    if steepest * procedure.largest_block > SLOW * design.outcome.sigma:
         return "the trend moves too far within one block"
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,25 +15,25 @@ from bascule.comparison.contenders import (
     Contender,
     Family,
     LeftOut,
+    along_curve,
     checked_families,
     checked_knobs,
     contenders,
-    expected_units,
-    runs_for,
     stalling,
-    too_long,
 )
 from bascule.comparison.information import information, oracle_of
 from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.design import DEFAULT_ERROR, Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
+from bascule.core.rules import Rule
 from bascule.core.serialization import as_data
-from bascule.simulation import Estimate, Simulation, simulate
+from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
+from bascule.simulation import Estimate, Simulation, World
 from bascule.simulation.engines.threads import Progress, Stages
 
 if TYPE_CHECKING:
@@ -41,13 +41,22 @@ if TYPE_CHECKING:
 
 STANDARD = Gaussian(1.0)
 
+AFFORDABLE = 100_000
+"""Units a run may take before its rule is played less often."""
+
+FEWEST = 50
+"""A rule that takes part is played this often, or as often as was asked for."""
+
+TOO_MANY = 5_000_000
+"""A rule whose runs take more units than this is left out."""
+
 STANDARD_ERRORS = 2.0
 """A difference counts when it is this many times its standard error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where one rule stands: what it costs, when it decides, and what it had to learn for that.
+    """What one rule costs, when it decides, and what it had to learn for that.
 
     `information` is that of the best arm and its nearest rival at the decision, as a multiple of
     what an oracle needs. `dominated_by` has the labels of the rules that both cost less and decide
@@ -65,6 +74,11 @@ class Point:
     error_rate: float
     undecided: int
     dominated_by: tuple[str, ...] = ()
+
+    @property
+    def along_curve(self) -> float | None:
+        """Where the rule lies along the curve of its family; None if it lies beside it."""
+        return along_curve(self.design)
 
     @property
     def efficient(self) -> bool:
@@ -100,7 +114,8 @@ class Frontier:
     """Rules on the same arms at the same proven error, and which of them dominate which.
 
     `points` has one for each rule, and `left_out` the rules that were not played with the reason.
-    `oracle` is the information that a test which knows the gap needs.
+    `oracle` is the information that a test which knows the gap needs. Every rule runs until it
+    decides; `cap_not_applied` is the cap of the design that was given, if it had one.
     """
 
     means: tuple[float, ...]
@@ -115,6 +130,7 @@ class Frontier:
     steps: int
     seconds: float
     compile_seconds: float
+    cap_not_applied: int | None = None
 
     def of(self, family: Family) -> tuple[Point, ...]:
         """The points of one family, along its knob."""
@@ -201,13 +217,13 @@ class Frontier:
         return str(presenter("frontier.text").plain_text(self))
 
     def _repr_html_(self) -> str:
-        return str(presenter("frontier.text").html_text(self))
+        return str(presenter("notebook").frontier_html(self))
 
 
 def frontier(
-    means: Sequence[float],
-    outcome: Outcome = STANDARD,
-    error: float = DEFAULT_ERROR,
+    design: Design | Sequence[float] | None = None,
+    means: Sequence[float] | Outcome | None = None,
+    error: float | None = None,
     effect: float | None = None,
     alphas: Iterable[float] = ALPHAS,
     tilts: Iterable[float] = TILTS,
@@ -216,40 +232,62 @@ def frontier(
     threads: int | None = None,
     progress: Stages | None = None,
     *,
+    outcome: Outcome | None = None,
+    rules: Sequence[Rule] = (),
     families: Iterable[str] = tuple(Family),
 ) -> Frontier:
-    """Simulate every rule along its knob at the same proven error, and say who dominates whom.
+    """Simulate every rule along its knob at the same proven error, and say which dominates which.
 
-    `effect`, the difference worth finding, adds tilted blocks that are informed of it. Rules that
-    take many units are played less often than `runs`. `progress` is told the rule, and how many
-    runs of how many are finished. `families` are all unless you name some.
+    `frontier(design, means)` compares a design with the other rules for its outcomes and error;
+    `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
+    `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
+    adds any rules. Rules that take many units are played less often than `runs`. `progress` is
+    called with the rule and with how many runs of how many are finished. `families` are all unless
+    you name some.
 
     >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]
     ['Tilt_3']
     """
+    cap = None
+    if isinstance(design, Design):
+        _refuse_twice(design, outcome=outcome, error=error)
+        if design.min_effect is not None:
+            raise InputError(
+                "design",
+                "rules are compared until they find the best arm, not with min_effect: leave it "
+                "out of the design here",
+            )
+        outcome, error = design.outcome, design.calibration.error
+        rules, cap = (*rules, design.rule), design.max_units
+    elif design is not None:
+        # The form without a design: means first, then their outcome model.
+        outcome, means = _second_argument(means, outcome), design
+    outcome = STANDARD if outcome is None else outcome
+    error = DEFAULT_ERROR if error is None else error
     asked = checked_families(families)
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
-    arms = len(means) if hasattr(means, "__len__") else 0
-    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked)
+    arms = len(means) if isinstance(means, Sized) else 0
+    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, rules)
     means = checked_means(means, arms, outcome)
     oracle = oracle_of(means, outcome, error)
     runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
-    planned = [(entry, runs_for(entry.design, means, runs)) for entry in entries]
-    played = [(entry, count) for entry, count in planned if count]
-    if not played:
-        raise _nothing_to_play(entries, means)
+    budget = budget_for(runs)
+    sweep, world = Sweep(seed, threads), World(means)
+    efforts = [sweep.effort(entry.design, world) for entry in entries]
+    counts = [budget.runs(effort) for effort in efforts]
+    if not any(counts):
+        raise _nothing_to_play(entries, efforts, means)
+    total, done = sum(counts), 0
     left_out = stalling(alphas) if Family.STOP in asked else []
-    left_out += [too_long(entry, means) for entry, count in planned if not count]
-    total, done = sum(count for _, count in played), 0
-    results = []
-    for entry, count in played:
-        told = None if progress is None else _telling(progress, entry.label, done, total)
-        results.append(simulate(entry.design, means, count, seed, threads, told))
+    points = []
+    for entry, count, effort in zip(entries, counts, efforts, strict=True):
+        if not count:
+            left_out.append(_too_long(entry, effort, means))
+            continue
+        report = None if progress is None else _reporting(progress, entry.label, done, total)
+        points.append(_point(entry, sweep.play(entry.design, world, count, report), oracle))
         done += count
-    points = [
-        _point(entry, result, oracle) for (entry, _), result in zip(played, results, strict=True)
-    ]
     return Frontier(
         means=means,
         outcome=outcome,
@@ -260,10 +298,36 @@ def frontier(
         oracle=oracle,
         points=_ranked(points),
         left_out=tuple(left_out),
-        steps=sum(result.steps for result in results),
-        seconds=sum(result.seconds for result in results),
-        compile_seconds=sum(result.compile_seconds for result in results),
+        steps=sweep.steps,
+        seconds=sweep.simulating_seconds,
+        compile_seconds=sweep.compile_seconds,
+        cap_not_applied=cap,
     )
+
+
+def budget_for(runs: int) -> Budget:
+    """Return how often rules are played where `runs` were asked for.
+
+    >>> [budget_for(1000).runs(units) for units in (50_000.0, 300_000.0, 6_000_000.0)]
+    [1000, 333, 0]
+    """
+    return Budget(AFFORDABLE * runs, min(runs, FEWEST), runs, TOO_MANY)
+
+
+def _second_argument(given: object, outcome: Outcome | None) -> Outcome | None:
+    if given is not None and outcome is not None:
+        raise InputError("outcome", "outcome is given twice: leave out one of them")
+    return outcome if given is None else given  # type: ignore[return-value]
+
+
+def _refuse_twice(design: Design, **given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                name,
+                f"{name} is given twice: the design has {getattr(design, name)!r}; leave {name} "
+                "out, or give the means without a design",
+            )
 
 
 def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
@@ -303,16 +367,34 @@ def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
     )
 
 
-def _nothing_to_play(entries: Sequence[Contender], means: tuple[float, ...]) -> InputError:
+def _too_long(entry: Contender, effort: float, means: tuple[float, ...]) -> LeftOut:
+    """A rule of which even a few runs would take too long."""
+    units = _units(entry, effort, means)
+    slow = ", slow to simulate" if effort > units else ""
+    reason = f"about {float(f'{units:.2g}'):,.0f} units a run{slow}"
+    return LeftOut(entry.label, entry.family, reason)
+
+
+def _units(entry: Contender, effort: float, means: tuple[float, ...]) -> float:
+    try:
+        return expected_units(entry.design, means)
+    except NoPredictionError:
+        return effort / unit_weight(entry.design, effort)
+
+
+def _nothing_to_play(
+    entries: Sequence[Contender], efforts: Sequence[float], means: tuple[float, ...]
+) -> InputError:
     if not entries:
         return InputError("families", "families leave no rule to compare: name more of them")
-    quickest = min(entries, key=lambda entry: expected_units(entry.design, means))
+    effort, quickest = min(zip(efforts, entries, strict=True), key=lambda pair: pair[0])
     return InputError(
         "means",
         f"the gap between the best means ({min(rival_gaps(means)):g}) is too small to compare "
-        f"rules: {quickest.label} alone takes {too_long(quickest, means).reason}; widen the gap",
+        f"rules: {quickest.label} alone takes {_too_long(quickest, effort, means).reason}; widen "
+        "the gap",
     )
 
 
-def _telling(progress: Stages, label: str, before: int, total: int) -> Progress:
+def _reporting(progress: Stages, label: str, before: int, total: int) -> Progress:
     return lambda finished: progress(f"simulating {label}", before + finished, total)

@@ -9,14 +9,14 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
-from bascule.core.outcomes import Bernoulli, Gaussian, Outcome
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation import Simulation
 from bascule.theory import oracle_information
 
 
 def information(simulation: Simulation) -> FloatArray:
-    """The clock `n m / (n + m)` of each run at its end, for the best arm and its nearest rival.
+    """Return each run's clock `n m / (n + m)` at its end, of the best arm and its nearest rival.
 
     Where several rivals are equally near, it is their average.
 
@@ -35,29 +35,28 @@ def information(simulation: Simulation) -> FloatArray:
 
 
 def spread_between(means: Sequence[float], outcome: Outcome) -> float:
-    """The spread of one outcome of the two best arms; that of 0/1 outcomes follows from the means.
+    """Return the spread of one outcome of the two best arms, as the outcome model states it.
 
     >>> import bascule as bs
     >>> round(spread_between([0.05, 0.06], bs.Bernoulli()), 3)
     0.228
     """
-    if isinstance(outcome, Gaussian):
-        return outcome.sigma
-    if not isinstance(outcome, Bernoulli):
+    variances = [outcome.variance(mean) for mean in sorted(means, reverse=True)[:2]]
+    known = [variance for variance in variances if variance is not None]
+    if len(known) < len(variances):
         raise InputError(
             "outcome",
             f"means do not say how {outcome!r} outcomes spread: compare the rules on "
             "Gaussian(sigma) or Bernoulli() outcomes",
         )
-    best, second = sorted(means, reverse=True)[:2]
-    variance = (best * (1 - best) + second * (1 - second)) / 2
+    variance = sum(known) / len(known)
     if variance <= 0:
         raise InputError("means", "means must not be 0 and 1: then there is nothing to find out")
     return math.sqrt(variance)
 
 
 def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
-    """The clock that a test needs which knows the gap between the two best arms.
+    """Return the clock that a test needs which knows the gap between the two best arms.
 
     >>> import bascule as bs
     >>> round(oracle_of([0.05, 0.06], bs.Bernoulli(), 0.05))

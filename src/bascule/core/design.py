@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
 from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.presenter import presenter
 from bascule.core.procedures.base import Procedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.serialization import as_data, read, read_json
@@ -29,7 +30,7 @@ MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
@@ -61,8 +62,8 @@ class Design:
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", _checked_arms(self.arms))
         models = ", ".join(model.example for model in OUTCOMES)
-        _check_kind("outcome", self.outcome, Outcome, models)
-        _check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
+        check_kind("outcome", self.outcome, Outcome, models)
+        check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
         self.rule.check_outcome(self.outcome)
         if self.error is not None and self.delta is not None:
             raise InputError(
@@ -83,7 +84,7 @@ class Design:
         if self.deadline is not None:
             _check_deadline(self.deadline)
         if self.measure is not None:
-            _check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
+            check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
             self.measure.check_outcome(self.outcome)
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
@@ -101,6 +102,14 @@ class Design:
     def procedure(self) -> Procedure:
         """How a test of this design proceeds."""
         return self.rule.procedure(self)
+
+    def __repr__(self) -> str:
+        parts = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        stated = ", ".join(f"{name}={value!r}" for name, value in parts if value is not None)
+        return f"Design({stated})"
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").design_html(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
@@ -166,7 +175,8 @@ def _check_deadline(deadline: object) -> None:
         )
 
 
-def _check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
+def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
+    """Raise `InputError` unless a value is of the accepted class; `examples` say what is."""
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
 

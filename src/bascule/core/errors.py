@@ -32,6 +32,14 @@ class InputError(ValueError):
         return type(self), (self.field, str(self)), {"kind": self.kind}
 
 
+class InfeasibleError(InputError):
+    """No run of a design would decide by its cap on units: the cap is far too short for the gap."""
+
+
+class NoPredictionError(InputError):
+    """Theory does not say what a design does here; a simulation can."""
+
+
 class StoreError(RuntimeError):
     """The database did not do what was asked; nothing of the call was kept, and it can be repeated.
 

@@ -7,9 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Literal
 
 from bascule.simulation import Estimate
+
+Verdict = Literal["holds", "does not hold", "not shown"]
+"""What the measurements say of a claim; "not shown" where they are too few to say either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Measured:
 
     @classmethod
     def of(cls, what: str, estimate: Estimate) -> Measured:
-        """An estimate with a name."""
+        """Return an estimate with a name."""
         return cls(what, estimate.mean, estimate.se)
 
     @property
@@ -33,17 +36,22 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says, what was measured, how that is judged, and whether it holds."""
+    """What the paper says, what was measured, how that is judged, and the verdict."""
 
     id: str
     section: str
     statement: str
     measured: tuple[Measured, ...]
     rule: str
-    holds: bool
+    verdict: Verdict
+
+    @property
+    def holds(self) -> bool:
+        """Whether the measurements show the claim."""
+        return self.verdict == "holds"
 
     def to_dict(self) -> dict[str, Any]:
-        """The claim as plain data."""
+        """Return the claim as plain data."""
         return {
             "id": self.id,
             "section": self.section,
@@ -53,12 +61,13 @@ class Claim:
                 for each in self.measured
             ],
             "rule": self.rule,
+            "verdict": self.verdict,
             "holds": self.holds,
         }
 
 
 def json_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
-    """All claims as a JSON object."""
+    """Return all claims as a JSON object."""
     page = {
         "version": version("bascule"),
         "runs": runs,
@@ -69,14 +78,13 @@ def json_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
 
 
 def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
-    """All claims as a page: a table of verdicts, then a paragraph a claim."""
-    held = sum(claim.holds for claim in claims)
+    """Return all claims as a page: a table of verdicts, then a paragraph for each."""
     lines = [
         "# The paper's claims, measured",
         "",
-        f"{held} of {len(claims)} claims hold ({runs:,} runs a point, seed {seed}, bascule "
-        f"{version('bascule')}). Verdicts are computed by the rule under each claim; "
-        "± is one standard error.",
+        f"{tally(claims)} ({runs:,} runs a point, seed {seed}, bascule {version('bascule')}). "
+        "Verdicts are computed by the rule under each claim; ± is one standard error. A claim that "
+        "so many runs can neither show nor deny is not shown.",
         "",
         "| claim | verdict | statement |",
         "|---|---|---|",
@@ -85,6 +93,35 @@ def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
     for claim in claims:
         lines += ["", *_paragraph(claim)]
     return "\n".join(lines) + "\n"
+
+
+def judged(holds: bool, denied: bool) -> Verdict:
+    """Return the verdict on a claim that measurements show, deny, or leave open.
+
+    >>> judged(holds=False, denied=False)
+    'not shown'
+    """
+    if denied:
+        return "does not hold"
+    return "holds" if holds else "not shown"
+
+
+def exactly(holds: bool) -> Verdict:
+    """Return the verdict on a claim that is computed, not measured."""
+    return judged(holds, not holds)
+
+
+def tally(claims: Sequence[Claim]) -> str:
+    """Say how many claims hold, and how many do not or are not shown.
+
+    >>> tally([])
+    '0 of 0 claims hold, 0 do not, 0 are not shown'
+    """
+    verdicts = [claim.verdict for claim in claims]
+    return (
+        f"{verdicts.count('holds')} of {len(claims)} claims hold, "
+        f"{verdicts.count('does not hold')} do not, {verdicts.count('not shown')} are not shown"
+    )
 
 
 def _paragraph(claim: Claim) -> list[str]:
@@ -102,7 +139,7 @@ def _paragraph(claim: Claim) -> list[str]:
 
 
 def _verdict(claim: Claim) -> str:
-    return "holds" if claim.holds else "**does not hold**"
+    return f"**{claim.verdict}**" if claim.verdict == "does not hold" else claim.verdict
 
 
 def _number(value: float) -> float | None:

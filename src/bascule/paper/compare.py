@@ -1,18 +1,56 @@
-"""Comparisons of two rules, with the tolerance that their standard errors give."""
+"""Verdicts from runs: comparisons of two rules, ratios, and promises, with their standard errors.
+
+A claim holds when the runs show it, and does not hold when they show the opposite; with too few
+runs for either it is not shown.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from bascule.core.procedures.interval_state import FloatArray
+from bascule.paper.claims import Claim, Measured, Verdict, judged
 from bascule.paper.measure import Measurements, Quantity
-from bascule.simulation import Estimate
+from bascule.simulation import Estimate, Simulation
+from bascule.theory import published_bounds
 
 MARGIN = 3.0
-"""Standard errors that a difference needs before it counts."""
+"""Standard errors that a difference needs before it counts, with many runs and one look."""
+
+TAIL = math.erfc(MARGIN / math.sqrt(2.0)) / 2
+"""The probability that a difference of that many standard errors is chance."""
+
+FEWEST = 50
+"""Runs below which agreement with a bound says nothing."""
+
+COMPARING = (
+    f"every difference above is over 0 by more than chance ({MARGIN:g} standard errors; more with "
+    "few runs) on average over its points, and at none of them below 0 by more than chance"
+)
+
+
+@lru_cache(maxsize=1024)
+def beyond_chance(runs: int, looks: int = 1) -> float:
+    """Return how many standard errors a mean of so many runs needs before it counts.
+
+    It is the quantile of Student's t distribution whose tail is that of `MARGIN`, shared by all
+    looks.
+
+    >>> round(beyond_chance(100_000), 2), round(beyond_chance(20), 2)
+    (3.0, 3.45)
+    """
+    freedom = runs - 1
+    angles = np.linspace(0.0, math.pi / 2, 200_001)
+    density = np.cos(angles) ** (freedom - 1)
+    mass = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    tail = (1.0 - mass / mass[-1]) / 2
+    place = int(np.searchsorted(-tail, -TAIL / looks))
+    return math.sqrt(freedom) * math.tan(float(angles[min(place, len(angles) - 2)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +58,9 @@ class Comparison:
     """By how much one rule stays below another, at each log(1/delta) and on average over them.
 
     >>> one = Comparison("UCB_2", "ETC", "regret", (2.0, 4.0), (Estimate(-1, 0.1), Estimate(9, 1)),
-    ...                  Estimate(4, 0.5))
-    >>> one.holds, one.against, one.shown
-    (False, (2.0,), (4.0,))
+    ...                  Estimate(4, 0.5), runs=1000)
+    >>> one.verdict(), one.against(), one.shown
+    ('does not hold', (2.0,), (4.0,))
     """
 
     lower: str
@@ -31,29 +69,32 @@ class Comparison:
     grid: tuple[float, ...]
     margins: tuple[Estimate, ...]
     average: Estimate
+    runs: int
 
-    @property
-    def against(self) -> tuple[float, ...]:
-        """Where the opposite is shown."""
+    def against(self, looks: int | None = None) -> tuple[float, ...]:
+        """Return where the opposite is shown, among so many looks for it."""
+        limit = beyond_chance(self.runs, looks or len(self.grid))
         pairs = zip(self.grid, self.margins, strict=True)
-        return tuple(level for level, margin in pairs if margin.mean < -MARGIN * margin.se)
+        return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
 
     @property
     def shown(self) -> tuple[float, ...]:
         """Where it is shown."""
+        limit = beyond_chance(self.runs)
         pairs = zip(self.grid, self.margins, strict=True)
-        return tuple(level for level, margin in pairs if margin.mean > MARGIN * margin.se)
+        return tuple(level for level, margin in pairs if margin.mean > limit * margin.se)
 
-    @property
-    def holds(self) -> bool:
-        """No point shows the opposite, and the average over all points shows it."""
-        return not self.against and self.average.mean > MARGIN * self.average.se
+    def verdict(self, looks: int | None = None) -> Verdict:
+        """Return the verdict: a point against it denies it, else the average has to show it."""
+        limit = beyond_chance(self.runs)
+        mean, error = self.average.mean, limit * self.average.se
+        return judged(mean > error, bool(self.against(looks)) or mean < -error)
 
 
 def below(
     measurements: Measurements, quantity: Quantity, lower: str, higher: str, grid: Sequence[float]
 ) -> Comparison:
-    """How far `lower` stays below `higher`, run against run."""
+    """Return how far `lower` stays below `higher`, run against run."""
     above, under = _paired(
         measurements.runs_of(quantity, higher, grid), measurements.runs_of(quantity, lower, grid)
     )
@@ -65,13 +106,14 @@ def below(
         tuple(grid),
         tuple(Estimate.of(row) for row in distance),
         Estimate.of(distance.mean(axis=0)),
+        distance.shape[1],
     )
 
 
 def ratio(
     measurements: Measurements, quantity: Quantity, over: str, under: str, level: float
 ) -> Estimate:
-    """The mean of `over` divided by that of `under` at one log(1/delta), by the delta method."""
+    """Return the ratio of two rules' means at one log(1/delta), by the delta method."""
     (top,), (bottom,) = _paired(
         measurements.runs_of(quantity, over, [level]),
         measurements.runs_of(quantity, under, [level]),
@@ -86,10 +128,76 @@ def _paired(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArr
     return first[:, :runs], second[:, :runs]
 
 
-def near(estimate: Estimate, target: float, share: float) -> bool:
-    """Whether an estimate lies within a share of its target, give or take its margin.
+def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> Verdict:
+    """Return the verdict on a claim that an estimate lies within a share of its target.
 
     >>> near(Estimate(0.47, 0.005), 0.5, 0.05), near(Estimate(0.42, 0.005), 0.5, 0.1)
-    (True, False)
+    ('holds', 'does not hold')
+    >>> near(Estimate(0.5, 0.1), 0.5, 0.1)
+    'not shown'
     """
-    return abs(estimate.mean - target) <= share * target + MARGIN * estimate.se
+    chance = beyond_chance(runs) * estimate.se
+    away = abs(estimate.mean - target)
+    return judged(chance <= share * target, away > share * target + chance)
+
+
+def comparing(name: str, section: str, statement: str, comparisons: Sequence[Comparison]) -> Claim:
+    """Return a claim that every one of these comparisons has to show."""
+    looks = sum(len(one.grid) for one in comparisons)
+    verdicts = [one.verdict(looks) for one in comparisons]
+    return Claim(
+        name,
+        section,
+        statement,
+        tuple(each for one in comparisons for each in _compared(one)),
+        COMPARING,
+        judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
+    )
+
+
+def _compared(comparison: Comparison) -> tuple[Measured, ...]:
+    """The difference on average, and at the point that speaks least for it."""
+    what = comparison.quantity.replace("_", " ")
+    title = f"{what}, {comparison.higher} - {comparison.lower}"
+    level, weakest = min(
+        zip(comparison.grid, comparison.margins, strict=True),
+        key=lambda pair: pair[1].mean / max(pair[1].se, 1e-12),
+    )
+    return (
+        Measured.of(f"{title}: average over {len(comparison.grid)} points", comparison.average),
+        Measured.of(f"{title}: least clear point, log(1/δ) = {level:g}", weakest),
+    )
+
+
+def keeping(
+    name: str, section: str, statement: str, cells: Sequence[Simulation], gap: float
+) -> Claim:
+    """Return a claim that no more runs break a bound than the theorems allow, in any cell."""
+    worst = max(_excess(cell, gap, len(cells)) for cell in cells)
+    share = max(_broken(cell, gap).mean for cell in cells)
+    return Claim(
+        name,
+        section,
+        statement,
+        (
+            Measured("largest share of runs, over all points, that broke a promise", share),
+            Measured("largest such share minus what is allowed there", worst),
+        ),
+        f"at every point the share of runs that decide wrongly, later or dearer than the corrected "
+        f"theorems say is at most the proven error, give or take chance ({MARGIN:g} standard "
+        f"errors; more with few runs); fewer than {FEWEST} runs say nothing",
+        judged(min(cell.runs for cell in cells) >= FEWEST, worst > 0.0),
+    )
+
+
+def _broken(simulation: Simulation, gap: float) -> Estimate:
+    promise = published_bounds(simulation.design, gap)
+    late = simulation.decision_time > promise.decision_time
+    dear = simulation.regret > promise.regret
+    return Estimate.of((simulation.wrong | late | dear).astype(float))
+
+
+def _excess(simulation: Simulation, gap: float, looks: int) -> float:
+    broken = _broken(simulation, gap)
+    chance = beyond_chance(simulation.runs, looks) * broken.se
+    return broken.mean - chance - simulation.design.calibration.error

@@ -1,4 +1,4 @@
-"""Regret and decision time of several rules against log(1/delta): a table and two panels."""
+"""Figures 1 and 4: regret and decision time of several rules against log(1/delta)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.paper.measure import Measurements, Quantity
-from bascule.paper.sheet import Row
-from bascule.presentation.figures import SERIES, Series, new_figure
+from bascule.paper import iid, units
+from bascule.paper.measure import Measurements, Quantity, Row, Sheet
+from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ class Curves:
         self._curves(right, measurements, "decision_time")
         right.set_title("Decision time", loc="left")
         right.set_ylabel("units until the decision (log scale)")
-        _plain_log_ticks(right)
+        plain_log_ticks(right.yaxis)
         for panel in (left, right):
             panel.set_xlabel("log(1/δ)")
             panel.set_xticks(self.grid)
@@ -123,24 +123,6 @@ def _row(measurements: Measurements, label: str, level: float) -> Row:
     }
 
 
-def pretty(label: str) -> str:
-    """The name of a rule as a figure writes it.
-
-    >>> pretty("UCB_1.5"), pretty("ETC'")
-    ('UCB$_{1.5}$', 'ETC′')
-    """
-    name, _, alpha = label.partition("_")
-    return f"{name}$_{{{alpha}}}$" if alpha else name.replace("'", "′")
-
-
-def _plain_log_ticks(axes: Axes) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
-
-    axes.yaxis.set_major_locator(FixedLocator([20, 50, 100, 200, 500, 1000, 2000, 5000]))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
 def spread(heights: Mapping[str, float], distance: float) -> dict[str, float]:
     """Move heights apart until no two are closer than `distance`, as little as that takes.
 
@@ -169,3 +151,29 @@ def _touch(low: tuple[list[str], float], high: tuple[list[str], float], distance
 
 def _stack(middle: float, count: int, distance: float) -> Sequence[float]:
     return [middle + (place - (count - 1) / 2) * distance for place in range(count)]
+
+
+FIGURE_1 = Curves(tuple(rule.label for rule in iid.RULES), iid.GRID)
+FIGURE_4 = Curves(tuple(rule.label for rule in units.RULES), units.GRID)
+
+
+def figure1(measurements: Measurements, seed: int) -> Sheet:
+    """Return Figure 1: ETC, ETC' and UCB_alpha; the seed is already in the measurements."""
+    del seed
+    low, high = iid.MEANS
+    arms = f"Two Gaussian arms, means {low:g} and {high:g}, σ = 1"
+    return Sheet(FIGURE_1.draw(measurements, arms), FIGURE_1.table(measurements))
+
+
+def figure4(measurements: Measurements, seed: int) -> Sheet:
+    """Return Figure 4, where units keep giving outcomes; the seed is in the measurements.
+
+    The paper shows UCB-MM_alpha and ETC'; ETC-MM, which it defines but does not show, is drawn too.
+    """
+    del seed
+    low, high = units.MEANS
+    arms = (
+        f"Unit setting (UCB-MM, ETC-MM): means {low:g} and {high:g}, σ = 1 between units, "
+        "σ = 1 of the noise"
+    )
+    return Sheet(FIGURE_4.draw(measurements, arms), FIGURE_4.table(measurements))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bascule.core.procedures.estimators import equal_weight, outcome_weight
-from bascule.paper.claims import Claim, Measured
-from bascule.paper.compare import MARGIN
+from bascule.paper.claims import Claim, Measured, exactly, judged
+from bascule.paper.compare import MARGIN, beyond_chance
 from bascule.paper.estimators import (
     FEW,
     RULE,
@@ -51,7 +51,7 @@ def _ratio_rows(ratios: dict[int, Estimate]) -> tuple[Measured, ...]:
 
 def mean_of_means_is_better(m: Measurements) -> Claim:
     """The mean of means has the smaller error under UCB-MM."""
-    ratios = _ratios(m)
+    ratios, limit = _ratios(m), beyond_chance(m.runs, len(ARMS))
     return Claim(
         "units-mean-of-means-is-better",
         UNITS,
@@ -59,7 +59,10 @@ def mean_of_means_is_better(m: Measurements) -> Claim:
         "the total mean.",
         _ratio_rows(ratios),
         f"on both arms the ratio is above 1 by more than {MARGIN:g} standard errors",
-        all(one.mean - MARGIN * one.se > 1.0 for one in ratios.values()),
+        judged(
+            all(one.mean - limit * one.se > 1.0 for one in ratios.values()),
+            any(one.mean + limit * one.se < 1.0 for one in ratios.values()),
+        ),
     )
 
 
@@ -81,13 +84,13 @@ def worse_after_wait(m: Measurements) -> Claim:
             ),
         ),
         f"the ratio is above {FAR_WORSE:g}",
-        found > FAR_WORSE,
+        exactly(found > FAR_WORSE),
     )
 
 
 def waits_under_ucb(m: Measurements) -> Claim:
     """Whether UCB-MM makes such waits."""
-    ratios = _ratios(m)
+    ratios, limit = _ratios(m), beyond_chance(m.runs, len(ARMS))
     return Claim(
         "units-total-mean-under-ucb",
         UNITS,
@@ -96,7 +99,10 @@ def waits_under_ucb(m: Measurements) -> Claim:
         f"on some arm the ratio is above {FAR_WORSE:g} by more than {MARGIN:g} standard errors; "
         "for an arm that gets units more and more seldom it is at most about 4/3, which bascule's "
         "documentation proves",
-        any(one.mean - MARGIN * one.se > FAR_WORSE for one in ratios.values()),
+        judged(
+            any(one.mean - limit * one.se > FAR_WORSE for one in ratios.values()),
+            all(one.mean + limit * one.se <= FAR_WORSE for one in ratios.values()),
+        ),
     )
 
 
@@ -107,6 +113,7 @@ def total_mean_is_unbiased(m: Measurements) -> Claim:
         for each in _at(m, BIASED_STAGE)
         for name, values in (("total mean", each.of_total), ("mean of means", each.of_means))
     }
+    limit = beyond_chance(m.runs, len(biases))
     return Claim(
         "units-total-mean-is-unbiased",
         UNITS,
@@ -114,7 +121,8 @@ def total_mean_is_unbiased(m: Measurements) -> Claim:
         tuple(Measured.of(what, bias) for what, bias in biases.items()),
         f"along runs of {RULE.label} no bias is more than {MARGIN:g} standard errors from 0; where "
         "arrivals do not depend on outcomes both are unbiased",
-        all(abs(bias.mean) <= MARGIN * bias.se for bias in biases.values()),
+        # Runs can deny that there is no bias, but not show it.
+        judged(False, any(abs(bias.mean) > limit * bias.se for bias in biases.values())),
     )
 
 

@@ -15,11 +15,9 @@ from bascule.core.progress import intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
-from bascule.paper.curves import pretty
 from bascule.paper.iid import ARMS, MEANS, design
-from bascule.paper.measure import Measurements
-from bascule.paper.sheet import Row, Sheet
-from bascule.presentation.figures import SERIES, new_figure
+from bascule.paper.measure import Measurements, Row, Sheet
+from bascule.presentation.figures import SERIES, new_figure, pretty
 from bascule.simulation import trace
 
 if TYPE_CHECKING:

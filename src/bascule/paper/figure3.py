@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 
 from bascule.core.procedures.estimators import Weight, equal_weight, outcome_weight
 from bascule.core.rules import UCB
-from bascule.paper.curves import pretty
 from bascule.paper.figure2 import COLOURS
-from bascule.paper.measure import Measurements
-from bascule.paper.sheet import Row, Sheet
+from bascule.paper.measure import Measurements, Row, Sheet
 from bascule.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
-from bascule.presentation.figures import new_figure
+from bascule.presentation.figures import new_figure, pretty
 from bascule.simulation.trace_stages import trace_stages
 
 if TYPE_CHECKING:

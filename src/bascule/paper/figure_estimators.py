@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.core.procedures.estimators import Weight, equal_weight, outcome_weight
-from bascule.paper.curves import pretty
 from bascule.paper.estimators import (
     FEW,
     MARKS,
@@ -18,10 +17,9 @@ from bascule.paper.estimators import (
     variance,
 )
 from bascule.paper.figure2 import COLOURS
-from bascule.paper.measure import Measurements
-from bascule.paper.sheet import Row, Sheet
+from bascule.paper.measure import Measurements, Row, Sheet
 from bascule.paper.units import ARMS
-from bascule.presentation.figures import SERIES, new_figure
+from bascule.presentation.figures import SERIES, new_figure, pretty
 from bascule.simulation import Estimate
 
 if TYPE_CHECKING:

@@ -8,15 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.files import Row
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation import Simulation, simulate
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Measurements", "Point", "Quantity", "Row", "Sheet", "measure"]
+
 Quantity = Literal["regret", "decision_time"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a figure of the paper becomes: a drawing and its table."""
+
+    figure: Figure
+    rows: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +90,16 @@ def measure(
     threads: int | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Measurements:
-    """Simulate every point; `progress` is told the rule and how many runs are done in all."""
+    """Simulate every point; `progress` is called with the rule and the runs done in all."""
     measured: dict[tuple[str, float], Simulation] = {}
     done = 0
     for point in points:
-        told, here = None, point.runs(runs)
+        report, here = None, point.runs(runs)
         if progress is not None:
-            told = _counting(progress, point.rule, done)
-            told(0)
+            report = _counting(progress, point.rule, done)
+            report(0)
         measured[point.rule, point.log_inverse_delta] = simulate(
-            point.design, point.means, here, seed, threads, told
+            point.design, point.means, here, seed, threads, report
         )
         done += here
     return Measurements(measured)

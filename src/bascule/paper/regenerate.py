@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from bascule.core import checks
 from bascule.core.files import csv_text, prepare_folder, writable, write_whole
-from bascule.paper.claims import Claim, json_text, markdown_text
-from bascule.paper.measure import Measurements, measure
-from bascule.paper.sections import SECTIONS, Section
-from bascule.paper.sheet import Sheet
+from bascule.paper import iid, units
+from bascule.paper.claims import Claim, json_text, markdown_text, tally
+from bascule.paper.curves import figure1, figure4
+from bascule.paper.estimator_claims import ESTIMATORS
+from bascule.paper.figure2 import figure2
+from bascule.paper.figure3 import figure3
+from bascule.paper.figure_estimators import figure_estimators
+from bascule.paper.iid_claims import IID_CLAIMS
+from bascule.paper.measure import Measurements, Point, Sheet, measure
+from bascule.paper.unit_claims import MEASURED
+from bascule.paper.unit_radius_claims import COMPUTED
 from bascule.presentation.figures import save_figure
 from bascule.simulation.engines.threads import Stages
 
@@ -19,6 +27,29 @@ PAGES = ("claims.md", "claims.json")
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """What is simulated for a part of the paper, and the figures and claims that come of it.
+
+    A figure is made from the measurements and the seed, a claim from the measurements alone.
+    """
+
+    points: tuple[Point, ...]
+    figures: Mapping[str, Callable[[Measurements, int], Sheet]]
+    claims: tuple[Callable[[Measurements], Claim], ...]
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section(iid.points(), {"figure1": figure1, "figure2": figure2}, IID_CLAIMS),
+    Section(
+        units.points(),
+        {"figure3": figure3, "figure4": figure4, "estimators": figure_estimators},
+        MEASURED + COMPUTED + ESTIMATORS,
+    ),
+)
+"""Every section, in the order of the paper."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Regenerated:
     """The files that were written, and the verdicts on the claims."""
 
@@ -26,9 +57,8 @@ class Regenerated:
     claims: tuple[Claim, ...]
 
     def __repr__(self) -> str:
-        held = sum(claim.holds for claim in self.claims)
-        lines = [f"{len(self.paths)} files, {held} of {len(self.claims)} claims hold"]
-        lines += [f"  {'yes' if claim.holds else 'no ':<4}{claim.id}" for claim in self.claims]
+        lines = [f"{len(self.paths)} files, {tally(self.claims)}"]
+        lines += [f"  {claim.verdict:<14}{claim.id}" for claim in self.claims]
         return "\n".join(lines)
 
 
@@ -41,27 +71,27 @@ def regenerate(
 ) -> Regenerated:
     """Write the paper's figures, their tables and the verdicts on its claims into a folder.
 
-    `progress` is told what is being done, and how many runs of how many are finished. The claims
-    are written last and those of an earlier time are removed first, so that a folder with claims
-    is a complete one.
+    `progress` is called with what is being done and how many runs of how many are finished. The
+    claims are written last and those of an earlier time are removed first, so that a folder with
+    claims is a complete one.
     """
     runs = checks.whole("runs", runs, 2, "standard errors need two; the paper has 1000")
     seed = checks.whole("seed", seed, 0, "any whole number from 0 on")
     folder = Path(out)
     _prepare(folder)
     total = sum(_runs(section, runs) for section in SECTIONS)
-    told = progress or (lambda *_: None)
+    report = progress or (lambda *_: None)
     paths: list[Path] = []
     claims: list[Claim] = []
     done = 0
     for section in SECTIONS:
-        measurements = _measured(section, (runs, seed, threads), told, done, total)
+        measurements = _measured(section, (runs, seed, threads), report, done, total)
         done += _runs(section, runs)
         for name, make in section.figures.items():
-            told(f"drawing {name}", done, total)
+            report(f"drawing {name}", done, total)
             paths += _write_sheet(folder / name, make(measurements, seed))
         claims += [judge(measurements) for judge in section.claims]
-    told("writing the claims", done, total)
+    report("writing the claims", done, total)
     paths += _write_claims(folder, tuple(claims), runs, seed)
     return Regenerated(tuple(paths), tuple(claims))
 
@@ -73,12 +103,12 @@ def _runs(section: Section, runs: int) -> int:
 def _measured(
     section: Section,
     how: tuple[int, int, int | None],
-    told: Stages,
+    report: Stages,
     before: int,
     total: int,
 ) -> Measurements:
     def forward(rule: str, done: int) -> None:
-        told(f"simulating {rule}", before + done, total)
+        report(f"simulating {rule}", before + done, total)
 
     return measure(section.points, *how, forward)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 from bascule.core.numerics import turning_point
 from bascule.core.rules import ETC, UCB
-from bascule.paper.claims import Claim, Measured
-from bascule.paper.compare import MARGIN, below, near, ratio
+from bascule.paper.claims import Claim, Measured, judged
+from bascule.paper.compare import MARGIN, below, beyond_chance, comparing, keeping, near, ratio
 from bascule.paper.iid import (
     ETC_NAME,
     ETC_PRIME_NAME,
@@ -18,8 +19,6 @@ from bascule.paper.iid import (
     UCB_32_NAME,
 )
 from bascule.paper.measure import Measurements
-from bascule.paper.ordering import comparing
-from bascule.paper.promises import keeping
 from bascule.paper.units import (
     ENDS,
     EXPERIMENTS,
@@ -86,7 +85,7 @@ def factor_four(m: Measurements) -> Claim:
         ),
         f"at log(1/δ) = {LAST:g}, the nearest to the limit, the ratio is within {share:.0%} of 4, "
         f"give or take {MARGIN:g} standard errors",
-        near(ratios[LAST], 4.0, share),
+        near(ratios[LAST], 4.0, share, m.at(NEAR_NAME, LAST).runs),
     )
 
 
@@ -106,14 +105,7 @@ def between_ucb_and_etc_mm(m: Measurements) -> Claim:
         f"log(1/δ) from which {UCB_15_NAME} is predicted to cost less regret than ETC-MM",
         turning_point(_etc_is_cheaper, LAST, LONGEST),
     )
-    return Claim(
-        claim.id,
-        claim.section,
-        claim.statement,
-        (*claim.measured, crossing),
-        claim.rule,
-        claim.holds,
-    )
+    return replace(claim, measured=(*claim.measured, crossing))
 
 
 def _etc_is_cheaper(log_inverse_delta: float) -> bool:
@@ -126,6 +118,7 @@ def noise_is_negligible(m: Measurements) -> Claim:
     noise, spread = (
         ratio(m, "regret", name, SPREAD_RULE.label, MIDDLE) for name in (NOISY_NAME, SPREAD_NAME)
     )
+    limit, change = beyond_chance(m.at(NOISY_NAME, MIDDLE).runs), abs(noise.mean - 1.0)
     usual = f"regret of {SPREAD_RULE.label} at log(1/δ) = {MIDDLE:g}, over the usual"
     return Claim(
         "units-noise-is-negligible",
@@ -138,7 +131,10 @@ def noise_is_negligible(m: Measurements) -> Claim:
         ),
         f"doubling the noise changes the regret by at most {NEGLIGIBLE:.0%} of what doubling the "
         f"spread between units does, {MARGIN:g} standard errors included",
-        abs(noise.mean - 1.0) + MARGIN * noise.se <= NEGLIGIBLE * (spread.mean - 1.0),
+        judged(
+            change + limit * noise.se <= NEGLIGIBLE * (spread.mean - 1.0),
+            change - limit * noise.se > NEGLIGIBLE * (spread.mean + limit * spread.se - 1.0),
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from bascule.core.procedures.unit_shapes import (
     noise_share,
 )
 from bascule.core.rules import UCB
-from bascule.paper.claims import Claim, Measured
+from bascule.paper.claims import Claim, Measured, exactly
 from bascule.paper.compare import near
 from bascule.paper.measure import Measurements
 from bascule.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
@@ -70,7 +70,7 @@ def additional(log_inverse_delta: float, gap: float = GAP) -> float:
 
 
 def additional_alternative(log_inverse_delta: float) -> float:
-    """The same for the alternative radius, in which noise has a term of its own."""
+    """Return what noise adds with the alternative radius, in which it has a term of its own."""
     with_noise, without = (
         needed(alternative_radius, log_inverse_delta, GAP, s) for s in (1.0, 0.0)
     )
@@ -153,7 +153,7 @@ def void_without_noise(m: Measurements) -> Claim:
         ),
         "with each factor of 1e-100 the square of the radius grows by the same amount, so without "
         "end, if slowly",
-        first > 0.0 and math.isclose(first, second, rel_tol=1e-6),
+        exactly(first > 0.0 and math.isclose(first, second, rel_tol=1e-6)),
     )
 
 
@@ -179,7 +179,10 @@ def alternative_limit(m: Measurements) -> Claim:
         ),
         f"the ratio is within {share:.0%} of 1 and comes closer as δ falls; it is not 1, since the "
         "alternative has 9 log² n where UCB has 3 log² n",
-        near(Estimate(found[0], 0.0), 1.0, share) and abs(found[1] - 1.0) < abs(found[0] - 1.0),
+        exactly(
+            near(Estimate(found[0], 0.0), 1.0, share) == "holds"
+            and abs(found[1] - 1.0) < abs(found[0] - 1.0)
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from bascule.core.errors import InputError
 
 
 def amount(field: str, value: object, remedy: str) -> float:
-    """A number, or text that holds one; 5% is 0.05.
+    """Return a number, or the number that a text holds; 5% is 0.05.
 
     >>> amount("baseline", "5%", "give a number"), amount("baseline", 20, "give a number")
     (0.05, 20.0)
@@ -19,7 +19,7 @@ def amount(field: str, value: object, remedy: str) -> float:
 
 
 def lift_of(value: object, baseline: float) -> float:
-    """A lift in outcome units: a plain number is one already, and 10% is a tenth of the baseline.
+    """Return a lift in outcome units: a plain number is one, and 10% is a tenth of the baseline.
 
     >>> lift_of(0.01, baseline=0.05), lift_of("10%", baseline=0.05)
     (0.01, 0.005)
@@ -41,7 +41,7 @@ def lift_of(value: object, baseline: float) -> float:
 
 
 def tidy(value: float) -> float:
-    """The same without the dust of decimal fractions.
+    """Return a number without the rounding error of decimal fractions.
 
     >>> tidy(0.05 + 0.01)
     0.06

@@ -1,10 +1,27 @@
-"""Which rules a plan looks at: tilted blocks and UCB_alpha along their knobs, and an even split."""
+"""The coarse search: which rules a plan looks at, and what to expect of each.
+
+Tilted blocks and UCB_alpha are looked at along their knobs, with an even split among them, and
+whatever rules a user adds.
+"""
 
 from __future__ import annotations
 
-from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.rules import ETC, UCB, AnyRule, Tilt
-from bascule.planning.request import Wishes
+from collections.abc import Iterable, Sequence
+
+from bascule.core.errors import InfeasibleError
+from bascule.core.rules import ETC, UCB, Rule, Tilt
+from bascule.planning.choose import Point, best_in_time
+from bascule.planning.forecast import (
+    Forecast,
+    design_of,
+    forecast_of,
+    hopeless,
+    played_design,
+    predicted,
+)
+from bascule.planning.request import PlanRequest
+from bascule.planning.sweep import Budget, Sweep
+from bascule.simulation.engines.threads import Stages
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 PLAIN_TILTS = (3.0, 8.0)
@@ -13,71 +30,135 @@ PLAIN_TILTS = (3.0, 8.0)
 ALPHAS = (2.0, 4.0, 16.0)
 
 BETWEEN = 3
-"""New tilts between two neighbours when the search looks closer."""
+"""New values of a knob between two neighbours when the search looks closer."""
+
+PILOT = Budget(steps=3_000_000, fewest=20, most=300, longest=20_000_000)
+"""Runs of a candidate of which theory says too little."""
 
 
-def even_split(wishes: Wishes) -> AnyRule:
-    """The rule that gives every arm as many units, at the same proven error.
+def even_split(request: PlanRequest) -> Rule:
+    """Return the rule that gives every arm equally many units, at the same proven error.
 
-    >>> even_split(Wishes())
+    >>> even_split(PlanRequest())
     Tilt(tilt=1.0, effect=None, batch=1)
     """
-    if isinstance(wishes.outcome, Recurrent):
-        return ETC(stop="mixture")
-    return tilted(wishes, 1.0)
+    return ETC(stop="mixture") if request.outcome.recurring else tilted(request, 1.0)
 
 
-def tilted(wishes: Wishes, tilt: float) -> Tilt:
-    """Tilted blocks as they serve these wishes best: informed of the lift where that can be.
+def tilted(request: PlanRequest, tilt: float) -> Tilt:
+    """Return tilted blocks, informed of the lift where the spread of outcomes is known.
 
-    >>> tilted(Wishes(Gaussian(1.0), 0, 0.5), 3.0).effect
+    >>> import bascule as bs
+    >>> tilted(PlanRequest(bs.Gaussian(1.0), 0, 0.5), 3.0).effect
     0.5
     """
-    return Tilt(tilt, wishes.gap if isinstance(wishes.outcome, Gaussian) else None)
+    return Tilt(tilt, request.gap if request.outcome.known_spread else None)
 
 
-def candidates(wishes: Wishes) -> tuple[AnyRule, ...]:
-    """The rules of the first look.
+def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, ...]:
+    """Return the rules of the first look, with those that a user adds.
 
     Units whose outcomes recur are not compared in blocks, and UCB_alpha takes the place of the
     tilts. Elsewhere it is shown beside them for two arms, where theory can say what it does.
 
-    >>> [rule.label for rule in candidates(Wishes(arms=3))][:2]
+    >>> [rule.label for rule in candidates(PlanRequest(arms=3))][:2]
     ['Tilt_1', 'Tilt_3']
     """
-    if isinstance(wishes.outcome, Recurrent):
-        recurring = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ALPHAS]
-        return (*recurring, even_split(wishes))
-    rules: list[AnyRule] = [tilted(wishes, tilt) for tilt in TILTS]
-    if len(wishes.names) == 2:
-        if isinstance(wishes.outcome, Gaussian):
-            rules += [Tilt(tilt) for tilt in PLAIN_TILTS]
-        rules += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
-    return tuple(rules)
+    looked_at: list[Rule]
+    if request.outcome.recurring:
+        looked_at = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ALPHAS]
+        looked_at.append(even_split(request))
+    else:
+        looked_at = [tilted(request, tilt) for tilt in TILTS]
+        if len(request.names) == 2:
+            if request.outcome.known_spread:
+                looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
+            looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+    return tuple(dict.fromkeys([*looked_at, *rules]))
 
 
-def closer(wishes: Wishes, tilt: float, tried: tuple[float, ...]) -> tuple[Tilt, ...]:
-    """Whole tilts on either side of one, up to those that were tried already.
+def series(rule: Rule) -> Rule:
+    """Return what rules that differ by their knob only have in common: the knob at its least.
 
-    >>> [rule.tilt for rule in closer(Wishes(), 8.0, TILTS)]
+    >>> series(Tilt(5, effect=0.5)) == series(Tilt(3, effect=0.5)) != series(Tilt(3))
+    True
+    """
+    return rule if rule.knob is None else rule.with_knob(rule.knob.least)
+
+
+def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Return rules with whole values of the knob on either side, up to those tried already.
+
+    >>> [found.tilt for found in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
     [6.0, 7.0, 9.0, 10.0, 11.0]
     """
-    below = max((other for other in tried if other < tilt), default=tilt)
-    above = min((other for other in tried if other > tilt), default=tilt)
-    return tuple(tilted(wishes, new) for new in (*_between(below, tilt), *_between(tilt, above)))
+    if rule.knob is None:
+        return ()
+    here = rule.knob.value
+    values = [other.knob.value for other in tried if other.knob and series(other) == series(rule)]
+    below = max((value for value in values if value < here), default=here)
+    above = min((value for value in values if value > here), default=here)
+    return tuple(rule.with_knob(new) for new in (*_between(below, here), *_between(here, above)))
 
 
 def _between(low: float, high: float) -> list[float]:
     """A few whole numbers between two, spread evenly."""
     step = (high - low) / (BETWEEN + 1)
-    found = {float(round(low + step * part)) for part in range(1, BETWEEN + 1)}
-    return sorted(found - {low, high})
+    whole = {float(round(low + step * place)) for place in range(1, BETWEEN + 1)}
+    return sorted(whole - {low, high})
 
 
-def is_even(rule: AnyRule) -> bool:
-    """Whether a rule gives every arm as many units.
+def search(
+    request: PlanRequest, sweep: Sweep, progress: Stages, rules: Sequence[Rule] = ()
+) -> list[Point]:
+    """Return every candidate with what to expect of it, and a few more near the best of them."""
+    first = candidates(request, rules)
+    points = _points(request, first, sweep, progress)
+    best = best_in_time(points, request.waiting_cost)
+    if best is not None and _worth_a_closer_look(request, best, points):
+        points += _points(request, closer(best.rule, first), sweep, progress)
+    order = list(dict.fromkeys(series(point.rule) for point in points))
 
-    >>> is_even(Tilt(1)), is_even(Tilt(2))
-    (True, False)
+    def place(point: Point) -> tuple[int, float]:
+        knob = point.rule.knob
+        return order.index(series(point.rule)), 0.0 if knob is None else knob.value
+
+    return sorted(points, key=place)
+
+
+def _worth_a_closer_look(request: PlanRequest, best: Point, points: Sequence[Point]) -> bool:
+    """Whether the deadline or the waiting decides; else costs hardly differ around the best knob.
+
+    Where theory says too little, a closer look would be one at noise.
     """
-    return isinstance(rule, ETC) or (isinstance(rule, Tilt) and rule.tilt == 1)
+    alike = [point for point in points if series(point.rule) == series(best.rule)]
+    late = any(not point.in_time for point in alike)
+    return by_theory(points) and (request.waiting_cost is not None or late)
+
+
+def by_theory(points: Iterable[Point]) -> bool:
+    """Return whether what is expected was predicted for all, and for none seen in a few runs."""
+    return not any(point.expected.simulated for point in points)
+
+
+def _points(
+    request: PlanRequest, rules: Sequence[Rule], sweep: Sweep, progress: Stages
+) -> list[Point]:
+    points = []
+    for done, rule in enumerate(rules):
+        progress("searching", done, len(rules))
+        design = design_of(request, rule)
+        expected = predicted(request, rule) or _pilot(request, rule, sweep)
+        points.append(Point(design, expected))
+    return points
+
+
+def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
+    """What a few runs show; of a test that is hopeless, that it decides nothing."""
+    design = played_design(request, design_of(request, rule))
+    try:
+        effort = sweep.effort(design, request.world, request.spread)
+        runs = max(PILOT.fewest, PILOT.runs(effort))
+        return forecast_of(sweep.play(design, request.world, runs), request.units_per_day)
+    except InfeasibleError:
+        return hopeless(request, request.means)

@@ -1,4 +1,4 @@
-"""The test that everybody knows: as many units as a power calculation asks for, and one look.
+"""The fixed-horizon test: as many units as a power calculation asks for, and one look.
 
 With z quantiles of the normal distribution, each arm gets
 `n = (z(1 - error / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units, where s_1 and s_2 are the
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from bascule.core.outcomes import Bernoulli, Recurrent
-from bascule.planning.request import Wishes
+from bascule.planning.request import PlanRequest
 from bascule.theory.unit_path import units_at
 
 POWER = 0.9
@@ -44,38 +43,37 @@ class FixedHorizon:
         }
 
 
-def fixed_horizon(wishes: Wishes) -> FixedHorizon:
-    """The fixed-horizon test with the same error, and 90 % power at the lift that is wished for.
+def fixed_horizon(request: PlanRequest) -> FixedHorizon:
+    """Return the fixed-horizon test of the same error, with 90 % power at the requested lift.
 
-    >>> test = fixed_horizon(Wishes())
+    >>> test = fixed_horizon(PlanRequest())
     >>> test.units_per_arm, round(test.days, 2), round(test.cost)
     (8898, 3.56, 89)
     """
-    arms, quantile = len(wishes.names), NormalDist().inv_cdf
-    level = quantile(1 - wishes.error / (arms - 1)) + quantile(POWER)
-    best = max(wishes.means)
-    spread = _variance(wishes, best) + _variance(wishes, best - wishes.gap)
-    wanted = max(0.0, level) ** 2 * spread / wishes.gap**2
-    units = max(1, math.ceil(_units_for(wishes, wanted)))
-    return FixedHorizon(units, arms * units / wishes.units_per_day, units * sum(wishes.gaps))
+    arms, quantile = len(request.names), NormalDist().inv_cdf
+    level = quantile(1 - request.error / (arms - 1)) + quantile(POWER)
+    best = max(request.means)
+    spread = _variance(request, best) + _variance(request, best - request.gap)
+    wanted = max(0.0, level) ** 2 * spread / request.gap**2
+    units = max(1, math.ceil(_units_for(request, wanted)))
+    return FixedHorizon(units, arms * units / request.units_per_day, units * sum(request.gaps))
 
 
-def _variance(wishes: Wishes, mean: float) -> float:
-    if isinstance(wishes.outcome, Bernoulli):
-        return mean * (1.0 - mean)
-    return float(wishes.spread or wishes.played_outcome.sigma) ** 2
+def _variance(request: PlanRequest, mean: float) -> float:
+    known = request.played_outcome.variance(mean)
+    return (request.spread or request.usual_spread) ** 2 if known is None else known
 
 
-def _units_for(wishes: Wishes, wanted: float) -> float:
+def _units_for(request: PlanRequest, wanted: float) -> float:
     """Units in each arm that tell as much as so many that each give one outcome.
 
     Where outcomes recur, those who came first have given more of them: how much a unit tells
     depends on how long the test takes, and that on how much units tell.
     """
-    outcome = wishes.played_outcome
-    if not isinstance(outcome, Recurrent):
+    outcome = request.played_outcome
+    if not outcome.recurring:
         return wanted
-    arms, units = len(wishes.names), wanted
+    arms, units = len(request.names), wanted
     for _ in range(ROUNDS):
         units = units_at(wanted, arms * units, outcome)
     return units

@@ -1,4 +1,4 @@
-"""What to expect of one design: days, cost, and whether it decides in time; predicted or played."""
+"""What to expect of a design: days, cost, and whether it decides in time; predicted or played."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import NoPredictionError
 from bascule.core.gaps import gaps_of
 from bascule.core.procedures.interval_state import NOBODY
-from bascule.core.rules import AnyRule
+from bascule.core.rules import Rule
 from bascule.planning.amounts import tidy
-from bascule.planning.request import Wishes
+from bascule.planning.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.engines.threads import Progress
 from bascule.simulation.shares import share_estimate, wilson
@@ -23,7 +23,7 @@ from bascule.theory import Prediction, predict
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class Forecast:
     """What to expect by the deadline, where a test ends whether or not it has decided.
 
     Played, with `runs` of them and standard errors; or predicted, without either. The 50th and 90th
@@ -68,63 +68,63 @@ class Outlook:
         }
 
 
-def design_of(wishes: Wishes, rule: AnyRule) -> Design:
-    """The design with this rule that keeps to the wishes; it ends undecided at the deadline.
+def design_of(request: PlanRequest, rule: Rule) -> Design:
+    """Return the design with this rule that a request asks for; its cap is the deadline.
 
     >>> import bascule as bs
-    >>> design_of(Wishes(), bs.Tilt(3)).max_units
+    >>> design_of(PlanRequest(), bs.Tilt(3)).max_units
     140000
     """
     return Design(
-        arms=wishes.names,
-        outcome=wishes.outcome,
+        arms=request.names,
+        outcome=request.outcome,
         rule=rule,
-        error=wishes.error,
-        max_units=wishes.max_units,
+        error=request.error,
+        max_units=request.max_units,
     )
 
 
-def played_design(wishes: Wishes, design: Design) -> Design:
-    """The design that stands for this one in a simulation: another where outcomes recur."""
-    return replace(design, outcome=wishes.played_outcome)
+def played_design(request: PlanRequest, design: Design) -> Design:
+    """Return the design that stands for this one in a simulation: another where outcomes recur."""
+    return replace(design, outcome=request.played_outcome)
 
 
 @lru_cache(maxsize=256)
-def prediction(wishes: Wishes, rule: AnyRule) -> Prediction | None:
-    """What theory says of a rule for two arms, the deadline apart; None where it says nothing.
+def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
+    """Return what theory says of a rule for two arms, without the deadline; None if nothing.
 
     >>> import bascule as bs
-    >>> prediction(Wishes(arms=3), bs.Tilt(3)) is None
+    >>> prediction(PlanRequest(arms=3), bs.Tilt(3)) is None
     True
     """
-    if len(wishes.names) > 2:
+    if len(request.names) > 2:
         return None
-    design = played_design(wishes, design_of(wishes, rule))
+    design = played_design(request, design_of(request, rule))
     try:
-        return predict(design, wishes.gaps, best=max(wishes.means), noise=wishes.spread)
-    except InputError:
+        return predict(design, request.gaps, best=max(request.means), noise=request.spread)
+    except NoPredictionError:
         return None
 
 
-def predicted(wishes: Wishes, rule: AnyRule) -> Outlook | None:
-    """The outlook by theory, or None where it does not say when a test is decided.
+def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
+    """Return the forecast by theory, or None where it does not say when a test is decided.
 
     >>> import bascule as bs
-    >>> round(predicted(Wishes(), bs.Tilt(3)).decided.mean, 2)
+    >>> round(predicted(PlanRequest(), bs.Tilt(3)).decided.mean, 2)
     1.0
     """
-    found = prediction(wishes, rule)
+    found = prediction(request, rule)
     if found is None or not found.course:
         return None
-    cap = wishes.max_units
+    cap = request.max_units
     decided = found.decided_by(cap)
     kept = _kept(found, cap)
 
     def days_until(share: float) -> float:
-        return found.time_until(share) / wishes.units_per_day if share <= decided else math.inf
+        return found.time_until(share) / request.units_per_day if share <= decided else math.inf
 
-    return Outlook(
-        days=_exact(kept * found.decision_time / wishes.units_per_day),
+    return Forecast(
+        days=_exact(kept * found.decision_time / request.units_per_day),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
         cost=_exact(kept * found.regret),
@@ -134,33 +134,33 @@ def predicted(wishes: Wishes, rule: AnyRule) -> Outlook | None:
 
 
 def played(
-    wishes: Wishes,
+    request: PlanRequest,
     design: Design,
     runs: int,
     seed: int,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Outlook, Simulation]:
-    """The outlook by simulation in the world of the wishes, and the runs behind it.
+) -> tuple[Forecast, Simulation]:
+    """Return the forecast by simulation in the world of a request, and the runs behind it.
 
     >>> import bascule as bs
-    >>> wishes = Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)
-    >>> outlook, _ = played(wishes, design_of(wishes, bs.Tilt(3)), runs=100, seed=1)
-    >>> outlook.runs, outlook.decided.mean > 0.8
+    >>> request = PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+    >>> forecast, _ = played(request, design_of(request, bs.Tilt(3)), runs=100, seed=1)
+    >>> forecast.runs, forecast.decided.mean > 0.8
     (100, True)
     """
     result = simulate(
-        played_design(wishes, design), None, runs, seed, threads, progress, wishes.world
+        played_design(request, design), None, runs, seed, threads, progress, request.world
     )
-    return outlook_of(result, wishes.units_per_day), result
+    return forecast_of(result, request.units_per_day), result
 
 
-def outlook_of(result: Simulation, units_per_day: float) -> Outlook:
-    """The outlook that the runs of a capped design show."""
+def forecast_of(result: Simulation, units_per_day: float) -> Forecast:
+    """Return the forecast that the runs of a capped design show."""
     decided = result.winner != NOBODY
     days = result.decision_time / units_per_day
     late = np.where(decided, days, math.inf)
-    return Outlook(
+    return Forecast(
         days=Estimate.of(days),
         p50_days=_quantile(late, 0.5),
         p90_days=_quantile(late, 0.9),
@@ -171,24 +171,24 @@ def outlook_of(result: Simulation, units_per_day: float) -> Outlook:
     )
 
 
-def hopeless(wishes: Wishes, means: tuple[float, ...]) -> Outlook:
-    """The outlook of a test that will still be open at the deadline, with its units shared evenly.
+def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
+    """Return the forecast of a test that is still open at the deadline, its units shared evenly.
 
-    >>> hopeless(Wishes(), (0.05, 0.06)).cost.mean
+    >>> hopeless(PlanRequest(), (0.05, 0.06)).cost.mean
     700.0
     """
-    return Outlook(
-        days=_exact(wishes.deadline_days),
+    return Forecast(
+        days=_exact(request.deadline_days),
         p50_days=math.inf,
         p90_days=math.inf,
-        cost=_exact(tidy(wishes.max_units * sum(gaps_of(means)) / len(means))),
+        cost=_exact(tidy(request.max_units * sum(gaps_of(means)) / len(means))),
         decided=_exact(0.0),
         wrong=_exact(0.0),
     )
 
 
 def plain_estimate(estimate: Estimate) -> dict[str, float | None]:
-    """Mean and standard error as JSON has them.
+    """Return mean and standard error as JSON has them.
 
     >>> plain_estimate(Estimate(1.5, math.nan))
     {'mean': 1.5, 'se': None}

@@ -1,6 +1,6 @@
-"""How far the wishes could be stretched: the smallest lift and error that the deadline allows.
+"""How far a request could be stretched: the smallest lift and error that the deadline allows.
 
-Where a wish is impossible the same searches give the nearest ones that are not: a larger lift, a
+Where a request is impossible the same searches give the nearest ones that are not: a larger lift, a
 larger error, a later deadline, more traffic. All of it is predicted for the design that decides
 soonest, an even split.
 """
@@ -11,11 +11,10 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bascule.core.errors import InputError
 from bascule.planning.candidates import even_split
 from bascule.planning.choose import IN_TIME
 from bascule.planning.forecast import prediction
-from bascule.planning.request import Wishes
+from bascule.planning.request import PlanRequest
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
 
@@ -25,7 +24,7 @@ AHEAD = 3.5
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an even split decides by the deadline with probability 0.9, one wish changed at a time.
+    """What an even split decides by the deadline with probability 0.9, changed one at a time.
 
     None where nothing would help. An error of 1e-12 stands for that and less.
     """
@@ -40,40 +39,40 @@ class Reach:
         return asdict(self)
 
 
-def reach(wishes: Wishes, factor: float = 1.0) -> Reach:
-    """How far each wish could be stretched; `factor` corrects the predicted times.
+def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
+    """Return how far a request could be stretched; `factor` corrects the predicted times.
 
-    >>> found = reach(Wishes())
+    >>> found = reach(PlanRequest())
     >>> 0.004 < found.lift < 0.006, found.deadline_days < 10
     (True, True)
     """
-    needed = time_needed(wishes) * factor
-    days = needed / wishes.units_per_day
+    needed = time_needed(request) * factor
+    days = needed / request.units_per_day
     known = math.isfinite(needed)
     return Reach(
-        _lift_for(wishes, needed, factor) if known else None,
-        _error_for(wishes, needed, factor) if known else None,
+        _lift_for(request, needed, factor) if known else None,
+        _error_for(request, needed, factor) if known else None,
         days if known else None,
-        needed / wishes.deadline_days if known else None,
+        needed / request.deadline_days if known else None,
     )
 
 
-def time_needed(wishes: Wishes) -> float:
+def time_needed(request: PlanRequest) -> float:
     """Units by which an even split has decided with probability 0.9, predicted; inf if unknown.
 
     Several arms are taken for as many pairs as they are, each at its part of the error. Where only
     the average time is known, it is that, and who asks has to know by how much it is too short.
     """
-    arms = len(wishes.names)
-    pair = wishes
+    arms = len(request.names)
+    pair = request
     if arms > 2:
-        best = max(wishes.means)
+        best = max(request.means)
         pair = replace(
-            wishes,
-            baseline=best - wishes.gap,
-            lift=wishes.gap,
+            request,
+            baseline=best - request.gap,
+            lift=request.gap,
             arms=2,
-            error=wishes.error / (arms - 1),
+            error=request.error / (arms - 1),
         )
     found = prediction(pair, even_split(pair))
     if found is None:
@@ -81,30 +80,29 @@ def time_needed(wishes: Wishes) -> float:
     return (found.time_until(IN_TIME) if found.course else found.decision_time) * arms / 2
 
 
-def _lift_for(wishes: Wishes, needed: float, factor: float) -> float | None:
+def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:
     """The time goes with a power of the lift, nearly the inverse square: one step finds it."""
-    scale = math.sqrt(needed / wishes.max_units)
-    try:
-        found = time_needed(wishes.scaled(scale)) * factor
-        power = math.log(found / needed) / math.log(scale) if scale != 1 else -2.0
-        scale *= (wishes.max_units / found) ** (1 / power)
-        return wishes.scaled(scale).gap
-    except InputError:
-        # So large a lift has no room beside the baseline.
+    scale = math.sqrt(needed / request.max_units)
+    other = request.scaled(scale)
+    if other is None:
         return None
+    there = time_needed(other) * factor
+    power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
+    nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
+    return None if nearer is None else nearer.gap
 
 
-def _error_for(wishes: Wishes, needed: float, factor: float) -> float | None:
+def _error_for(request: PlanRequest, needed: float, factor: float) -> float | None:
     """The time goes with the logarithm of the error, nearly: one step and a straight line."""
-    part = wishes.max_units / needed
-    here = -math.log(wishes.error)
+    part = request.max_units / needed
+    here = -math.log(request.error)
     there = _within((here + AHEAD) * part - AHEAD)
     if abs(there - here) < 0.01:
-        return wishes.error
-    slope = (time_needed(replace(wishes, error=math.exp(-there))) * factor - needed) / (
+        return request.error
+    slope = (time_needed(replace(request, error=math.exp(-there))) * factor - needed) / (
         there - here
     )
-    wanted = here + (wishes.max_units - needed) / slope
+    wanted = here + (request.max_units - needed) / slope
     if wanted < -math.log(LARGEST_ERROR):
         return None
     return math.exp(-_within(wanted))

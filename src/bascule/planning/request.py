@@ -1,4 +1,4 @@
-"""What somebody who plans a test wishes for, in their own terms, checked before any computing."""
+"""The request that a plan answers, in the terms of whoever plans, checked before any computing."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
 from bascule.core import checks
-from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS
+from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS, check_kind
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Gaussian, Outcome, Recurrent
 from bascule.planning.amounts import amount, lift_of, tidy
 from bascule.planning.sample import Sample, read_sample
-from bascule.simulation import Beta, World
+from bascule.simulation import World
+from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
@@ -27,9 +29,21 @@ Lift = float | str | Sequence[float | str]
 """A lift, or one for each arm after the first."""
 
 
+class RequestOptions(TypedDict, total=False):
+    """The parts of a request that have a default, as keyword arguments."""
+
+    arms: int | Sequence[str] | None
+    error: float
+    units_per_day: float
+    deadline_days: float
+    waiting_cost: float | None
+    spread: float | None
+    outcomes_per_day: float | None
+
+
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """A question that `plan` answers.
+class PlanRequest:
+    """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
     `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
     or text such as "10%" for a part of the baseline. One lift for several arms is that of the
@@ -38,9 +52,9 @@ class Wishes:
     really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
     what a day is worth, in outcome units.
 
-    >>> Wishes().means
+    >>> PlanRequest().means
     (0.05, 0.06)
-    >>> Wishes(lift="-10%").words
+    >>> PlanRequest(lift="-10%").words
     '5 % against 4.5 %: a lift of -0.5 points, -10 % of the baseline'
     """
 
@@ -57,12 +71,7 @@ class Wishes:
     sample: Sample | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.outcome, Outcome):
-            raise InputError(
-                "outcome",
-                "outcome must be one of Bernoulli(), Gaussian(sigma), Bounded(low, high) or "
-                f"Recurrent(sigma_unit, sigma_noise) (got {self.outcome!r})",
-            )
+        check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
@@ -99,7 +108,7 @@ class Wishes:
 
     @property
     def means(self) -> tuple[float, ...]:
-        """The mean of each arm, if the wish is right."""
+        """The mean of each arm if the lift is as requested."""
         return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
 
     @property
@@ -124,69 +133,104 @@ class Wishes:
         There each unit gives one outcome whenever another unit arrives. What it gives meanwhile in
         truth, more than one or less, has the same average with this much less noise, or more.
         """
-        if not isinstance(self.outcome, Recurrent):
+        if not self.outcome.recurring:
             return self.outcome
         assert self.outcomes_per_day is not None
-        meanwhile = self.outcomes_per_day / self.units_per_day
-        return Recurrent(self.outcome.sigma_unit, self.outcome.sigma_noise / math.sqrt(meanwhile))
+        between, within = self.outcome.unit_spreads
+        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.units_per_day))
+
+    @property
+    def usual_spread(self) -> float:
+        """The spread that the outcome model gives to outcomes of the first arm in a simulation."""
+        return self.played_outcome.noise(self.means).spread(self.baseline)
+
+    @property
+    def _spread_is_usual(self) -> bool:
+        return self.spread == self.usual_spread
 
     @property
     def world(self) -> World:
-        """The world in which the wish is right."""
+        """The world in which the lift is as requested."""
         return self.world_at(self.means)
 
     def world_at(self, means: tuple[float, ...]) -> World:
-        """The same with other means."""
-        if not isinstance(self.outcome, Bounded):
+        """Return the world in which the arms have these means."""
+        if self.spread is None or self._spread_is_usual:
             return World(means)
-        assert self.spread is not None
         low, high = self.outcome.low, self.outcome.high
         room = (self.baseline - low) * (high - self.baseline)
         return World(means, noise=Beta(room / self.spread**2 - 1.0, low, high))
 
-    def scaled(self, factor: float) -> Wishes:
-        """The same with every lift this many times as large; InputError where there is no room.
+    def scaled(self, factor: float) -> PlanRequest | None:
+        """Return the request with every lift multiplied; None if outcomes have no room for that.
 
-        >>> Wishes().scaled(0.5).means
+        >>> PlanRequest().scaled(0.5).means
         (0.05, 0.055)
         """
-        return replace(self, lift=tuple(tidy(factor * lift) for lift in self.lifts))
+        lifts = tuple(tidy(factor * lift) for lift in self.lifts)
+        means = [tidy(self.baseline + lift) for lift in lifts]
+        if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
+            return None
+        return replace(self, lift=lifts)
+
+    def alone(self, **parts: object) -> PlanRequest:
+        """Return the request; InputError if parts of it are given a second time."""
+        for name, value in parts.items():
+            if value is not None:
+                raise InputError(
+                    name, f"{name} is given twice: leave it out beside a whole request"
+                )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as plain data."""
+        return {
+            "means": list(self.means),
+            "lift": list(self.lifts),
+            "error": self.error,
+            "units_per_day": self.units_per_day,
+            "deadline_days": self.deadline_days,
+            "waiting_cost": self.waiting_cost,
+            "spread": self.spread,
+            "outcomes_per_day": self.outcomes_per_day,
+            "max_units": self.max_units,
+        }
 
     @property
     def words(self) -> str:
         """The question in words: both means, and the lift in both ways of counting."""
         first, *others = (self.outcome_words(mean) for mean in self.means)
-        told = f"{first} against {', '.join(others)}"
+        arms = f"{first} against {', '.join(others)}"
         size = self.lift_words(self.main_lift)
         if self.baseline == 0:
-            return f"{told}: a lift of {size}"
+            return f"{arms}: a lift of {size}"
         part = 100 * self.main_lift / abs(self.baseline)
-        return f"{told}: a lift of {size}, {part:+.3g} % of the baseline"
+        return f"{arms}: a lift of {size}, {part:+.3g} % of the baseline"
 
     def lift_words(self, lift: float) -> str:
         """A lift as people say it: that of 0/1 outcomes in points.
 
-        >>> Wishes().lift_words(0.005)
+        >>> PlanRequest().lift_words(0.005)
         '0.5 points'
         """
-        if not isinstance(self.outcome, Bernoulli):
+        if not self.outcome.binary:
             return f"{lift:.4g}"
         points = f"{tidy(100 * lift):.3g}"
         return f"{points} point" if points in ("1", "-1") else f"{points} points"
 
     def outcome_words(self, mean: float) -> str:
         """A mean as people say it: 0/1 outcomes in percent."""
-        if isinstance(self.outcome, Bernoulli):
+        if self.outcome.binary:
             return f"{tidy(100 * mean):.4g} %"
         return f"{mean:.6g}"
 
     @property
     def cost_unit(self) -> str:
         """What cost is counted in."""
-        return "conversions" if isinstance(self.outcome, Bernoulli) else "outcome units"
+        return self.outcome.cost_unit
 
     def _checked_rate(self) -> float | None:
-        if isinstance(self.outcome, Recurrent):
+        if self.outcome.recurring:
             rate = 1.0 if self.outcomes_per_day is None else self.outcomes_per_day
             return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
         if self.outcomes_per_day is not None:
@@ -221,11 +265,12 @@ class Wishes:
             )
 
     def _check_deadline(self) -> None:
-        if self.units_per_day * self.deadline_days > MOST_UNITS:
+        most = LONGEST if self.outcome.recurring else MOST_UNITS
+        if self.units_per_day * self.deadline_days > most:
             raise InputError(
                 "units_per_day",
-                f"units_per_day times deadline_days must be at most {MOST_UNITS:.0e}: "
-                "fewer units a day will do",
+                f"units_per_day times deadline_days must be at most {most:.0e} "
+                f"(got {self.units_per_day * self.deadline_days:.2g}): fewer units a day will do",
             )
         least = FIRST_UNITS * len(self.names)
         if self.max_units < least:
@@ -237,10 +282,11 @@ class Wishes:
             )
 
     def _checked_spread(self) -> float | None:
-        if not isinstance(self.outcome, Bounded):
+        if not (self.outcome.limited and self.outcome.variance(self.baseline) is None):
             if self.spread is not None:
                 raise InputError(
-                    "spread", f"spread belongs to Bounded outcomes, not to {self.outcome!r}"
+                    "spread",
+                    f"spread belongs to Bounded outcomes, not to {self.outcome!r}: leave it out",
                 )
             return None
         low, high = self.outcome.low, self.outcome.high
@@ -249,8 +295,14 @@ class Wishes:
             raise InputError(
                 "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
             )
-        if self.spread is None:
-            return Beta(low=low, high=high).spread(self.baseline)
+        if self.spread is None or self._spread_is_usual:
+            return self.usual_spread
+        if self.outcome.integer:
+            raise InputError(
+                "spread",
+                f"spread cannot be changed for {self.outcome.words}: leave it out, and the outcome "
+                "model says how they spread",
+            )
         spread = checks.positive("spread", self.spread, "it is how much outcomes differ")
         if spread >= most:
             raise InputError(
@@ -261,53 +313,39 @@ class Wishes:
         return spread
 
 
-def wished(
+def plan_request(
     outcome: Outcome | None = None,
     baseline: float | str | None = None,
     lift: Lift | None = None,
     *,
-    arms: int | Sequence[str] | None = None,
-    error: float = DEFAULT_ERROR,
-    units_per_day: float = UNITS_PER_DAY,
-    deadline_days: float = DEADLINE_DAYS,
-    waiting_cost: float | None = None,
-    spread: float | None = None,
-    outcomes_per_day: float | None = None,
     sample: Sample | str | Path | None = None,
-) -> Wishes:
-    """The wishes that are meant where something is left out, or left to a sample.
+    **options: Unpack[RequestOptions],
+) -> PlanRequest:
+    """Return the request that is meant where parts are left out, or left to a sample.
 
-    >>> wished(Gaussian(5.0), baseline=20, lift="10%").lifts
+    Python, the command line and the service build their requests here.
+
+    >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
     """
-    seen = sample if isinstance(sample, Sample) or sample is None else read_sample(sample)
+    known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample)
     if outcome is None:
-        outcome = Bernoulli() if seen is None else outcome_of(seen)
-    if seen is not None:
-        _check_seen(seen, outcome)
+        outcome = Bernoulli() if known is None else outcome_of(known)
+    if known is not None:
+        _check_sample(known, outcome)
     if baseline is None:
-        baseline = _usual_baseline(outcome, seen)
-    if lift is None and not isinstance(outcome, Bernoulli):
+        baseline = _usual_baseline(outcome, known)
+    mean = amount("baseline", baseline, "it is the mean of the first arm")
+    if lift is None and not outcome.binary:
         raise InputError("lift", "lift is missing: give the difference worth finding")
-    if isinstance(outcome, Bounded) and spread is None and seen is not None:
-        spread = seen.sigma
-    return Wishes(
-        outcome,
-        amount("baseline", baseline, "it is the mean of the first arm"),
-        LIFT if lift is None else lift,
-        arms,
-        error,
-        units_per_day,
-        deadline_days,
-        waiting_cost,
-        spread,
-        outcomes_per_day,
-        seen,
-    )
+    spread_is_open = outcome.limited and outcome.variance(mean) is None
+    if spread_is_open and options.get("spread") is None and known is not None:
+        options["spread"] = known.sigma
+    return PlanRequest(outcome, mean, LIFT if lift is None else lift, sample=known, **options)
 
 
 def outcome_of(sample: Sample) -> Outcome:
-    """The outcome model that a sample suggests.
+    """Return the outcome model that a sample suggests.
 
     >>> outcome_of(Sample.of([0, 1] * 10))
     Bernoulli()
@@ -316,18 +354,18 @@ def outcome_of(sample: Sample) -> Outcome:
         return Bernoulli()
     if sample.recurring:
         return Recurrent(sample.sigma_unit, sample.sigma_noise)
-    return Gaussian(_told_apart(sample))
+    return Gaussian(_varying(sample))
 
 
-def _told_apart(sample: Sample) -> float:
+def _varying(sample: Sample) -> float:
     if sample.low == sample.high:
         raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
     return sample.sigma
 
 
-def _check_seen(sample: Sample, outcome: Outcome) -> None:
-    _told_apart(sample)
-    if isinstance(outcome, Bernoulli) and not sample.zero_or_one:
+def _check_sample(sample: Sample, outcome: Outcome) -> None:
+    _varying(sample)
+    if outcome.binary and not sample.zero_or_one:
         raise InputError(
             "sample", "sample has outcomes other than 0 and 1: use Gaussian(sigma), or a range"
         )
@@ -342,9 +380,9 @@ def _check_seen(sample: Sample, outcome: Outcome) -> None:
 def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
     if sample is not None:
         return tidy(sample.mean)
-    if isinstance(outcome, Bernoulli):
+    if outcome.binary:
         return BASELINE
-    if isinstance(outcome, Gaussian | Recurrent):
+    if outcome.known_spread and outcome.low < 0 < outcome.high:
         return 0.0
     raise InputError("baseline", "baseline is missing: give the mean of the first arm")
 
@@ -374,3 +412,7 @@ def _lifts(lift: Lift, baseline: float, arms: int) -> tuple[float, ...]:
     # If the others stayed at the baseline there would be no single best arm to find.
     rest = one if one < 0 else 0.0
     return (one, *(rest for _ in range(arms - 2)))
+
+
+Wishes = PlanRequest
+"""The first edition's name of `PlanRequest`."""

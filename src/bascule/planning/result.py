@@ -1,4 +1,4 @@
-"""The answer to the wishes: a design, what to expect of it, and what else there was to choose."""
+"""The plan that answers a request: a design, what to expect of it, and what else there was."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.files import write_whole
 from bascule.core.presenter import presenter
-from bascule.core.rules import AnyRule
+from bascule.core.rules import Rule
 from bascule.planning.candidates import even_split
 from bascule.planning.choose import IN_TIME, Point, best_tilt
 from bascule.planning.fixed_horizon import FixedHorizon
-from bascule.planning.forecast import Outlook
+from bascule.planning.forecast import Forecast
 from bascule.planning.reach import Reach
-from bascule.planning.request import Wishes
+from bascule.planning.request import PlanRequest
 from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 class WhatIf:
     """The recommended design when the true lift is another one: `name` is half, double or zero.
 
-    `means` is None where the outcomes have no room for such a lift, and `outlook` where nothing is
+    `means` is None where the outcomes have no room for such a lift, and `forecast` where nothing is
     known yet.
     """
 
     name: str
     lift: float
     means: tuple[float, ...] | None = None
-    outlook: Outlook | None = None
+    forecast: Forecast | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,8 +45,8 @@ class Plan:
     there. `complete` is False where some figures are predictions that were to be simulated yet.
     """
 
-    wishes: Wishes
-    rule: AnyRule
+    request: PlanRequest
+    rule: Rule
     points: tuple[Point, ...]
     what_if: tuple[WhatIf, ...]
     reach: Reach
@@ -55,6 +55,11 @@ class Plan:
     complete: bool = False
     seconds: float = 0.0
     compile_seconds: float = 0.0
+
+    @property
+    def wishes(self) -> PlanRequest:
+        """The first edition's name of `request`."""
+        return self.request
 
     @property
     def chosen(self) -> Point:
@@ -74,49 +79,49 @@ class Plan:
     @property
     def expected_days(self) -> Estimate:
         """Days until the test ends, on average."""
-        return self.chosen.outlook.days
+        return self.chosen.forecast.days
 
     @property
     def p50_days(self) -> float:
         """Days by which half of such tests are decided; infinite if that is after the deadline."""
-        return self.chosen.outlook.p50_days
+        return self.chosen.forecast.p50_days
 
     @property
     def p90_days(self) -> float:
         """Days by which nine of ten are decided; infinite if that is after the deadline."""
-        return self.chosen.outlook.p90_days
+        return self.chosen.forecast.p90_days
 
     @property
     def expected_cost(self) -> Estimate:
         """What the test costs on average."""
-        return self.chosen.outlook.cost
+        return self.chosen.forecast.cost
 
     @property
     def decided_by_deadline(self) -> Estimate:
         """The probability of a decision by the deadline."""
-        return self.chosen.outlook.decided
+        return self.chosen.forecast.decided
 
     @property
-    def even_split(self) -> Outlook:
+    def even_split(self) -> Forecast:
         """What to expect of an even split at the same proven error."""
-        return self.point_of(even_split(self.wishes)).outlook
+        return self.point_of(even_split(self.request)).forecast
 
     @property
     def frontier(self) -> tuple[Point, ...]:
         """Every design that was looked at, tilts first."""
         return self.points
 
-    def point_of(self, rule: AnyRule) -> Point:
+    def point_of(self, rule: Rule) -> Point:
         """The point of the frontier with this rule."""
         return next(point for point in self.points if point.rule == rule)
 
     def with_point(self, point: Point) -> Plan:
-        """The same with a point in place of the one that has its rule."""
+        """Return the plan with a point in place of the one that has its rule."""
         points = tuple(point if old.rule == point.rule else old for old in self.points)
         return replace(self, points=points)
 
     def with_case(self, case: WhatIf) -> Plan:
-        """The same with what is known of another lift."""
+        """Return the plan with what is known of another lift."""
         cases = tuple(case if old.name == case.name else old for old in self.what_if)
         return replace(self, what_if=cases)
 
@@ -137,11 +142,11 @@ class Plan:
         """The answer as plain data; `bascule plan --json` prints it."""
         missed = self.prediction_error()
         return {
-            "question": presenter("plan.text").question(self.wishes),
+            "question": self.request.words,
             "possible": self.possible,
             "design": self.design.to_dict(),
-            **self.chosen.outlook.to_dict(),
-            "cost_unit": self.wishes.cost_unit,
+            **self.chosen.forecast.to_dict(),
+            "cost_unit": self.request.cost_unit,
             "even_split": self.even_split.to_dict(),
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
@@ -152,12 +157,14 @@ class Plan:
             },
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": IN_TIME,
-            "balanced_tilt": best_tilt(self.wishes),
+            "balanced_tilt": best_tilt(self.request),
             "prediction_error": None
             if missed is None
             else {"expected_days": missed[0], "expected_cost": missed[1]},
-            "guarantee": presenter("plan.text").guarantee(self.design),
-            "wishes": _wished(self.wishes),
+            "guarantee": presenter("guarantees").guarantee(self.design),
+            "request": self.request.to_dict(),
+            # The first edition's name of the same, for those who read it.
+            "wishes": self.request.to_dict(),
             "seed": self.seed,
             "complete": self.complete,
             "seconds": self.seconds,
@@ -186,30 +193,19 @@ class Plan:
         return "\n".join(presenter("plan.text").answer(self))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        words = presenter("plan.text")
-        heading, *rows = words.comparison(self)
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in heading)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        notes = "".join(f"<p>{escape(line)}</p>" for line in words.notes(self))
-        caption = escape(words.question(self.wishes))
-        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
+        return str(presenter("notebook").plan_html(self))
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:
-    return None if case.outlook is None else {"lift": case.lift, **case.outlook.to_dict()}
+    return None if case.forecast is None else {"lift": case.lift, **case.forecast.to_dict()}
 
 
 def _row(point: Point, chosen: bool) -> dict[str, Any]:
-    name, value = point.knob
-    seen = point.outlook
+    knob, seen = point.rule.knob, point.forecast
     return {
         "rule": point.rule.label,
-        "knob": name,
-        "value": value,
+        "knob": None if knob is None else knob.name,
+        "value": None if knob is None else knob.value,
         "days": seen.days.mean,
         "days_se": seen.days.se,
         "cost": seen.cost.mean,
@@ -222,18 +218,4 @@ def _row(point: Point, chosen: bool) -> dict[str, Any]:
         "runs": seen.runs,
         "in_time": point.in_time,
         "chosen": chosen,
-    }
-
-
-def _wished(wishes: Wishes) -> dict[str, Any]:
-    return {
-        "means": list(wishes.means),
-        "lift": list(wishes.lifts),
-        "error": wishes.error,
-        "units_per_day": wishes.units_per_day,
-        "deadline_days": wishes.deadline_days,
-        "waiting_cost": wishes.waiting_cost,
-        "spread": wishes.spread,
-        "outcomes_per_day": wishes.outcomes_per_day,
-        "max_units": wishes.max_units,
     }

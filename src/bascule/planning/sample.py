@@ -1,4 +1,4 @@
-"""Outcomes seen before the test: from a file of them, how they spread, by unit and within units."""
+"""Outcomes from before the test: how they spread, between units and within them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.interval_state import FloatArray
 
 FEWEST = 10
-"""Outcomes from which a spread can be told at all."""
+"""Outcomes from which a spread can be estimated at all."""
 
 REMEDY = "it needs a column named value, and one named unit if units come again"
 
@@ -45,7 +45,7 @@ class Sample:
 
     @classmethod
     def of(cls, values: Sequence[float], units: Sequence[str] | None = None) -> Sample:
-        """The sample in memory; without `units` each outcome is a unit of its own.
+        """Return the sample of values in memory; without `units` each outcome is a unit of its own.
 
         The two spreads are those of a one-way layout with random effects, by the method of moments:
         docs/how-to/plan-a-test.md has the formula.
@@ -81,7 +81,7 @@ class Sample:
 
 
 def read_sample(path: str | Path) -> Sample:
-    """The sample in a CSV file: a column `value`, and a column `unit` if units come again."""
+    """Read a sample from a CSV file: a column `value`, and a column `unit` if units come again."""
     values: list[float] = []
     units: list[str] | None = None
     for line, value, unit in _rows(Path(path)):

@@ -1,4 +1,4 @@
-"""From wishes to a design, in stages each of which leaves an answer that can be used."""
+"""From a request to a design, in stages each of which leaves a plan that can be used."""
 
 from __future__ import annotations
 
@@ -7,138 +7,181 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bascule.core import checks
-from bascule.core.errors import InputError
-from bascule.core.rules import AnyRule, Tilt
+from bascule.core.design import Design
+from bascule.core.errors import InfeasibleError
+from bascule.core.rules import Rule
 from bascule.planning.amounts import tidy
-from bascule.planning.budget import Player
-from bascule.planning.candidates import even_split
+from bascule.planning.candidates import by_theory, even_split, search, series
 from bascule.planning.choose import Point, best_in_time
 from bascule.planning.fixed_horizon import fixed_horizon
-from bascule.planning.forecast import predicted
+from bascule.planning.forecast import Forecast, forecast_of, hopeless, played_design, predicted
 from bascule.planning.reach import reach, time_needed
-from bascule.planning.request import Wishes
+from bascule.planning.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
-from bascule.planning.search import by_theory, search
+from bascule.planning.sweep import Budget, Sweep, unit_weight
+from bascule.simulation import World
 from bascule.simulation.engines.threads import Stages
 from bascule.simulation.random.streams import checked_seed
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
-"""What the true lift may be instead, as a multiple of the one wished for."""
+"""What the true lift may be instead, as a multiple of the one that was asked about."""
 
 PARTS = 7
 """Simulations that a plan takes as a rule."""
 
+MAIN = Budget(steps=9_000_000, fewest=100, most=2000, longest=4_000_000)
+SIDE = Budget(steps=1_500_000, fewest=32, most=400, longest=12_500_000)
+"""Runs of the recommended design, and of any other; where they take too long, the prediction
+has to do."""
+
 
 def stages(
-    wishes: Wishes,
+    request: PlanRequest,
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Stages | None = None,
+    rules: Sequence[Rule] = (),
 ) -> Iterator[Plan]:
-    """The answer as it grows: predictions first, then simulations in their place.
+    """Yield the plan as it grows: predictions first, then simulations in their place.
 
-    Whoever is interrupted keeps the last one.
+    A caller that stops early keeps the last one. `rules` are looked at beside the usual ones.
     """
     if runs is not None:
         runs = checks.whole("runs", runs, 2, "leave it out to have it chosen")
     if threads is not None:
         threads = checks.whole("threads", threads, 1, "leave it out to use every core")
-    player = Player(wishes, runs, checked_seed(seed), threads, progress or _silent, PARTS)
-    for answer in _growing(player):
-        yield replace(answer, seconds=player.seconds, compile_seconds=player.compile_seconds)
+    seed = checked_seed(seed)
+    planning = _Planning(request, runs, Sweep(seed, threads), progress or _silent)
+    for answer in planning.answers(rules):
+        sweep = planning.sweep
+        yield replace(answer, seconds=sweep.seconds, compile_seconds=sweep.compile_seconds)
 
 
-def _growing(player: Player) -> Iterator[Plan]:
-    wishes = player.wishes
-    answer = _expected(player)
-    yield answer
-    # What was expected to be in time may turn out not to be; then the next best is played.
-    while answer.chosen.simulated is None:
-        seen = player.recommended(answer.design, answer.chosen.expected.days.mean)
-        if seen is None:
-            break
-        answer = answer.with_point(answer.chosen.seen(seen))
-        rule = _choice(answer.points, wishes).rule
-        if rule != answer.rule:
-            answer = replace(answer, rule=rule)
+class _Planning:
+    """The simulations of one plan: how many runs each gets, and how far the plan is."""
+
+    def __init__(
+        self, request: PlanRequest, runs: int | None, sweep: Sweep, progress: Stages
+    ) -> None:
+        self.request = request
+        self.runs = runs
+        self.sweep = sweep
+        self.progress = progress
+        self.done = 0
+
+    def answers(self, rules: Sequence[Rule]) -> Iterator[Plan]:
+        """Yield the plan after each simulation."""
+        request = self.request
+        answer = self._expected(rules)
         yield answer
-    for rule in _neighbours(answer):
-        point = answer.point_of(rule)
-        days = point.expected.days.mean
-        seen = player.aside(rule.label, point.design, wishes.world, days)
-        if seen is not None:
-            answer = answer.with_point(point.seen(seen))
+        # What was expected to be in time may turn out not to be; then the next best is played.
+        while answer.chosen.simulated is None:
+            days = answer.chosen.expected.days.mean
+            shown = self._play("the design", answer.design, request.world, days, main=True)
+            if shown is None:
+                break
+            answer = answer.with_point(answer.chosen.with_simulation(shown))
+            answer = replace(answer, rule=_choice(answer.points, request).rule)
             yield answer
-    for case, factor in zip(answer.what_if, CASES.values(), strict=True):
-        if case.means is not None:
-            world = wishes.world_at(case.means)
-            # The time goes with the inverse square of the lift, nearly.
-            days = answer.expected_days.mean / factor**2 if factor else wishes.deadline_days
-            seen = player.aside(f"{case.name} lift", answer.design, world, days)
-            if seen is None and factor:
-                seen = predicted(wishes.scaled(factor), answer.rule)
-            answer = answer.with_case(replace(case, outlook=seen))
-            yield answer
-    yield replace(answer, complete=True)
+        for rule in _neighbours(answer):
+            point = answer.point_of(rule)
+            days = point.expected.days.mean
+            shown = self._play(rule.label, point.design, request.world, days)
+            if shown is not None:
+                answer = answer.with_point(point.with_simulation(shown))
+                yield answer
+        for case, factor in zip(answer.what_if, CASES.values(), strict=True):
+            if case.means is not None:
+                answer = answer.with_case(self._case(answer, case, factor))
+                yield answer
+        yield replace(answer, complete=True)
+
+    def _expected(self, rules: Sequence[Rule]) -> Plan:
+        """The plan before anything is simulated, or after a few runs where theory says too little.
+
+        These few have another seed: they must not favour the design that they lead to.
+        """
+        request = self.request
+        pilot = Sweep((self.sweep.seed + 1) % 2**64, self.sweep.threads)
+        points = search(request, pilot, self.progress, rules)
+        self.sweep.compile_seconds += pilot.compile_seconds
+        return Plan(
+            request=request,
+            rule=_choice(points, request).rule,
+            points=tuple(points),
+            what_if=tuple(_case(request, name, factor) for name, factor in CASES.items()),
+            reach=reach(request, 1.0 if by_theory(points) else _lateness(points, request)),
+            fixed_horizon=fixed_horizon(request),
+            seed=self.sweep.seed,
+        )
+
+    def _case(self, answer: Plan, case: WhatIf, factor: float) -> WhatIf:
+        """What is known of the recommended design at another lift."""
+        request = self.request
+        assert case.means is not None
+        # The time goes with the inverse square of the lift, nearly.
+        days = answer.expected_days.mean / factor**2 if factor else request.deadline_days
+        shown = self._play(f"{case.name} lift", answer.design, request.world_at(case.means), days)
+        other = request.scaled(factor) if shown is None and factor else None
+        return replace(case, forecast=shown if other is None else predicted(other, answer.rule))
+
+    def _play(
+        self, what: str, design: Design, world: World, days: float, main: bool = False
+    ) -> Forecast | None:
+        """What runs of a design show; None where they would take too long.
+
+        `days` is how long a run is expected to take.
+        """
+        request = self.request
+        self.done = min(self.done + 1, PARTS)
+        self.progress(f"simulating {what}", self.done, PARTS)
+        units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
+        played = played_design(request, design)
+        runs = (MAIN if main else SIDE).runs(units * unit_weight(played, units))
+        if self.runs is not None:
+            # A number of runs that was asked for is kept; others are played all the same.
+            runs = self.runs if main else max(runs, SIDE.fewest)
+        if not runs:
+            return None
+        try:
+            return forecast_of(self.sweep.play(played, world, runs), request.units_per_day)
+        except InfeasibleError:
+            # The deadline is so near that every run would end undecided.
+            return hopeless(request, world.start)
 
 
-def _expected(player: Player) -> Plan:
-    """The answer before anything is played, or after a few runs where theory says too little."""
-    wishes = player.wishes
-    points = search(wishes, (player.seed + 1) % 2**64, player.threads, player.tell)
-    rule = _choice(points, wishes).rule
-    return Plan(
-        wishes=wishes,
-        rule=rule,
-        points=tuple(points),
-        what_if=tuple(_case(wishes, name, factor) for name, factor in CASES.items()),
-        reach=reach(wishes, 1.0 if by_theory(points) else _lateness(points, wishes)),
-        fixed_horizon=fixed_horizon(wishes),
-        seed=player.seed,
-    )
-
-
-def _choice(points: Sequence[Point], wishes: Wishes) -> Point:
+def _choice(points: Sequence[Point], request: PlanRequest) -> Point:
     """The rule of the choice; where no design is in time, the even split, which is the soonest."""
-    even = next(point for point in points if point.rule == even_split(wishes))
-    return best_in_time(points, wishes.waiting_cost) or even
+    even = next(point for point in points if point.rule == even_split(request))
+    return best_in_time(points, request.waiting_cost) or even
 
 
-def _neighbours(answer: Plan) -> list[AnyRule]:
-    """The even split and the tilts next to the recommended one, as far as they were not played."""
+def _neighbours(answer: Plan) -> list[Rule]:
+    """The even split and the rules next to the recommended one, unless played already."""
     rules = [point.rule for point in answer.points]
     place = rules.index(answer.rule)
     near = [rules[i] for i in (place - 1, place + 1) if 0 <= i < len(rules)]
-    alike = [rule for rule in near if _same_family(rule, answer.rule)]
-    wanted = dict.fromkeys([even_split(answer.wishes), *alike])
+    alike = [rule for rule in near if series(rule) == series(answer.rule)]
+    wanted = dict.fromkeys([even_split(answer.request), *alike])
     return [rule for rule in wanted if answer.point_of(rule).simulated is None]
 
 
-def _same_family(one: AnyRule, other: AnyRule) -> bool:
-    if isinstance(one, Tilt) and isinstance(other, Tilt):
-        return one.effect == other.effect
-    return type(one) is type(other)
-
-
-def _case(wishes: Wishes, name: str, factor: float) -> WhatIf:
+def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
     """The means at another lift, of which nothing is known yet."""
-    lift = tidy(factor * wishes.main_lift)
+    lift = tidy(factor * request.main_lift)
     if factor == 0:
-        return WhatIf(name, lift, tuple(wishes.baseline for _ in wishes.names))
-    try:
-        return WhatIf(name, lift, wishes.scaled(factor).means)
-    except InputError:
-        # So large a lift has no room beside the baseline.
-        return WhatIf(name, lift)
+        return WhatIf(name, lift, tuple(request.baseline for _ in request.names))
+    other = request.scaled(factor)
+    return WhatIf(name, lift, None if other is None else other.means)
 
 
-def _lateness(points: Sequence[Point], wishes: Wishes) -> float:
+def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
     """How many times as long the even split takes as `time_needed` says."""
-    seen = next(point.expected for point in points if point.rule == even_split(wishes))
-    alone = time_needed(wishes) / wishes.units_per_day
-    return seen.p90_days / alone if math.isfinite(seen.p90_days) else 1.0
+    even = next(point.expected for point in points if point.rule == even_split(request))
+    alone = time_needed(request) / request.units_per_day
+    return even.p90_days / alone if math.isfinite(even.p90_days) else 1.0
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """Nobody wants to know."""
+    """Report nothing."""

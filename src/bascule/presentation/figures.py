@@ -13,11 +13,11 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.files import write_whole
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.rules import Static
-from bascule.simulation.result import Estimate, Simulation
+from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {
@@ -73,7 +73,7 @@ def new_figure(
     share_y: bool = False,
     parts: Sequence[float] | None = None,
 ) -> tuple[Figure, Sequence[Axes]]:
-    """An empty figure with panels side by side, in inches; nothing global is touched.
+    """Return an empty figure with panels side by side, in inches; nothing global is touched.
 
     `parts` are the widths of the panels beside each other, equal unless given.
 
@@ -93,7 +93,7 @@ def new_figure(
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
-    """The figure as "png" or "svg"; the same figure gives the same bytes on every call."""
+    """Return the figure as "png" or "svg"; the same figure gives the same bytes on every call."""
     import matplotlib as mpl
 
     varying = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
@@ -119,8 +119,19 @@ def save_figure(figure: Figure, path: Path) -> tuple[Path, ...]:
     return tuple(written)
 
 
+def inline(figure: Figure) -> str:
+    """Return a figure as SVG that can stand within a page.
+
+    >>> figure, _ = new_figure()
+    >>> inline(figure).startswith("<svg")
+    True
+    """
+    text = rendered(figure, "svg").decode()
+    return text[text.index("<svg") :]
+
+
 def figure_kind(path: Path) -> str:
-    """What a figure is to be written as, by the name of its file.
+    """Return what a figure is to be written as, by the name of its file.
 
     >>> figure_kind(Path("plan.svg"))
     'svg'
@@ -131,39 +142,27 @@ def figure_kind(path: Path) -> str:
     return kind
 
 
-def plot_simulation(simulation: Simulation) -> Figure:
-    """Histograms of regret and decision time, with their means.
+def plain_log_ticks(axis: Axis) -> None:
+    """Mark a logarithmic axis at 1, 2 and 5 times each power of ten, with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> figure = plot_simulation(bs.simulate(design, means=[0.0, 1.0], runs=100))
-    >>> [panel.get_xlabel() for panel in figure.axes]
-    ['regret at the decision', 'decision time (units)']
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: axis_amount(value))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def pretty(label: str) -> str:
+    """Return the name of a rule as a figure writes it.
+
+    >>> pretty("UCB_1.5"), pretty("ETC'")
+    ('UCB$_{1.5}$', 'ETC′')
     """
-    figure, (left, right) = new_figure(columns=2, width=9.0, height=3.6)
-    _histogram(left, simulation.regret, "regret at the decision", SERIES[1])
-    counted = "stages" if isinstance(simulation.design.rule, Static) else "units"
-    times = simulation.decision_time.astype(np.float64)
-    _histogram(right, times, f"decision time ({counted})", SERIES[3])
-    left.set_ylabel("runs")
-    title = f"{simulation.design.rule.label}, {simulation.runs:,} runs"
-    if simulation.undecided:
-        title += f", {simulation.undecided:,} of them undecided at the cap on {counted}"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=12)
-    return figure
-
-
-def _histogram(axes: Axes, values: FloatArray, name: str, series: Series) -> None:
-    axes.hist(values, bins=bar_edges(values).tolist(), color=series.colour, alpha=0.55)
-    mean = Estimate.of(values)
-    axes.axvline(mean.mean, color="#111111", linewidth=1.6)
-    axes.set_title(f"mean {mean}", loc="left", fontsize=10.5)
-    axes.set_xlabel(name)
-    axes.grid(False, axis="x")
+    name, _, alpha = label.partition("_")
+    return f"{name}$_{{{alpha}}}$" if alpha else name.replace("'", "′")
 
 
 def bar_edges(values: FloatArray) -> FloatArray:
-    """Edges that give each bar equally many of the values that can occur.
+    """Return edges that give each bar equally many of the values that can occur.
 
     >>> bar_edges(np.array([1.0, 2.0, 4.0])).tolist()
     [0.5, 1.5, 2.5, 3.5, 4.5]

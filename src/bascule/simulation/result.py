@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
 from bascule.core.presenter import presenter
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.core.rules import Static
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.worlds.world import World
@@ -59,7 +58,7 @@ class Simulation:
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
     `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
     its time, in outcome units, and `units` with one column an arm. A run
-    that met the cap counts with the units and regret it had there.
+    that reached the cap counts with the units and regret it had there.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
@@ -119,7 +118,7 @@ class Simulation:
 
     @property
     def undecided(self) -> int:
-        """Runs that met the cap on units, or the horizon."""
+        """Runs that reached the cap on units, or the horizon."""
         return int(np.sum(self.winner == NOBODY))
 
     @property
@@ -129,8 +128,18 @@ class Simulation:
 
     @property
     def time_label(self) -> str:
+        """What a decision time is called: it counts stages where all units are there at once."""
+        return "decision time" if self.time_unit == "units" else "stages to decide"
+
+    @property
+    def time_unit(self) -> str:
         """What a decision time counts: units, or stages where all units are there at once."""
-        return "stages to decide" if isinstance(self.design.rule, Static) else "decision time"
+        return "stages" if self.design.procedure.assigns == "hash" else "units"
+
+    @property
+    def tied(self) -> bool:
+        """Whether the best means are equal when the test starts, so that no arm is the best."""
+        return min(rival_gaps(self.means)) == 0
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -153,17 +162,17 @@ class Simulation:
         }
 
     def predicted(self) -> Prediction | None:
-        """What was to be expected; None without a best arm, and where nothing is predicted."""
+        """Return what was to be expected; None without a best arm, or if nothing is predicted."""
         gaps = rival_gaps(self.means)
         try:
             if self.plain and min(gaps) > 0:
                 return predict(self.design, gaps, best=max(self.means))
             return None
-        except InputError:
+        except NoPredictionError:
             return None
 
     def proven(self) -> Bounds | None:
-        """What was proven of regret and decision time; None where nothing is."""
+        """Return what was proven of regret and decision time; None where nothing is."""
         gaps = rival_gaps(self.means)
         try:
             return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
@@ -214,53 +223,20 @@ class Simulation:
         return pandas.DataFrame(self.columns())
 
     def plot(self) -> Figure:
-        """Histograms of regret and decision time."""
-        figure: Figure = presenter("figures").plot_simulation(self)
+        """Draw histograms of regret and decision time."""
+        figure: Figure = presenter("simulation").plot_simulation(self)
         return figure
 
     def rows(self) -> list[tuple[str, str]]:
-        """The summary in words: what each number is, and the number."""
-        promise = self.design.calibration
-        summary, quantiles = self.summary(), self.quantiles()
-
-        def spread(column: str) -> str:
-            low, middle, high = map(short, quantiles[column])
-            return f"{summary[column]}   (10 %, 50 %, 90 %: {low}, {middle}, {high})"
-
-        shares = ", ".join(
-            f"{name} {100 * share:.1f} %"
-            for name, share in zip(self.design.arms[:8], self.share, strict=False)
-        )
-        proven = f"{promise.error:.3g} ({promise.guarantee}, delta {promise.delta:.4g})"
-        rows = [
-            ("regret", spread("regret")),
-            (self.time_label, spread("decision_time")),
-            ("wrong decisions", f"{100 * self.error_rate:.2f} % of runs"),
-            ("error promised", proven),
-            ("undecided", f"{self.undecided} of {self.runs} runs"),
-            ("share of units", shares + (", ..." if len(self.share) > 8 else "")),
-        ]
-        if self.design.min_effect is not None:
-            rows.append(("no difference", f"{self.no_difference} of {self.runs} runs"))
-        if self.engine == "fast":
-            rows.append(("engine", f"fast: outcomes weighted to within {self.accuracy:.1g}"))
-        elif self.engine == "plain":
-            rows.append(("engine", "plain: every outcome drawn"))
-        return [*rows, ("world", self.world.words)] if self.world.extras else rows
+        """Return the summary in words: what each number is, and the number."""
+        rows: list[tuple[str, str]] = presenter("simulation").rows(self)
+        return rows
 
     def __repr__(self) -> str:
-        lines = [f"{self.design.rule.label}, {self.runs:,} runs at means {shown(self.means)}"]
-        lines += [f"  {name:<16} {value}" for name, value in self.rows()]
-        return "\n".join(lines)
+        return str(presenter("simulation").plain_text(self))
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        cells = "".join(
-            f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in self.rows()
-        )
-        return f"<table><caption>{escape(self.design.rule.label)}</caption>{cells}</table>"
+        return str(presenter("notebook").simulation_html(self))
 
 
 def _best(means: Sequence[float]) -> int:
@@ -271,22 +247,3 @@ def _best(means: Sequence[float]) -> int:
 
 def _plain(estimate: Estimate) -> dict[str, float | None]:
     return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}
-
-
-def short(value: float) -> str:
-    """A number in four digits, or more when it has more before the point.
-
-    >>> short(12.345), short(12345.6)
-    ('12.35', '12,346')
-    """
-    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
-def shown(means: Sequence[float]) -> str:
-    """Means in words, the first few of them.
-
-    >>> shown([0.0, 0.5])
-    '0, 0.5'
-    """
-    first = ", ".join(f"{mean:g}" for mean in means[:8])
-    return first + (", ..." if len(means) > 8 else "")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
@@ -88,7 +88,7 @@ def predict(
     """
     others = checked_gaps(design, gaps)
     procedure = design.procedure
-    _refuse_seen_spread(procedure)
+    _refuse_unpredictable(procedure)
     if isinstance(procedure, StaticProcedure):
         return _of_static(design, procedure, others)
     if isinstance(procedure, RecurrentProcedure):
@@ -109,14 +109,14 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     """
     others = checked_gaps(design, gaps)
     procedure = design.procedure
-    _refuse_seen_spread(procedure)
+    _refuse_unpredictable(procedure)
     if isinstance(procedure, StaticProcedure):
         return _of_static(design, procedure, others)
     if isinstance(procedure, RecurrentProcedure):
         return _of_units(design, procedure, others, mean_path)
     if isinstance(procedure, BlockProcedure):
         if procedure.steps.evidence is None:
-            raise InputError(
+            raise NoPredictionError(
                 "outcome",
                 f"{design.rule.label} has no prediction for more than two arms with "
                 f"{design.outcome!r}, whose spread is not known: simulate it",
@@ -156,9 +156,11 @@ def _of_units(
     return _summed(clocks, others)
 
 
-def _refuse_seen_spread(procedure: Procedure) -> None:
+def _refuse_unpredictable(procedure: Procedure) -> None:
+    if not isinstance(procedure, BlockProcedure | ArmProcedure | StaticProcedure):
+        raise NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
     if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
-        raise InputError(
+        raise NoPredictionError(
             "radius",
             f"{procedure.label} follows the spread that it sees, and has no prediction: "
             "simulate it",
@@ -191,7 +193,7 @@ def _outcomes_of(design: Design, gap: float, best: float | None, noise: float | 
         return coins(best, best - gap)
     if noise is None:
         missing = "best, the mean of the best arm" if outcome.binary else "noise"
-        raise InputError(
+        raise NoPredictionError(
             "best" if outcome.binary else "noise",
             f"{design.rule.label} is predicted for {outcome!r} with {missing}: give it, "
             "or simulate",

@@ -57,7 +57,7 @@ def test_a_few_curves_have_their_rules_in_full() -> None:
         [0.0, 1.0], alphas=[2.0, 4.0], tilts=[3.0], runs=50, families=["peeling", "tilt"]
     )
     names = {text.get_text() for text in draw_frontier(result).axes[0].texts[1:]}
-    assert names == {"UCB$_{2}$", "UCB$_{4}$", "ETC′", "ETC", "tilt 3"}
+    assert names == {"UCB$_{2}$", "UCB$_{4}$", "ETC′", "ETC", "Tilt$_{3}$"}
 
 
 def test_a_wide_range_of_regret_gets_a_log_scale(full: Frontier) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.presentation.plan.chart import chart_of, nice_days
-from bascule.presentation.ticks import round_steps
+from bascule.presentation.pages import round_steps
+from bascule.presentation.plan.page import chart_of, nice_days
 
 PHONE, DESK = 360, 1200
 

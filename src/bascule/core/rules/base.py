@@ -69,6 +69,10 @@ class Rule(ABC):
         """The setting that trades regret against decision time, if the rule has one."""
         return None
 
+    def explain(self, arms: int) -> str:
+        """Say in a sentence or two how units get their arms and what ends a test."""
+        return f"Units get their arms by {self.words}, until the rule declares a winner."
+
     def with_knob(self, value: float) -> Self:
         """Return the rule with its knob at another value."""
         knob = self.knob

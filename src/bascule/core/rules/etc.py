@@ -76,6 +76,13 @@ class ETC(Rule):
         """The rule in a few words."""
         return f"even split, {self.label}"
 
+    def explain(self, arms: int) -> str:
+        """Say that arms take turns and what ends a test."""
+        return (
+            "The arms get units in turn. An arm is dropped when the evidence that another one is "
+            "better is strong enough."
+        )
+
     def shape(self, outcome: Outcome, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
         if self.stop == "mixture":

@@ -39,6 +39,10 @@ class ETCPrime(Rule):
         """The rule in a few words."""
         return f"even split, {self.label}"
 
+    def explain(self, arms: int) -> str:
+        """Say that arms take turns and what ends a test."""
+        return LIMIT.explain(arms)
+
     def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
         """Return how `UCB(inf)` proceeds."""
         return replace(LIMIT.procedure(design), label=self.label)

@@ -91,6 +91,13 @@ class Static(Rule):
         """The rule in a few words."""
         return "static population, split by a hash"
 
+    def explain(self, arms: int) -> str:
+        """Say how the population is split and what ends a test."""
+        return (
+            "Every unit is there from the start and stays in the arm that a hash of its name gives "
+            "it. The test ends when the difference of the arms is large enough."
+        )
+
     def procedure(self, design: Problem) -> StaticProcedure:
         """Return how a test of a static population proceeds."""
         return StaticProcedure(

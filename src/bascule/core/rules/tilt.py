@@ -63,6 +63,23 @@ class Tilt(Rule):
         """The rule in a few words."""
         return f"tilted blocks, tilt {self.tilt:g}"
 
+    def explain(self, arms: int) -> str:
+        """Say how blocks are made up and what ends a test."""
+        if self.tilt == 1:
+            active = "" if arms == 2 else " active"
+            who = f"Units come in blocks with one unit of every{active} arm, in random order."
+        else:
+            others = "the other arm" if arms == 2 else "each other active arm"
+            who = (
+                "Units come in blocks, in random order: as the evidence grows, the arm that is "
+                f"ahead gets up to {self.tilt:g} units for each one of {others}."
+            )
+        weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
+        return (
+            f"{who} An arm is dropped when the evidence that another one is better is strong "
+            f"enough{weighed}."
+        )
+
     @property
     def knob(self) -> Knob:
         """The tilt: the larger, the less regret and the later the decision."""

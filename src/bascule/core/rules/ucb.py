@@ -184,6 +184,18 @@ class UCB(Rule):
             return f"even split, {self.label}"
         return f"UCB, alpha {self.alpha:g}"
 
+    def explain(self, arms: int) -> str:
+        """Say who gets the next unit and what ends a test."""
+        who = (
+            "The arms get units in turn."
+            if math.isinf(self.alpha)
+            else "Each unit goes to the arm whose average, with an allowance for how little is "
+            "known of it, is highest."
+        )
+        return (
+            f"{who} The test ends when the evidence for one arm over all others is strong enough."
+        )
+
     @property
     def knob(self) -> Knob:
         """Alpha: the larger, the more regret and the sooner the decision."""

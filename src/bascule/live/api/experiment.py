@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
+from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
@@ -171,6 +172,9 @@ class Experiment(Units):
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").experiment_html(self))
 
     # Private
 

@@ -19,6 +19,7 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect, effects
 from bascule.core.ends import ending
+from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import Statistics
@@ -101,6 +102,9 @@ class Status:
 
     def __str__(self) -> str:
         return "\n".join([self.headline, "", *self.table()])
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").status_html(self))
 
     @property
     def headline(self) -> str:

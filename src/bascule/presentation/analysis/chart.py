@@ -17,8 +17,7 @@ from bascule.analysis.evidence.series import (
 )
 from bascule.presentation.analysis import numbers as amounts
 from bascule.presentation.analysis.numbers import Scale
-from bascule.presentation.frame import Frame, Tick
-from bascule.presentation.ticks import round_steps
+from bascule.presentation.pages import Frame, Tick, round_steps
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.outcomes import Bernoulli
+from bascule.presentation.numbers import number, percent, signed
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
+
+__all__ = ["Scale", "day", "has_days", "number", "percent", "stamp"]
 
 MONTHS = (
     "January",
@@ -40,7 +42,7 @@ class Scale:
     @classmethod
     def of(cls, analysis: Analysis) -> Scale:
         """In percent if outcomes are 0 or 1."""
-        return cls(isinstance(analysis.design.outcome, Bernoulli))
+        return cls(analysis.design.outcome.binary)
 
     @property
     def factor(self) -> float:
@@ -73,33 +75,11 @@ class Scale:
         >>> Scale(True).signed(0.0123456, 0.03), Scale(False).signed(-12.3456, 80.0)
         ('+1.23', '−12.3')
         """
-        if not math.isfinite(value):
-            return "∞" if value > 0 else "−∞"
-        text = f"{self.factor * value:+,.{_decimals(self.factor * width)}f}"
-        return text.replace("-", "−")
+        return signed(self.factor * value, _decimals(self.factor * width))
 
     def difference(self, value: float, width: float = math.nan) -> str:
-        """A difference with its sign and its unit."""
+        """Return a difference with its sign and unit."""
         return f"{self.signed(value, width)}{' points' if self.percent else ''}"
-
-
-def number(value: float) -> str:
-    """A number with four digits, and a real minus.
-
-    >>> number(1234567.0), number(0.000123456), number(-3.0)
-    ('1,234,567', '0.0001235', '−3')
-    """
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return text.replace("-", "−") if "e" not in text else text
-
-
-def percent(value: float) -> str:
-    """A probability in percent.
-
-    >>> percent(0.05), percent(0.0125)
-    ('5 %', '1.25 %')
-    """
-    return f"{100 * value:.3g} %"
 
 
 def day(text: str, year: bool = True) -> str:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bascule.comparison.contenders import Family
+from bascule.comparison.contenders import Family, short_name
 from bascule.comparison.frontier import STANDARD_ERRORS
-from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
-from bascule.presentation.figures import SERIES, Series, new_figure
+from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 from bascule.presentation.frontier import text as words
 from bascule.presentation.labels import Box, Spot, clearest, place_labels
+from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.text import Annotation
@@ -32,6 +31,7 @@ LOOKS: dict[Family, Series] = {
     Family.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
     Family.TILT: Series(SERIES[5].colour, "solid", "D"),
     Family.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),
+    Family.GIVEN: Series("#8a2be2", "solid", "*"),
 }
 
 LOG_FROM = 6.0
@@ -129,33 +129,14 @@ def _scale(axis: Axes, frontier: Frontier) -> None:
     regrets = [point.regret.mean for point in frontier.points]
     axis.set_xscale("log")
     axis.set_xlim(min(times) / 1.35, max(times) * 1.5)
-    _plain_ticks(axis.xaxis)
+    plain_log_ticks(axis.xaxis)
     if max(regrets) > LOG_FROM * min(regrets):
         axis.set_yscale("log")
         axis.set_ylim(min(regrets) / 1.3, max(regrets) * 1.25)
-        _plain_ticks(axis.yaxis)
+        plain_log_ticks(axis.yaxis)
     else:
         axis.set_ylim(0, 1.1 * max(regrets))
-        axis.yaxis.set_major_formatter(lambda value, _: amount(value))
-
-
-def _plain_ticks(axis: Axis) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(lambda value, _: amount(value))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def amount(value: float) -> str:
-    """A number beside an axis.
-
-    >>> amount(0.05), amount(2000.0), amount(5e6)
-    ('0.05', '2,000', '5M')
-    """
-    if value >= 1e6:
-        return f"{value / 1e6:,g}M"
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+        axis.yaxis.set_major_formatter(lambda value, _: axis_amount(value))
 
 
 def _shade(axis: Axes, frontier: Frontier) -> None:
@@ -191,8 +172,9 @@ def _curve(axis: Axes, points: Sequence[Point], look: Series, title: str) -> Non
 
 
 def _joined(points: Sequence[Point]) -> list[Point]:
-    """The points along the knob; ETC has none."""
-    return [point for point in points if not isinstance(point.design.rule, ETC)] or list(points)
+    """The points along the curve of their family; those of rules that were given have none."""
+    along = [point for point in points if point.along_curve is not None]
+    return along if along and along[0].family is not Family.GIVEN else list(points)[:1]
 
 
 def _place(point: Point) -> Spot:
@@ -206,13 +188,11 @@ def _upper(point: Point) -> Spot:
 
 
 def _name(point: Point, full: bool) -> str:
-    """What stands beside a point: the knob of its rule."""
-    rule = point.design.rule
-    if isinstance(rule, UCB):
-        return f"UCB$_{{{rule.alpha:g}}}$" if full else f"{rule.alpha:g}"
-    if isinstance(rule, Tilt):
-        return f"tilt {rule.tilt:g}" if full else f"{rule.tilt:g}"
-    return "ETC′" if isinstance(rule, ETCPrime) else "ETC"
+    """What stands beside a point: the knob of its rule, or its name."""
+    knob = point.design.rule.knob
+    if knob is None or full or point.family is Family.GIVEN:
+        return pretty(short_name(point.label))
+    return f"{knob.value:g}"
 
 
 def _name_points(layout: Layout, frontier: Frontier, legend: Legend) -> None:

@@ -1,43 +1,28 @@
-"""A frontier in words: its title, its cells, who dominates the paper's rules, who is missing."""
+"""A frontier in words: its title, its table, and which rules dominate the paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from bascule.comparison.contenders import Family, short_name
-from bascule.core.outcomes import Gaussian
-from bascule.simulation.result import short, shown
+from bascule.presentation.guarantees import error_words
+from bascule.presentation.numbers import count, joined, percent, short, shown
 
 if TYPE_CHECKING:
     from bascule.comparison.frontier import Frontier, Point
 
 HEADINGS = ("rule", "regret", "decision time", "× oracle", "dominated by")
 
-FEW_NAMES = 3
-"""A sentence names this many rules and counts the rest."""
-
 
 def title(frontier: Frontier) -> str:
-    """What is compared, in one line."""
-    outcome = frontier.outcome
-    world = f"σ = {outcome.sigma:g}" if isinstance(outcome, Gaussian) else "0/1 outcomes"
+    """Say what is compared, in one line."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
     promise = f"error at most {percent(frontier.error)}"
-    return f"means {shown(frontier.means)}, {world}{effect}, {promise}"
-
-
-def percent(error: float) -> str:
-    """A probability as a reader of tables wants it.
-
-    >>> percent(0.05), percent(0.001)
-    ('5 %', '0.1 %')
-    """
-    return f"{100 * error:g} %"
+    return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {promise}"
 
 
 def cells(point: Point) -> tuple[str, ...]:
-    """The row of a rule under `HEADINGS`, in a table with a part for each family."""
+    """Return the row of a rule under `HEADINGS`, in a table with a part for each family."""
     return (
         short_name(point.label),
         str(point.regret),
@@ -55,7 +40,7 @@ def _dominators(point: Point) -> str:
 
 
 def verdict(frontier: Frontier) -> str:
-    """Who costs less and decides sooner than every rule of the paper, if somebody does."""
+    """Say which rules cost less and decide sooner than every rule of the paper, if some do."""
     published = frontier.of(Family.PUBLISHED)
     if not published:
         return "No rule of the paper was played as published."
@@ -67,25 +52,31 @@ def verdict(frontier: Frontier) -> str:
     if len(names) == 1:
         return f"{names[0]} costs less and decides sooner than {every}."
     if names:
-        return f"{listed(names)} each cost less and decide sooner than {every}."
+        return f"{joined(names)} each cost less and decide sooner than {every}."
     unbeaten = [point.label for point in published if point.efficient]
     if unbeaten:
-        return f"No rule here is known to cost less and decide sooner than {listed(unbeaten)}."
+        return f"No rule here is known to cost less and decide sooner than {joined(unbeaten)}."
     return f"{every.capitalize()} is dominated, but no single rule dominates them all."
 
 
 def notes(frontier: Frontier) -> tuple[str, ...]:
-    """The verdict, how to read the table, and who was not played."""
+    """Return the verdict, how to read the table, and which rules were not played."""
     lines = [
         verdict(frontier),
+        f"Error: {error_words(frontier.error, len(frontier.means))}.",
         f"× oracle: what a rule had learnt when it decided, over the {short(frontier.oracle)} that "
         "a test which knows the gap needs.",
     ]
     least = min(frontier.points, key=lambda point: point.runs)
     if least.runs < frontier.runs:
         lines.append(
-            f"Rules with long runs have fewer than {frontier.runs:,} of them, "
-            f"{least.label} the fewest ({least.runs:,})."
+            f"Rules with long runs have fewer than {count(frontier.runs)} of them, "
+            f"{least.label} the fewest ({count(least.runs)})."
+        )
+    if frontier.cap_not_applied is not None:
+        lines.append(
+            f"Every rule runs until it decides: the design's cap of "
+            f"{count(frontier.cap_not_applied)} units is not applied."
         )
     if frontier.left_out:
         labels: dict[str, list[str]] = {}
@@ -96,21 +87,8 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence, the first few of them.
-
-    >>> listed(["a", "b", "c"]), listed(["a", "b", "c", "d", "e"])
-    ('a, b and c', 'a, b, c and 2 more')
-    """
-    shown_names = list(names)
-    if len(names) > FEW_NAMES:
-        shown_names = [*names[:FEW_NAMES], f"{len(names) - FEW_NAMES} more"]
-    *first, last = shown_names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def plain_text(frontier: Frontier) -> str:
-    """A line for each rule, for terminals of any width."""
+    """Return a line for each rule, for terminals of any width."""
     lines = [title(frontier)]
     for family in Family:
         points = frontier.of(family)
@@ -120,20 +98,3 @@ def plain_text(frontier: Frontier) -> str:
             mark = dominators if point.efficient else f"dominated by {dominators}"
             lines.append(f"  {name}: regret {regret}, time {time}, × oracle {oracle}, {mark}")
     return "\n".join([*lines, *notes(frontier)])
-
-
-def html_text(frontier: Frontier) -> str:
-    """The table of a notebook; efficient rules are bold."""
-    from html import escape
-
-    def row(values: Iterable[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(value)}</{tag}>" for value in values) + "</tr>"
-
-    body = ""
-    for family in Family:
-        points = frontier.of(family)
-        body += row([family.words], "th") if points else ""
-        body += "".join(row(cells(point), "th" if point.efficient else "td") for point in points)
-    lines = "".join(f"<p>{escape(note)}</p>" for note in notes(frontier))
-    caption = f"<caption>{escape(title(frontier))}</caption>"
-    return f"<table>{caption}{row(HEADINGS, 'th')}{body}</table>{lines}"

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bascule.core.rules import UCB, Tilt
-from bascule.planning.candidates import is_even
+from bascule.planning.candidates import series
 from bascule.planning.choose import Point
-from bascule.presentation.figures import SERIES, new_figure
+from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from bascule.core.rules import Rule
     from bascule.planning.result import Plan
+
+KNOBS = {"tilt": "", "alpha": "α "}
+"""What stands before the value of a knob; the name of any other."""
 
 TALLEST = 2.5
 """Designs that cost more than this many times the recommended one are left out of the picture."""
@@ -38,14 +41,12 @@ def plot_plan(plan: Plan) -> Figure:
         marker="o",
         markersize=4,
         markerfacecolor="white",
-        label="tilted blocks, expected" if isinstance(tilted[0].rule, Tilt) else "expected",
+        label=f"{tilted[0].rule.family}, expected",
     )
     for point in tilted:
         if point.rule != plan.rule and point.design.rule in _labelled(tilted):
             _write(axis, knob_words(point), point, curve.colour)
-    rest = [point for point in plan.points if point not in tilted and isinstance(point.rule, UCB)]
-    others = affordable(plan, rest)
-    if others:
+    for others in other_curves(plan):
         axis.plot(
             [point.expected.days.mean for point in others],
             [point.expected.cost.mean for point in others],
@@ -54,12 +55,12 @@ def plot_plan(plan: Plan) -> Figure:
             linewidth=1.4,
             marker=family.marker,
             markersize=4,
-            label="UCB$_α$, expected",
+            label=f"{others[0].rule.family}, expected",
         )
         for point in others:
             _write(axis, knob_words(point), point, family.colour)
     _draw_seen(axis, [point for point in plan.points if point.simulated], curve.colour)
-    seen = plan.chosen.outlook
+    seen = plan.chosen.forecast
     axis.plot(
         [seen.days.mean],
         [seen.cost.mean],
@@ -81,10 +82,10 @@ def plot_plan(plan: Plan) -> Figure:
         label="fixed horizon, 90 % power",
     )
     axis.set_xscale("log")
-    axis.axvline(plan.wishes.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
+    axis.axvline(plan.request.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
     axis.annotate(
         "deadline",
-        (plan.wishes.deadline_days, 0.02),
+        (plan.request.deadline_days, 0.02),
         xycoords=("data", "axes fraction"),
         xytext=(-4, 0),
         textcoords="offset points",
@@ -95,43 +96,52 @@ def plot_plan(plan: Plan) -> Figure:
         fontsize=9.5,
     )
     axis.set_ylim(bottom=0)
-    _plain_ticks(axis)
+    plain_log_ticks(axis.xaxis)
     axis.set_xlabel("days until the end of the test (log scale)")
-    axis.set_ylabel(f"expected cost ({plan.wishes.cost_unit})")
-    axis.set_title(plan.wishes.words, loc="left")
+    axis.set_ylabel(f"expected cost ({plan.request.cost_unit})")
+    axis.set_title(plan.request.words, loc="left")
     figure.legend(frameon=False, fontsize=9, loc="outside lower left", ncols=3)
     return figure
 
 
 def main_curve(plan: Plan) -> list[Point]:
-    """The designs among which a knob moves: tilted blocks, or where there are none, all others."""
-    first = plan.points[0].rule
-    if not isinstance(first, Tilt):
-        return list(plan.points)
+    """Return the designs along the knob of the first one, with an even split that has no knob."""
+    first = series(plan.points[0].rule)
     return [
         point
         for point in plan.points
-        if isinstance(point.rule, Tilt) and point.rule.effect == first.effect
+        if series(point.rule) == first or (point.even and point.rule.knob is None)
     ]
 
 
+def other_curves(plan: Plan) -> list[list[Point]]:
+    """Return the designs of other kinds, each along its knob, that are not far too dear."""
+    kind = plan.points[0].rule.kind
+    rest = [point for point in plan.points if point not in main_curve(plan)]
+    curves: dict[Rule, list[Point]] = {}
+    for point in affordable(plan, rest):
+        if point.rule.kind != kind:
+            curves.setdefault(series(point.rule), []).append(point)
+    return list(curves.values())
+
+
 def knob_words(point: Point) -> str:
-    """Where the knob of a point stands, in a word.
+    """Return where the knob of a point stands, in a word.
 
     >>> import bascule as bs
-    >>> wishes = bs.Wishes()
+    >>> request = bs.PlanRequest()
     >>> from bascule.planning.forecast import design_of, hopeless
-    >>> knob_words(Point(design_of(wishes, bs.Tilt(3)), hopeless(wishes, wishes.means)))
+    >>> knob_words(Point(design_of(request, bs.Tilt(3)), hopeless(request, request.means)))
     '3'
     """
-    name, value = point.knob
-    if is_even(point.rule):
-        return "1" if name == "tilt" else "even"
-    return f"{value:g}" if name == "tilt" else f"α {value:g}"
+    knob = point.rule.knob
+    if knob is None:
+        return "even" if point.even else point.rule.label
+    return f"{KNOBS.get(knob.name, knob.name + ' ')}{knob.value:g}"
 
 
 def affordable(plan: Plan, points: list[Point]) -> list[Point]:
-    """Those points that do not cost so much that they would squeeze all others."""
+    """Return the points that do not cost so much that they would squeeze all others."""
     known = [point.expected.cost.mean for point in main_curve(plan)]
     most = max(plan.fixed_horizon.cost, TALLEST * min(known))
     return [point for point in points if point.expected.cost.mean <= most]
@@ -149,12 +159,12 @@ def _labelled(points: list[Point]) -> list[object]:
 
 
 def _draw_seen(axis: Axes, points: list[Point], colour: str) -> None:
-    outlooks = [point.outlook for point in points]
+    forecasts = [point.forecast for point in points]
     axis.errorbar(
-        [outlook.days.mean for outlook in outlooks],
-        [outlook.cost.mean for outlook in outlooks],
-        xerr=[outlook.days.se for outlook in outlooks],
-        yerr=[outlook.cost.se for outlook in outlooks],
+        [forecast.days.mean for forecast in forecasts],
+        [forecast.cost.mean for forecast in forecasts],
+        xerr=[forecast.days.se for forecast in forecasts],
+        yerr=[forecast.cost.se for forecast in forecasts],
         fmt="o",
         markersize=4,
         color=colour,
@@ -173,11 +183,3 @@ def _write(axis: Axes, text: str, point: Point, colour: str) -> None:
         fontsize=9,
         color=colour,
     )
-
-
-def _plain_ticks(axis: Axes) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())

@@ -1,13 +1,21 @@
-"""A plan as one page to hand around: everything is in it, and nothing is loaded from elsewhere."""
+"""A plan as one page to hand around, with its frontier as a chart that fits any width."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from bascule.presentation import pages
+from bascule.planning.choose import Point
+from bascule.presentation import numbers, pages
+from bascule.presentation.guarantees import guarantee
+from bascule.presentation.numbers import amount, count, estimate, percent
+from bascule.presentation.pages import Frame, Tick, round_steps
 from bascule.presentation.plan import text as words
-from bascule.presentation.plan.chart import chart_of
+from bascule.presentation.plan.figure import affordable, knob_words, main_curve, other_curves
+from bascule.presentation.plan.text import decided_words
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -15,9 +23,21 @@ if TYPE_CHECKING:
 WIDE, NARROW = (pages.WIDE, 400.0), (pages.NARROW, 330.0)
 """The chart in pixels, on a screen and on a phone."""
 
+LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 26.0, 40.0
+"""Margins, in pixels."""
+
+Place = Callable[[float], float]
+"""From days or cost to pixels."""
+
+NEAR = 26.0
+"""Labels nearer to each other than this are not all written."""
+
+FAR = 6.0
+"""A deadline so many times later than everything else is not drawn."""
+
 
 def page(plan: Plan) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     >>> import bascule as bs
     >>> text = page(bs.plan(bs.Gaussian(1), lift=0.5, units_per_day=20, runs=20))
@@ -26,22 +46,24 @@ def page(plan: Plan) -> str:
     """
     return pages.template("plan.html").render(
         plan=plan,
-        wishes=plan.wishes,
+        request=plan.request,
         words=words,
+        numbers=numbers,
+        guarantee=guarantee(plan.design),
         bars=_bars(plan),
         charts=(chart_of(plan, "wide", *WIDE), chart_of(plan, "narrow", *NARROW)),
         comparison=words.comparison(plan),
         what_if=words.what_if(plan),
         frontier=words.frontier(plan),
         design_file=json.dumps(plan.design.to_dict(), indent=2),
-        means=" ".join(f"{mean:g}" for mean in plan.wishes.means),
+        means=" ".join(f"{mean:g}" for mean in plan.request.means),
     )
 
 
 def _bars(plan: Plan) -> list[dict[str, Any]]:
     """Cost and days of the recommended design and of what it is compared with, as parts."""
     rows = [("this design", plan.expected_days.mean, plan.expected_cost.mean, True)]
-    if plan.chosen.outlook is not plan.even_split:
+    if plan.chosen.forecast is not plan.even_split:
         even = plan.even_split
         rows.append(("even split", even.days.mean, even.cost.mean, False))
     test = plan.fixed_horizon
@@ -53,10 +75,177 @@ def _bars(plan: Plan) -> list[dict[str, Any]]:
         {
             "name": name,
             "chosen": chosen,
-            "cost": words.amount_words(cost),
-            "days": words.amount_words(days),
+            "cost": amount(cost),
+            "days": amount(days),
             "cost_part": 100 * cost / most,
             "days_part": 100 * days / longest,
         }
         for name, days, cost, chosen in rows
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One point of the chart: where it is, what kind it is, and what it says when pointed at."""
+
+    kind: str
+    x: float
+    y: float
+    label: str
+    title: str
+    lines: tuple[str, ...]
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def has_bar(self) -> bool:
+        """Whether there is a standard error to draw."""
+        return not math.isnan(self.low)
+
+    @property
+    def speech(self) -> str:
+        """What is read out to someone who cannot see the chart."""
+        return f"{self.title}: {'; '.join(self.lines)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart(Frame):
+    """The chart at one width, in pixels."""
+
+    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
+
+    name: str
+    spots: tuple[Spot, ...]
+    curves: tuple[tuple[str, str], ...]
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    deadline: float | None
+    deadline_before: bool
+
+
+def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
+    """Return the chart of a plan: days to the right, on a log scale, and cost upwards, from 0."""
+    curve = main_curve(plan)
+    rest = [point for point in plan.points if point not in curve]
+    others = affordable(plan, rest)
+    shown = [*others, *curve]
+    days = [plan.fixed_horizon.days, *(point.forecast.days.mean for point in shown)]
+    costs = [plan.fixed_horizon.cost, *(_top(point) for point in shown)]
+    deadline = plan.request.deadline_days
+    first, last = 0.85 * min(days), 1.15 * max(days)
+    drawn = deadline < FAR * last
+    last = max(last, 1.1 * deadline) if drawn else last
+    most = 1.08 * max(costs)
+
+    def x(day: float) -> float:
+        part = math.log(day / first) / math.log(last / first)
+        return round(LEFT + part * (width - LEFT - RIGHT), 1)
+
+    def y(cost: float) -> float:
+        return round(height - BOTTOM - cost / most * (height - TOP - BOTTOM), 1)
+
+    def spot(kind: str, point: Point) -> Spot:
+        seen = point.forecast
+        bar = (y(seen.cost.mean - seen.cost.se), y(seen.cost.mean + seen.cost.se))
+        return Spot(
+            kind + ("" if seen.simulated else " expected"),
+            x(seen.days.mean),
+            y(seen.cost.mean),
+            knob_words(point),
+            point.rule.label,
+            spoken(plan, point),
+            *(bar if seen.simulated else (math.nan, math.nan)),
+        )
+
+    kind = plan.points[0].rule.kind
+    spots = [spot("plain" if point.rule.kind == kind else "ucb", point) for point in others]
+    spots.append(_fixed(plan, x, y))
+    spots += [
+        spot("even" if point.even else "tilt", point) for point in curve if point.rule != plan.rule
+    ]
+    spots.append(spot("chosen", plan.chosen))
+    lines = [("curve", curve), *(("ucb", points) for points in other_curves(plan))]
+    return Chart(
+        width,
+        height,
+        name,
+        _thinned(spots),
+        tuple((kind, _path(points, x, y)) for kind, points in lines if len(points) > 1),
+        tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(width / 60))),
+        tuple(Tick(y(cost), f"{cost:,g}") for cost in round_steps(0.0, most)),
+        x(deadline) if drawn else None,
+        deadline < max(days),
+    )
+
+
+def spoken(plan: Plan, point: Point) -> tuple[str, ...]:
+    """Return what a point says when pointed at."""
+    seen = point.forecast
+    origin = f"{count(seen.runs)} simulated tests" if seen.simulated else "predicted"
+    return (
+        f"{estimate(seen.days)} days",
+        f"cost {estimate(seen.cost)} {plan.request.cost_unit}",
+        f"decided by day {plan.request.deadline_days:g}: {decided_words(seen)}",
+        origin,
+    )
+
+
+def nice_days(first: float, last: float, most: int) -> list[float]:
+    """Return round numbers between two, at most so many.
+
+    >>> nice_days(2.6, 33.0, 8)
+    [5.0, 10.0, 20.0]
+    """
+    for steps in ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,)):
+        lowest, highest = math.floor(math.log10(first)), math.ceil(math.log10(last))
+        found = [
+            float(f"{step * 10.0**power:.3g}")
+            for power in range(lowest, highest + 1)
+            for step in steps
+            if first <= step * 10.0**power <= last
+        ]
+        if len(found) <= most and steps != (1, 2, 3, 5, 7):
+            return found
+        if len(found) <= most and len(found) <= 3:
+            return found
+    return found[:: -(-len(found) // max(1, most))]
+
+
+def _top(point: Point) -> float:
+    cost = point.forecast.cost
+    return cost.mean + (cost.se if point.forecast.simulated else 0.0)
+
+
+def _fixed(plan: Plan, x: Place, y: Place) -> Spot:
+    test = plan.fixed_horizon
+    return Spot(
+        "fixed",
+        x(test.days),
+        y(test.cost),
+        "",
+        "Fixed horizon",
+        (
+            f"{amount(test.days)} days",
+            f"cost {amount(test.cost)} {plan.request.cost_unit}",
+            f"{test.units_per_arm:,} units in each arm, power {percent(test.power)}",
+        ),
+    )
+
+
+def _path(points: Sequence[Point], x: Place, y: Place) -> str:
+    places = [(x(p.expected.days.mean), y(p.expected.cost.mean)) for p in points]
+    return "M" + " L".join(f"{a:g} {b:g}" for a, b in places)
+
+
+def _thinned(spots: Sequence[Spot]) -> tuple[Spot, ...]:
+    """The spots without labels that would touch another one; the recommended one keeps its own."""
+    kept: list[Spot] = []
+    taken: list[tuple[float, float]] = []
+    for spot in reversed(spots):
+        near = any(abs(spot.x - a) < NEAR and abs(spot.y - b) < NEAR for a, b in taken)
+        if spot.label and not near:
+            taken.append((spot.x, spot.y))
+            kept.append(spot)
+        else:
+            kept.append(replace(spot, label=""))
+    return tuple(reversed(kept))

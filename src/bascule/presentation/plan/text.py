@@ -7,12 +7,19 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Bernoulli, Bounded, Recurrent
-from bascule.core.rules import ETC, Tilt
-from bascule.planning.candidates import is_even
 from bascule.planning.choose import best_tilt
-from bascule.planning.forecast import Outlook
-from bascule.planning.request import Wishes
+from bascule.planning.forecast import Forecast
+from bascule.planning.request import PlanRequest
+from bascule.presentation.guarantees import guarantee
+from bascule.presentation.numbers import (
+    amount,
+    count,
+    day,
+    estimate,
+    less_or_more,
+    part,
+    percent,
+)
 from bascule.presentation.plan.text_plot import text_plot
 from bascule.simulation import Estimate
 
@@ -27,189 +34,167 @@ COLUMNS = 80
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 
 
-def question(wishes: Wishes) -> str:
-    """Both means, and the lift in outcome units and as a part of the baseline.
+def conditions(request: PlanRequest) -> str:
+    """Say what the test has to keep to.
 
-    >>> question(Wishes())
-    '5 % against 6 %: a lift of 1 point, +20 % of the baseline'
-    """
-    return wishes.words
-
-
-def conditions(wishes: Wishes) -> str:
-    """What the test has to keep to.
-
-    >>> conditions(Wishes())
-    '0/1 outcomes; 5,000 units a day for 28 days; error at most 5 %'
+    >>> conditions(PlanRequest())
+    '0/1 outcomes; 5,000 units a day for 28 days; error 5 % (a worse arm wins)'
     """
     parts = [
-        outcome_words(wishes),
-        f"{wishes.units_per_day:,.6g} units a day for {wishes.deadline_days:g} days",
-        f"error at most {percent(wishes.error)}",
+        outcome_words(request),
+        f"{request.units_per_day:,.6g} units a day for {request.deadline_days:g} days",
+        f"error {percent(request.error)} (a worse arm wins)",
     ]
-    if wishes.waiting_cost is not None:
-        parts.append(f"a day of waiting is worth {wishes.waiting_cost:g} {wishes.cost_unit}")
+    if request.waiting_cost is not None:
+        parts.append(f"a day of waiting is worth {request.waiting_cost:g} {request.cost_unit}")
     return "; ".join(parts)
 
 
-def outcome_words(wishes: Wishes) -> str:
-    """The outcome model, with what was assumed of it or taken from a sample."""
-    outcome = wishes.outcome
-    if isinstance(outcome, Bernoulli):
-        words = "0/1 outcomes"
-    elif isinstance(outcome, Bounded):
-        limits = f"between {outcome.low:g} and {outcome.high:g}"
-        words = f"outcomes {limits} with a spread of {wishes.spread:.4g}"
-    elif isinstance(outcome, Recurrent):
-        words = (
-            f"{wishes.outcomes_per_day:g} outcomes a day of each unit; units differ by "
-            f"{outcome.sigma_unit:.4g}, outcomes of one unit by {outcome.sigma_noise:.4g}"
-        )
-    else:
-        words = f"outcomes with a spread (sigma) of {outcome.sigma:.4g}"
-    if wishes.sample is not None:
-        seen = wishes.sample
-        words += f", from a sample of {seen.outcomes:,}"
-        if seen.recurring:
-            words += f" of {seen.units:,} units"
+def outcome_words(request: PlanRequest) -> str:
+    """Return the outcome model in words, with what was assumed of it or taken from a sample."""
+    words = request.outcome.words
+    if request.spread is not None:
+        words += f" with a spread of {request.spread:.4g}"
+    if request.outcomes_per_day is not None:
+        words += f", {request.outcomes_per_day:g} a day of each unit"
+    if request.sample is not None:
+        words += f", from a sample of {count(request.sample.outcomes)}"
+        if request.sample.recurring:
+            words += f" of {count(request.sample.units)} units"
     return words
 
 
 def recommendation(plan: Plan) -> str:
-    """What to run, in a line."""
+    """Say what to run, in a line."""
     rule = plan.rule
     if not plan.possible:
         return (
-            f"No design decides this by day {plan.wishes.deadline_days:g} with probability 0.9. "
+            f"No design decides this by day {plan.request.deadline_days:g} with probability 0.9. "
             f"{rule.label} comes nearest:"
         )
-    if isinstance(rule, Tilt):
-        name = "an even split in blocks" if rule.tilt == 1 else f"tilted blocks, tilt {rule.tilt:g}"
-        return f"Run {name} ({rule.label}):"
-    name = "an even split" if is_even(rule) else "UCB"
+    name = "an even split" if plan.chosen.even else rule.words
     return f"Run {name} ({rule.label}):"
 
 
 def headline(plan: Plan) -> str:
-    """The recommendation as a heading."""
+    """Return the recommendation as a heading."""
     return recommendation(plan).removesuffix(":")
 
 
 def comparison(plan: Plan) -> list[Cells]:
-    """The recommended design beside an even split and a fixed-horizon test, with headings."""
-    wishes = plan.wishes
+    """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
+    request = plan.request
     fixed = plan.fixed_horizon
     rows = [
-        ("", "days", "50 %, 90 %", "cost", f"decided by day {wishes.deadline_days:g}"),
-        ("this design", *outlook_cells(plan.chosen.outlook)),
+        ("", "days", "50 %, 90 %", "cost", f"decided by day {request.deadline_days:g}"),
+        ("this design", *forecast_cells(plan.chosen.forecast)),
     ]
-    if plan.chosen.outlook is not plan.even_split:
-        rows.append(("even split", *outlook_cells(plan.even_split)))
-    late = fixed.days > wishes.deadline_days
+    if plan.chosen.forecast is not plan.even_split:
+        rows.append(("even split", *forecast_cells(plan.even_split)))
+    late = fixed.days > request.deadline_days
     rows.append(
         (
             "fixed horizon",
-            amount_words(fixed.days),
+            amount(fixed.days),
             "",
-            amount_words(fixed.cost),
+            amount(fixed.cost),
             "too long" if late else f"power {percent(fixed.power)}",
         )
     )
     return rows
 
 
-def outlook_cells(outlook: Outlook) -> Cells:
-    """Days, their percentiles, cost, and the probability of a decision in time."""
+def forecast_cells(forecast: Forecast) -> Cells:
+    """Return days, their percentiles, cost, and the probability of a decision in time."""
     return (
-        estimate_words(outlook.days),
-        f"{day(outlook.p50_days)}, {day(outlook.p90_days)}",
-        estimate_words(outlook.cost),
-        decided_words(outlook),
+        estimate(forecast.days),
+        f"{day(forecast.p50_days)}, {day(forecast.p90_days)}",
+        estimate(forecast.cost),
+        decided_words(forecast),
     )
 
 
-def within(estimate: Estimate) -> str:
-    """The standard error of an estimate, to be put behind other words."""
-    return f", ± {estimate.se:.2g}" if 0 < estimate.se < math.inf else ""
+def within(value: Estimate) -> str:
+    """Return the standard error of an estimate, to be put behind other words."""
+    return f", ± {value.se:.2g}" if 0 < value.se < math.inf else ""
 
 
-def decided_range(outlook: Outlook) -> str:
-    """Where the probability of a decision in time lies."""
-    if not outlook.simulated:
+def decided_range(forecast: Forecast) -> str:
+    """Say where the probability of a decision in time lies."""
+    if not forecast.simulated:
         return "predicted"
-    low, high = outlook.decided_interval
-    return f"between {_bare(low)} and {_bare(high)} % with 95 % confidence"
+    low, high = forecast.decided_interval
+    return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
 
 
 def short_cost(plan: Plan) -> str:
-    """The expected cost in few digits."""
-    cost = plan.expected_cost.mean
-    return "-" if math.isnan(cost) else amount_words(cost)
+    """Return the expected cost in few digits."""
+    return amount(plan.expected_cost.mean)
 
 
-def decided_words(outlook: Outlook) -> str:
-    """The probability of a decision in time, with its interval of 95 %."""
-    if not outlook.simulated:
-        return percent(outlook.decided.mean)
-    low, high = outlook.decided_interval
-    return f"{percent(outlook.decided.mean)} ({_bare(low)}-{_bare(high)})"
+def decided_words(forecast: Forecast) -> str:
+    """Return the probability of a decision in time, with its 95 % interval."""
+    if not forecast.simulated:
+        return percent(forecast.decided.mean)
+    low, high = forecast.decided_interval
+    return f"{percent(forecast.decided.mean)} ({part(low, 2)}-{part(high, 2)})"
 
 
 def frontier(plan: Plan) -> list[Cells]:
-    """Every design that was looked at, with headings."""
+    """List every design that was looked at, with headings."""
     rows = [("design", "days", "50 %, 90 %", "cost", "decided in time", "runs")]
     return rows + [
         (
             point.rule.label,
-            *outlook_cells(point.outlook),
-            f"{point.outlook.runs:,}" if point.outlook.simulated else "predicted",
+            *forecast_cells(point.forecast),
+            count(point.forecast.runs) if point.forecast.simulated else "predicted",
         )
         for point in plan.points
     ]
 
 
 def what_if(plan: Plan) -> list[Cells]:
-    """The same design at other lifts, with headings."""
+    """List what the recommended design does at other lifts, with headings."""
     rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
-    return rows + [(case_words(case, plan.wishes), *_case_cells(case)) for case in plan.what_if]
+    return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
 
 
-def case_words(case: WhatIf, wishes: Wishes) -> str:
-    """The other lift in words."""
+def case_words(case: WhatIf, request: PlanRequest) -> str:
+    """Return another lift in words."""
     name = CASE_NAMES[case.name]
-    return name if case.lift == 0 else f"{name} ({wishes.lift_words(case.lift)})"
+    return name if case.lift == 0 else f"{name} ({request.lift_words(case.lift)})"
 
 
 def _case_cells(case: WhatIf) -> Cells:
-    outlook = case.outlook
-    if outlook is None:
+    forecast = case.forecast
+    if forecast is None:
         return ("-", "-", "-", "-")
     return (
-        estimate_words(outlook.days),
-        estimate_words(outlook.cost),
-        decided_words(outlook),
-        percent(outlook.wrong.mean) if outlook.simulated and case.lift != 0 else "-",
+        estimate(forecast.days),
+        estimate(forecast.cost),
+        decided_words(forecast),
+        percent(forecast.wrong.mean) if forecast.simulated and case.lift != 0 else "-",
     )
 
 
 def savings(plan: Plan) -> str:
-    """What the recommended design costs against the two others."""
+    """Say what the recommended design saves against the two others."""
     if not plan.possible:
         return ""
     cost = plan.expected_cost.mean
     against = [("a fixed-horizon test", plan.fixed_horizon.cost)]
-    if plan.chosen.outlook is not plan.even_split:
+    if plan.chosen.forecast is not plan.even_split:
         against.append(("an even split", plan.even_split.cost.mean))
-    parts = [f"{_less(cost, other)} than {name}" for name, other in against if other > 0]
+    parts = [f"{less_or_more(cost, other)} than {name}" for name, other in against if other > 0]
     if math.isnan(cost) or not parts:
         return ""
-    return f"It costs {amount_words(cost)} {plan.wishes.cost_unit}: {' and '.join(parts)}."
+    return f"It costs {amount(cost)} {plan.request.cost_unit}: {' and '.join(parts)}."
 
 
 def limits(plan: Plan) -> list[str]:
-    """How far the wishes could be stretched, or what would make them possible."""
-    wishes, reach = plan.wishes, plan.reach
-    lift = None if reach.lift is None else wishes.lift_words(reach.lift)
+    """Say how far the request could be stretched, or what would make it possible."""
+    request, reach = plan.request, plan.reach
+    lift = None if reach.lift is None else request.lift_words(reach.lift)
     if plan.possible:
         lines = []
         if lift is not None:
@@ -220,77 +205,32 @@ def limits(plan: Plan) -> list[str]:
         return lines
     wanted = []
     if reach.deadline_days is not None:
-        wanted.append(f"a deadline of {amount_words(reach.deadline_days)} days")
+        wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
     if lift is not None:
         wanted.append(f"a lift of {lift}")
-    if reach.error is not None and reach.error > wishes.error:
+    if reach.error is not None and reach.error > request.error:
         wanted.append(f"an error of {percent(reach.error)}")
     if reach.units_per_day is not None:
-        wanted.append(f"{amount_words(reach.units_per_day)} units a day")
+        wanted.append(f"{amount(reach.units_per_day)} units a day")
     if not wanted:
         return []
     return [f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}."]
 
 
 def design_in_words(design: Design, units_per_day: float) -> str:
-    """What the design does with the next unit, and when it ends."""
-    rule = design.rule
-    others = "the other arm" if len(design.arms) == 2 else "each other arm still in"
-    if isinstance(rule, Tilt):
-        if rule.tilt == 1:
-            left = "" if len(design.arms) == 2 else " still in"
-            who = f"Units come in blocks with one unit of every arm{left}, in random order"
-        else:
-            who = (
-                "Units come in blocks, in random order: as the evidence grows, the arm that is "
-                f"ahead gets up to {rule.tilt:g} units for each one of {others}"
-            )
-        ends = "an arm is dropped when the evidence that another one is better is strong enough"
-        if rule.effect is not None:
-            ends += f", weighed for differences around {rule.effect:g}"
-    elif isinstance(rule, ETC):
-        who = "The arms get units in turn"
-        ends = "an arm is dropped when the evidence that another one is better is strong enough"
-    else:
-        who = (
-            "Each unit goes to the arm whose average, with an allowance for how little is known "
-            "of it, is highest"
-        )
-        ends = "the test ends when the evidence for one arm over all others is strong enough"
+    """Say what the design does with the next unit, and when it ends."""
     assert design.max_units is not None
     days = design.max_units / units_per_day
     return (
-        f"{who}. {ends[0].upper()}{ends[1:]}. After {design.max_units:,} units, which is "
+        f"{design.rule.explain(len(design.arms))} After {count(design.max_units)} units, which is "
         f"{days:.4g} days at {units_per_day:,.6g} a day, it ends undecided."
     )
 
 
-def guarantee(design: Design) -> str:
-    """What is proven, in one sentence that says no more."""
-    promise = design.calibration
-    outcome = design.outcome
-    if isinstance(outcome, Bernoulli):
-        where = "for 0/1 outcomes of units that do not influence each other"
-    elif isinstance(outcome, Bounded):
-        where = f"for any outcomes between {outcome.low:g} and {outcome.high:g}"
-    elif isinstance(outcome, Recurrent):
-        where = (
-            f"exact if units and their outcomes are normal and differ by {outcome.sigma_unit:.4g} "
-            f"and {outcome.sigma_noise:.4g}"
-        )
-    else:
-        where = f"for outcomes that are sub-Gaussian with sigma {outcome.sigma:.4g} or less"
-    return (
-        f"Whatever the true means, and however often you look, the winner is not the best arm with "
-        f"probability at most {percent(promise.error)} ({promise.guarantee}, {where}); when it "
-        "decides and what it costs are forecasts for the lift that was asked about."
-    )
-
-
 def notes(plan: Plan) -> list[str]:
-    """How the figures came about and what is guaranteed."""
+    """Say how the figures came about and what is guaranteed."""
     lines = [line for line in (savings(plan), *limits(plan)) if line]
-    balanced = best_tilt(plan.wishes)
+    balanced = best_tilt(plan.request)
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
     lines.append(origin(plan))
@@ -301,24 +241,27 @@ def notes(plan: Plan) -> list[str]:
 
 
 def origin(plan: Plan) -> str:
-    """Where the figures come from, and how good predictions were."""
-    seen = plan.chosen.outlook
+    """Say where the figures come from, and how good predictions were."""
+    seen = plan.chosen.forecast
     if not seen.simulated:
         return "Figures are predictions, good to about 10 %; nothing was simulated."
-    told = f"{seen.runs:,} simulated tests, seed {plan.seed}; ± is one standard error"
+    words = (
+        f"{count(seen.runs)} simulated tests, seed {plan.seed}; ± is one standard error, brackets "
+        "are 95 % intervals."
+    )
     missed = plan.prediction_error()
     if missed is None:
-        return f"{told}, brackets have a confidence of 95 %."
-    days, cost = (percent(value) for value in missed)
+        return words
+    days, cost = (percent(float(f"{value:.2g}")) for value in missed)
     return (
-        f"{told}, brackets have a confidence of 95 %. Predictions, which led the search, were off "
-        f"by at most {days} in days and {cost} in cost."
+        f"{words} Predictions, which led the search, were off by at most {days} in days and {cost} "
+        "in cost."
     )
 
 
 def answer(plan: Plan) -> list[str]:
-    """The whole answer as lines of text."""
-    lines = [question(plan.wishes), *_wrapped(conditions(plan.wishes)), ""]
+    """Return the whole answer as lines of text."""
+    lines = [plan.request.words, *_wrapped(conditions(plan.request)), ""]
     lines += [*_wrapped(recommendation(plan)), ""]
     lines += _table(comparison(plan))
     lines += ["", *_table(what_if(plan)), ""]
@@ -345,61 +288,3 @@ def _table(rows: list[Cells]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
-
-
-def estimate_words(estimate: Estimate) -> str:
-    """A mean, in four digits, with its standard error in the last ones; a prediction in three.
-
-    >>> estimate_words(Estimate(56.314, 1.02)), estimate_words(Estimate(56.314, math.nan))
-    ('56.3 ± 1.0', '56.3')
-    """
-    if math.isnan(estimate.mean):
-        return "-"
-    if not 0 < estimate.se < math.inf:
-        return amount_words(estimate.mean)
-    digits = 3 - math.floor(math.log10(max(abs(estimate.mean), estimate.se)))
-    places = max(0, min(1 - math.floor(math.log10(estimate.se)), digits))
-    return f"{estimate.mean:,.{places}f} ± {estimate.se:,.{places}f}"
-
-
-def amount_words(value: float) -> str:
-    """A number in three digits, or more when it has more before the point.
-
-    >>> amount_words(3.5592), amount_words(12345.6)
-    ('3.56', '12,346')
-    """
-    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def percent(share: float) -> str:
-    """A probability in percent, with a digit after the point where it says something.
-
-    >>> percent(0.05), percent(0.9985), percent(1.0), percent(0.00012)
-    ('5 %', '99.9 %', '100 %', '0.012 %')
-    """
-    return f"{_bare(share)} %"
-
-
-def _bare(share: float) -> str:
-    if math.isnan(share):
-        return "-"
-    part = 100 * share
-    if part in (0.0, 100.0):
-        return f"{part:.0f}"
-    return f"{part:.2g}" if part < 1 else f"{min(part, 99.9):.1f}".removesuffix(".0")
-
-
-def day(days: float) -> str:
-    """A day in the test, to a tenth.
-
-    >>> day(6.587), day(math.inf)
-    ('6.6', 'later')
-    """
-    if math.isinf(days):
-        return "later"
-    return f"{days:.1f}" if days >= 1 else f"{days:.2g}"
-
-
-def _less(cost: float, other: float) -> str:
-    part = 100 * (1 - cost / other)
-    return f"{part:.0f} % less" if part >= 0 else f"{-part:.0f} % more"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from bascule.core.rules import Tilt
-from bascule.planning.candidates import is_even
 from bascule.presentation.plan.figure import affordable
 
 if TYPE_CHECKING:
@@ -31,13 +29,13 @@ class Mark(NamedTuple):
 
 
 def text_plot(plan: Plan) -> list[str]:
-    """Lines with a sign for each design, the recommended one above all others."""
+    """Return lines with a sign for each design, the recommended one above all others."""
     marks = marks_of(plan)
     if len(marks) < 2:
         return []
     costs, days = [mark.cost for mark in marks], [mark.days for mark in marks]
     low, high = 0.9 * min(costs), max(costs)
-    deadline = plan.wishes.deadline_days
+    deadline = plan.request.deadline_days
     drawn = min(days) < deadline <= FAR * max(days)
     first, last = min(days), max(*days, deadline) if drawn else max(days)
     rows = [[" "] * WIDTH for _ in range(HEIGHT)]
@@ -58,8 +56,8 @@ def text_plot(plan: Plan) -> list[str]:
     ]
     indent = " " * MARGIN
     scale = f"{first:.2g}", f"{last:.2g} days"
-    legend = "* to run  o other tilts  = even split  F fixed horizon"
-    legend += "  u UCB" if any(mark.sign == "u" for mark in marks) else ""
+    legend = "* to run  o same rule  = even split  F fixed horizon"
+    legend += "  u others" if any(mark.sign == "u" for mark in marks) else ""
     legend += "  : deadline" if drawn else ""
     return [
         f"{'cost':>{MARGIN}}  {legend}",
@@ -70,17 +68,17 @@ def text_plot(plan: Plan) -> list[str]:
 
 
 def marks_of(plan: Plan) -> list[Mark]:
-    """The signs to draw, the recommended one last.
+    """Return the signs to draw, the recommended one last.
 
     Others stand where they are expected: a curve of simulated points would bend with their noise.
     """
     marks = [Mark(plan.fixed_horizon.days, plan.fixed_horizon.cost, "F")]
     for point in affordable(plan, list(plan.points)):
-        rule, seen = point.rule, point.expected
-        sign = "=" if is_even(rule) else "o" if isinstance(rule, Tilt) else "u"
-        if rule != plan.rule:
-            marks.append(Mark(seen.days.mean, seen.cost.mean, sign))
-    chosen = plan.chosen.outlook
+        expected = point.expected
+        sign = "=" if point.even else "o" if point.rule.kind == plan.points[0].rule.kind else "u"
+        if point.rule != plan.rule:
+            marks.append(Mark(expected.days.mean, expected.cost.mean, sign))
+    chosen = plan.chosen.forecast
     marks.append(Mark(chosen.days.mean, chosen.cost.mean, "*"))
-    latest = FAR * max(chosen.days.mean, plan.wishes.deadline_days)
+    latest = FAR * max(chosen.days.mean, plan.request.deadline_days)
     return [mark for mark in marks if mark.days <= latest]

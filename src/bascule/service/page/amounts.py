@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from bascule.core.approximate import about
 from bascule.core.outcomes import Bernoulli, Outcome
-from bascule.presentation.plan.text import amount_words
+from bascule.presentation.numbers import amount
 
 UNKNOWN = "–"
 
@@ -66,7 +66,7 @@ class Amounts:
 
     def cost(self, value: float | None) -> str:
         """A cost, in outcome units."""
-        return UNKNOWN if not known(value) else amount_words(value).replace("-", "−")
+        return UNKNOWN if not known(value) else amount(value).replace("-", "−")
 
     def _short(self, value: float) -> str:
         scaled = self.factor * value

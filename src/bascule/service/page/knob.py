@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.live.api import Experiment, Status, Turn, knob_of
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page.amounts import Amounts, duration
 
 OFFERED = {"tilt": (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0), "alpha": (2.0, 3.0, 4.0, 6.0, 10.0, 16.0)}

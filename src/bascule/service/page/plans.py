@@ -15,6 +15,8 @@ from bascule.planning.choose import Point
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
 from bascule.planning.stages import stages
+from bascule.presentation.guarantees import guarantee
+from bascule.presentation.numbers import percent
 from bascule.presentation.plan import text as words
 from bascule.service.api.schemas import Wish
 from bascule.service.page.amounts import duration
@@ -108,13 +110,13 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
     return Answer(
         plan.possible,
         _headline(plan),
-        words.question(plan.wishes),
+        plan.request.words,
         _figures(plan, point),
         words.savings(plan) if point.rule == plan.rule else "",
         tuple(words.limits(plan)),
         tuple(_choice(plan, one, point) for one in plan.points),
         plan.wishes.cost_unit,
-        words.guarantee(point.design),
+        guarantee(point.design),
         words.origin(plan),
     )
 
@@ -145,8 +147,8 @@ def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
     return (
         ("Until it ends", duration(seen.days.mean), f"nine of ten by {nine}"),
         (f"{wishes.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
-        (f"Decided by day {wishes.deadline_days:g}", words.percent(seen.decided.mean), ""),
-        ("Wrong winner", f"≤ {words.percent(wishes.error)}", point.design.calibration.guarantee),
+        (f"Decided by day {wishes.deadline_days:g}", percent(seen.decided.mean), ""),
+        ("Wrong winner", f"≤ {percent(wishes.error)}", point.design.calibration.guarantee),
     )
 
 
@@ -157,7 +159,7 @@ def _choice(plan: Plan, point: Point, picked: Point) -> Choice:
         rule_name(point.rule),
         duration(seen.days.mean),
         two_digits(seen.cost.mean),
-        words.percent(seen.decided.mean),
+        percent(seen.decided.mean),
         point.rule == plan.rule,
         point.rule == picked.rule,
         point.in_time,

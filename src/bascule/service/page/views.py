@@ -9,7 +9,7 @@ from typing import Any
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api import Point, State, Status, audit_words
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.page.charts import Chart, allocation_chart, effect_charts, seen_from

@@ -10,7 +10,7 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
 from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.live.api import OPEN, State, Status
-from bascule.presentation.plan.text import percent
+from bascule.presentation.numbers import percent
 from bascule.service.page.amounts import count, duration
 
 Tone = Literal["good", "going", "waiting", "ended"]

@@ -82,6 +82,13 @@ def _(procedure: IntervalProcedure, design: Design, world: World, seed: int, run
     return WorldIntervalRuns(design, procedure, _written_out(design, world), seed, runs)
 
 
+def is_compiled(procedure: Procedure) -> bool:
+    """Return whether a compiled loop plays a procedure; else it is called from plain Python."""
+    return isinstance(procedure, RecurrentProcedure) or (
+        _runs.dispatch(type(procedure)) is not _runs.dispatch(Procedure)
+    )
+
+
 def quick_draws(design: Design, world: World) -> Draws | None:
     """Return how a quick loop draws the outcomes of a steady world; None if it cannot."""
     if not world.plain_for(design.outcome):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
+from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.intervals import IntervalProcedure
@@ -87,7 +87,7 @@ def check_feasible(design: Design, world: World) -> None:
             f"about {needed:.1g} units a run; widen the gap or set max_units",
         )
     if design.max_units is not None and needed > HOPELESS * design.max_units:
-        raise InputError(
+        raise InfeasibleError(
             "max_units",
             f"max_units ({design.max_units}) would end every run undecided: the gap {gap:g} needs "
             f"about {needed:.1g} units; raise max_units to that, widen the gap, or make the best "

@@ -1,0 +1,170 @@
+"""Playing designs within a budget of computing: what plans and frontiers share.
+
+How often a design is played follows from what one run of it is expected to take, so that a design
+which waits long costs about as much computing as one which does not.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bascule.core.design import Design
+from bascule.core.errors import NoPredictionError
+from bascule.core.evidence.betting import BETS
+from bascule.core.evidence.radius import radius
+from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Gaussian
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.rules import UCB
+from bascule.simulation import Simulation, World, simulate
+from bascule.simulation.engines.choose import is_compiled
+from bascule.simulation.engines.intervals import LARGEST_TABLE
+from bascule.simulation.engines.threads import Progress
+from bascule.theory import mean_path
+from bascule.theory.prediction import rounds_to_win
+
+FIRST_RUNS, FIRST_CAP = 20, 100_000
+"""Runs of a first look at a design of which theory says nothing, and where each of them ends."""
+
+ARMS_WEIGHT, STOP_WEIGHT, BERNSTEIN_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 20.0, 40.0
+"""How much longer a unit takes among many arms at most, with a mixture's stop, with Bernstein's
+radius, and with a mixture's radius that is not in the simulator's table."""
+
+LIMITS_WEIGHT, RECURRENT_WEIGHT, PLAIN_WEIGHT = 5.0, 40.0, 1000.0
+"""How much longer a unit takes whose outcome lies within limits, whose outcomes recur, or whose
+procedure has no compiled loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many runs a design gets: what `steps` units pay for, from `fewest` to `most`.
+
+    A design gets none where one run takes more than `longest` units.
+
+    >>> Budget(steps=1000, fewest=5, most=50, longest=500).runs(effort=100)
+    10
+    """
+
+    steps: float
+    fewest: int
+    most: int
+    longest: float
+
+    def runs(self, effort: float) -> int:
+        """Return how many runs a design gets whose runs take so many units of the quickest kind."""
+        if effort > self.longest:
+            return 0
+        return max(self.fewest, min(self.most, int(self.steps / effort)))
+
+
+class Sweep:
+    """Plays one design after the other from the same seed, and adds up what that takes."""
+
+    def __init__(self, seed: int, threads: int | None) -> None:
+        self.seed = seed
+        self.threads = threads
+        self.steps = 0
+        self.simulating_seconds = 0.0
+        self.compile_seconds = 0.0
+        self.started = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """The time since the start, without compilation."""
+        return time.perf_counter() - self.started - self.compile_seconds
+
+    def play(
+        self, design: Design, world: World, runs: int, progress: Progress | None = None
+    ) -> Simulation:
+        """Simulate a design in a world."""
+        result = simulate(design, None, runs, self.seed, self.threads, progress, world)
+        self.steps += result.steps
+        self.simulating_seconds += result.seconds
+        self.compile_seconds += result.compile_seconds
+        return result
+
+    def effort(self, design: Design, world: World, spread: float | None = None) -> float:
+        """Return what one run takes, in units of the quickest kind.
+
+        Where theory says nothing of a design, a first look of a few runs does. `spread` is that of
+        the outcomes, where neither their model nor their means say it.
+        """
+        try:
+            units = expected_units(design, world.start, spread)
+        except NoPredictionError:
+            cap = FIRST_CAP if design.max_units is None else min(FIRST_CAP, design.max_units)
+            capped = replace(design, max_units=cap)
+            units = float(self.play(capped, world, FIRST_RUNS).decision_time.mean())
+        if design.max_units is not None:
+            units = min(units, float(design.max_units))
+        return max(1.0, units) * unit_weight(design, units)
+
+
+def unit_weight(design: Design, units: float) -> float:
+    """Return how much longer a unit takes than one of two arms with the paper's radius.
+
+    >>> import bascule as bs
+    >>> unit_weight(bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3)), 1000.0)
+    5.0
+    """
+    procedure, outcome = design.procedure, design.outcome
+    weight = max(1.0, min(len(design.arms) / 2, ARMS_WEIGHT))
+    if not is_compiled(procedure):
+        return weight * PLAIN_WEIGHT
+    if outcome.recurring:
+        return weight * RECURRENT_WEIGHT
+    if outcome.limited and not outcome.binary:
+        weight *= LIMITS_WEIGHT
+    if not isinstance(procedure, IntervalProcedure):
+        return weight
+    if procedure.pairwise:
+        return weight * STOP_WEIGHT
+    if procedure.follows_spread:
+        return weight * BERNSTEIN_WEIGHT
+    tabulated = units <= LARGEST_TABLE or procedure.shape.radius is radius
+    return weight if tabulated else weight * RADIUS_WEIGHT
+
+
+def expected_units(design: Design, means: Sequence[float], spread: float | None = None) -> float:
+    """Return the predicted decision time, or a rough one; NoPredictionError where there is none.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    >>> round(expected_units(design, [0.05, 0.06]))
+    31206
+    """
+    procedure, gaps = design.procedure, rival_gaps(means)
+    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
+        # It comes to know the spread, and is then about as wide as a mixture's that knows it.
+        known = Gaussian(_spread(design, means, spread))
+        error = design.calibration.error
+        alike = Design(design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error)
+        return mean_path(alike, gaps).decision_time
+    if isinstance(procedure, BlockProcedure) and procedure.steps.evidence is None:
+        pairs = _pairs_to_win(design, procedure.threshold, means, spread)
+        # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
+        return pairs / 2 * (1 + procedure.tilt + len(gaps) * (1 + 1 / procedure.tilt))
+    return mean_path(design, gaps).decision_time
+
+
+def _pairs_to_win(
+    design: Design, threshold: float, means: Sequence[float], spread: float | None
+) -> float:
+    best, gap = max(means), min(rival_gaps(means))
+    if design.outcome.binary:
+        return rounds_to_win(best, best - gap, threshold)
+    growth = gap**2 / (4 * _spread(design, means, spread) ** 2)
+    return (threshold + math.log(len(BETS))) / growth
+
+
+def _spread(design: Design, means: Sequence[float], spread: float | None) -> float:
+    """The spread of an outcome of the two best arms, as far as it is known."""
+    if spread is not None:
+        return spread
+    best = sorted(means, reverse=True)[:2]
+    noise = design.outcome.noise(tuple(means))
+    return math.sqrt(sum(noise.spread(mean) ** 2 for mean in best) / 2)

@@ -1,0 +1,182 @@
+"""Results as notebooks show them: a table, notes and a figure, in one piece of HTML."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from bascule.presentation import audit as audit_text
+from bascule.presentation import simulation as simulation_text
+from bascule.presentation.figures import SERIES, inline, new_figure
+from bascule.presentation.frontier import text as frontier_text
+from bascule.presentation.guarantees import promise_words
+from bascule.presentation.numbers import UNKNOWN, count, number, percent
+from bascule.presentation.plan import text as plan_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from bascule.analysis.result import Analysis
+    from bascule.comparison.audit import Audit
+    from bascule.comparison.contenders import Family
+    from bascule.comparison.frontier import Frontier
+    from bascule.core.design import Design
+    from bascule.core.effects import Effect
+    from bascule.live.api.experiment import Experiment
+    from bascule.live.reports.status import Status
+    from bascule.planning.result import Plan
+    from bascule.simulation import Simulation
+
+
+def table(
+    caption: str,
+    rows: Iterable[Sequence[str]],
+    head: Sequence[str] = (),
+    strong: Iterable[int] = (),
+) -> str:
+    """Return rows as an HTML table; without a head, the first cell of each row is its heading.
+
+    >>> table("sizes", [("small", "1")])
+    '<table><caption>sizes</caption><tr><th>small</th><td>1</td></tr></table>'
+    """
+    bold = set(strong)
+    body = _row(head, "th") if head else ""
+    for place, cells in enumerate(rows):
+        if head:
+            body += _row(cells, "th" if place in bold else "td")
+        else:
+            body += f"<tr><th>{escape(cells[0])}</th>{_cells(cells[1:], 'td')}</tr>"
+    return f"<table><caption>{escape(caption)}</caption>{body}</table>"
+
+
+def page(tables: str, notes: Iterable[str] = (), figure: Figure | None = None) -> str:
+    """Return tables, paragraphs and a figure as one piece of HTML."""
+    drawing = "" if figure is None else f"<div>{inline(figure)}</div>"
+    return tables + "".join(f"<p>{escape(note)}</p>" for note in notes if note) + drawing
+
+
+def design_html(design: Design) -> str:
+    """Return a design as a table: what is fixed before the first unit."""
+    rows = [
+        ("arms", ", ".join(design.arms)),
+        ("outcome", design.outcome.words),
+        ("rule", f"{design.rule.words} ({design.rule.label})"),
+        ("guarantee", promise_words(design.calibration, len(design.arms))),
+    ]
+    for name in ("max_units", "min_effect", "deadline", "measure"):
+        value = getattr(design, name)
+        if value is not None:
+            rows.append((name, f"{value:,}" if isinstance(value, int) else str(value)))
+    return page(table("Design", rows), [design.rule.explain(len(design.arms))])
+
+
+def plan_html(plan: Plan) -> str:
+    """Return a plan as a table beside what it is compared with, and its frontier as a figure."""
+    heading, *rows = plan_text.comparison(plan)
+    tables = table(plan.request.words, rows, heading, strong=[0])
+    notes = [plan_text.headline(plan), *plan_text.notes(plan)]
+    return page(tables, notes, plan.plot())
+
+
+def simulation_html(simulation: Simulation) -> str:
+    """Return a simulation as a table with its histograms."""
+    title = simulation_text.title(simulation)
+    return page(table(title, simulation.rows()), (), simulation.plot())
+
+
+def frontier_html(frontier: Frontier) -> str:
+    """Return a frontier as a table with its figure; efficient rules are bold."""
+    rows: list[Sequence[str]] = []
+    strong: list[int] = []
+    family: Family | None = None
+    for point in frontier.points:
+        if point.family is not family:
+            family = point.family
+            strong.append(len(rows))
+            rows.append([family.words])
+        if point.efficient:
+            strong.append(len(rows))
+        rows.append(frontier_text.cells(point))
+    tables = table(frontier_text.title(frontier), rows, frontier_text.HEADINGS, strong)
+    return page(tables, frontier_text.notes(frontier), frontier.plot())
+
+
+def audit_html(audit: Audit) -> str:
+    """Return an audit as a table with its figure; broken promises are bold."""
+    rows = [audit_text.cells(row) for row in audit.rows]
+    broken = [place for place, row in enumerate(audit.rows) if row.broken]
+    tables = table(audit_text.title(audit), rows, audit_text.HEADINGS, broken)
+    return page(tables, audit_text.notes(audit), audit.plot())
+
+
+def status_html(status: Status) -> str:
+    """Return the status of a live test as a table of its arms, with their differences drawn."""
+    head = ("arm", "units", "matured", "mean", "part")
+    rows = [
+        (arm.name, count(arm.units), count(arm.matured), _mean(arm.mean), arm.part)
+        for arm in status.arms
+    ]
+    notes = (status.headline, status.promise)
+    return page(table(status.name, rows, head), notes, plot_effects(status.effects))
+
+
+def experiment_html(experiment: Experiment) -> str:
+    """Return a live test as its status, under the design that it runs."""
+    return status_html(experiment.status()) + design_html(experiment.design)
+
+
+def analysis_html(analysis: Analysis) -> str:
+    """Return an analysis as tables of its arms and of their differences, with its figure."""
+    head = ("arm", "units", "mean")
+    arms = [(arm.name, count(arm.units), _mean(arm.mean)) for arm in analysis.arms]
+    rows = [(_pair(one), *_ends(one)) for one in analysis.effects]
+    level = percent(1 - 2 * analysis.effects[0].error) if analysis.effects else ""
+    tables = table(analysis.headline, arms, head)
+    tables += table("Differences", rows, ("", "estimate", f"{level} interval, at any time"))
+    flagged = [f"! {check.name}" for check in analysis.flagged]
+    return page(tables, [*analysis.notes, *flagged], analysis.plot())
+
+
+def plot_effects(effects: Sequence[Effect]) -> Figure | None:
+    """Draw the interval of each difference; None while too little is known of all of them.
+
+    >>> plot_effects([]) is None
+    True
+    """
+    known = [one for one in effects if math.isfinite(one.low) and math.isfinite(one.high)]
+    if not known:
+        return None
+    figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
+    for place, one in enumerate(known):
+        # Treatment minus control: the later arm less the earlier one.
+        axis.plot([-one.high, -one.low], [place, place], color=SERIES[1].colour, linewidth=2.0)
+        axis.plot(-one.difference, place, marker="o", color=SERIES[1].colour)
+    axis.axvline(0.0, color="#777777", linewidth=1.2)
+    axis.set_yticks(range(len(known)), [_pair(one) for one in known])
+    axis.invert_yaxis()
+    axis.grid(False, axis="y")
+    level = percent(1 - 2 * known[0].error)
+    axis.set_xlabel(f"difference, with {level} intervals that hold at any time")
+    return figure
+
+
+def _pair(effect: Effect) -> str:
+    return f"{effect.second} - {effect.first}"
+
+
+def _ends(effect: Effect) -> tuple[str, str]:
+    return number(-effect.difference), f"{number(-effect.high)} to {number(-effect.low)}"
+
+
+def _mean(value: float | None) -> str:
+    return UNKNOWN if value is None else number(value)
+
+
+def _row(cells: Iterable[str], tag: str) -> str:
+    return f"<tr>{_cells(cells, tag)}</tr>"
+
+
+def _cells(cells: Iterable[str], tag: str) -> str:
+    return "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)

@@ -1,0 +1,107 @@
+"""A simulation in words and as a figure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
+from bascule.presentation.guarantees import promise_words
+from bascule.presentation.numbers import count, percent, short, shown
+from bascule.simulation import Estimate, Simulation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_SHARES = 8
+"""Arms whose share of the units is written out."""
+
+ENGINES = {
+    "fast": "fast: outcomes weighted to within {:.1g}",
+    "plain": "plain: every outcome drawn",
+}
+
+
+def title(simulation: Simulation) -> str:
+    """Say which rule was simulated, how often, and on which means."""
+    rule, runs = simulation.design.rule.label, count(simulation.runs)
+    return f"{rule}, {runs} runs at means {shown(simulation.means)}"
+
+
+def rows(simulation: Simulation) -> list[tuple[str, str]]:
+    """Return the summary in words: what each number is, and the number."""
+    design = simulation.design
+    summary, quantiles = simulation.summary(), simulation.quantiles()
+
+    def spread(column: str) -> str:
+        low, middle, high = map(short, quantiles[column])
+        return f"{summary[column]}   (10 %, 50 %, 90 %: {low}, {middle}, {high})"
+
+    shares = [
+        f"{name} {percent(share)}"
+        for name, share in zip(design.arms[:MOST_SHARES], simulation.share, strict=False)
+    ]
+    lines = [
+        ("regret", spread("regret")),
+        (simulation.time_label, spread("decision_time")),
+        ("wrong decisions", wrong_words(simulation)),
+        ("guarantee", promise_words(design.calibration, len(design.arms))),
+        ("delta", f"{design.calibration.delta:.4g}"),
+        ("undecided", f"{simulation.undecided} of {simulation.runs} runs"),
+        ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
+    ]
+    if design.min_effect is not None:
+        lines.append(("no difference", f"{simulation.no_difference} of {simulation.runs} runs"))
+    if simulation.engine is not None:
+        lines.append(("engine", ENGINES[simulation.engine].format(simulation.accuracy)))
+    if simulation.world.extras:
+        lines.append(("world", simulation.world.words))
+    return lines
+
+
+def wrong_words(simulation: Simulation) -> str:
+    """Return the share of wrong decisions, and what counts as one where no arm is the best."""
+    share = f"{percent(simulation.error_rate)} of runs"
+    if not simulation.tied:
+        return share
+    return f"{share} (the best arms are equal, so either of them as the winner counts as wrong)"
+
+
+def plain_text(simulation: Simulation) -> str:
+    """Return the title and the summary, a line each."""
+    lines = [f"  {name:<16} {value}" for name, value in rows(simulation)]
+    return "\n".join([title(simulation), *lines])
+
+
+def plot_simulation(simulation: Simulation) -> Figure:
+    """Draw histograms of regret and decision time, with their means.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> figure = plot_simulation(bs.simulate(design, means=[0.0, 1.0], runs=100))
+    >>> [panel.get_xlabel() for panel in figure.axes]
+    ['regret at the decision', 'decision time (units)']
+    """
+    figure, (left, right) = new_figure(columns=2, width=9.0, height=3.6)
+    _histogram(left, simulation.regret, "regret at the decision", SERIES[1])
+    times = simulation.decision_time.astype(np.float64)
+    _histogram(right, times, f"decision time ({simulation.time_unit})", SERIES[3])
+    left.set_ylabel("runs")
+    words = f"{simulation.design.rule.label}, {count(simulation.runs)} runs"
+    if simulation.undecided:
+        undecided = count(simulation.undecided)
+        words += f", {undecided} of them undecided at the cap on {simulation.time_unit}"
+    figure.suptitle(words, x=0.01, ha="left", fontsize=12)
+    return figure
+
+
+def _histogram(axes: Axes, values: FloatArray, name: str, series: Series) -> None:
+    axes.hist(values, bins=bar_edges(values).tolist(), color=series.colour, alpha=0.55)
+    mean = Estimate.of(values)
+    axes.axvline(mean.mean, color="#111111", linewidth=1.6)
+    axes.set_title(f"mean {mean}", loc="left", fontsize=10.5)
+    axes.set_xlabel(name)
+    axes.grid(False, axis="x")
