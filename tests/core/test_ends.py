@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 import bascule as bs
+from bascule.core.evidence.normal import log_mixture
 
 SOON, LATE = datetime(2026, 12, 1, tzinfo=UTC), datetime(2026, 12, 2, tzinfo=UTC)
 
@@ -101,13 +103,29 @@ def test_arms_that_only_the_one_taken_out_had_beaten_come_back() -> None:
     assert (sorted(without_c.removed), sorted(without_c.dropped)) == ([2], [])
     assert bs.decision(design, without_c) is None
     assert bs.next_block(design, without_c).units[2] == 0
+
+
+def test_after_a_removal_an_arm_that_too_little_evidence_has_beaten_comes_back() -> None:
+    """With three arms a pair is then judged at 3 / p instead of 2 / p."""
+    design, seen = three_arms_where_c_has_beaten_b()
     without_a = bs.remove_arm(design, seen, "a")
-    assert (sorted(without_a.removed), sorted(without_a.dropped)) == ([0], [1])
+    assert (sorted(without_a.removed), sorted(without_a.dropped)) == ([0], [])
+    assert bs.ending(design, without_a) is None
+    block = tuple(bs.ArmStatistics(1, mean, mean * mean) for mean in (-0.5, 0.5))
+    while not without_a.dropped:
+        before = without_a
+        without_a = bs.fold_block(design, without_a, (bs.ArmStatistics(), *block))
+    assert math.log(3 / 0.05) <= log_mixture(
+        abs(without_a.pairs[2].total), without_a.pairs[2].clock
+    )
+    assert math.log(3 / 0.05) > log_mixture(abs(before.pairs[2].total), before.pairs[2].clock)
     end = bs.ending(design, without_a)
     assert end is not None
     assert end.decision is not None
-    assert end.decision.name == "c"
-    assert "among the arms that were not taken out by hand" in end.promise
+    assert (end.decision.name, end.decision.error) == ("c", 0.05)
+    assert "among the arms that were not removed by hand with probability at most 0.05" in (
+        end.promise
+    )
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC()])

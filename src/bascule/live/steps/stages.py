@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
@@ -156,7 +157,7 @@ def closed(design: Design, standing: Standing, sums: Sums, now: float) -> Standi
         ArmCohorts(tuple(_cohort(outcomes, arm[outcomes]) for outcomes in sorted(arm)))
         for arm in arms
     )
-    seen = CohortStatistics(cohorts, stage, seen.dropped, seen.removed)
+    seen = replace(seen, arms=cohorts, stage=stage)
     if not isinstance(design.rule, Static):
         seen = close_stage(design, seen)
     after = standing._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
