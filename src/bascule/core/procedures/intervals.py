@@ -15,7 +15,6 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.numerics import smallest
 from bascule.core.procedures.base import (
     UNKNOWN,
     AnyStatistics,
@@ -38,6 +37,9 @@ from bascule.core.procedures.interval_state import (
     width,
 )
 from bascule.core.statistics import ArmStatistics, Statistics
+
+REACH_TOLERANCE = 1e-9
+"""The relative precision of intervals by the evidence of two arms."""
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
@@ -335,12 +337,39 @@ def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
-    """The difference, in standard deviations, that the evidence of two arms would just find."""
+    """Return the difference, in standard deviations, that the evidence of two arms just finds.
 
-    def enough(difference: float) -> bool:
-        return log_two_arms(difference, units_a, units_b) >= threshold
+    The evidence is convex in the difference, so false position with halved weights (the Illinois
+    method) takes a few steps. The end that is returned has enough evidence.
 
-    high = 1.0
-    while not enough(high):
+    >>> reach = two_arms_reach(100.0, 50.0, 3.0)
+    >>> round(reach, 4), log_two_arms(reach, 100.0, 50.0) >= 3.0
+    (0.5863, True)
+    """
+
+    def missing(difference: float) -> float:
+        return log_two_arms(difference, units_a, units_b) - threshold
+
+    # The evidence is never above difference^2 / (2 (1 / units_a + 1 / units_b)).
+    low = math.sqrt(2.0 * max(threshold, 0.0) * (1.0 / units_a + 1.0 / units_b))
+    high = max(2.0 * low, 1e-6)
+    below, above = missing(low), missing(high)
+    while above < 0.0:
+        low, below = high, above
         high *= 2.0
-    return smallest(enough, 0.0, high)
+        above = missing(high)
+    side = 0
+    while high - low > REACH_TOLERANCE * high and below < 0.0:
+        middle = (low * above - high * below) / (above - below)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        value = missing(middle)
+        if value >= 0.0:
+            high, above = middle, value
+            below = 0.5 * below if side > 0 else below
+            side = 1
+        else:
+            low, below = middle, value
+            above = 0.5 * above if side < 0 else above
+            side = -1
+    return high if below < 0.0 else low
