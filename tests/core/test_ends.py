@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -151,3 +152,33 @@ def test_nonsense_is_refused() -> None:
         bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline=datetime(2026, 12, 1))
     with pytest.raises(bs.InputError, match="deadline must be a datetime"):
         bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline="soon")  # type: ignore[arg-type]
+
+
+def test_a_live_test_judges_all_pairs_after_a_removal(tmp_path: Path) -> None:
+    """The arm comes back in the store too, survives a restart, and is replayed from the log."""
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), error=0.05)
+    values = {"a": 0.0, "b": -0.5, "c": 0.5}
+    path = tmp_path / "test.db"
+    number = 0
+    with bs.open(path) as store:
+        test = store.create("test", design)
+        while test.status().effects[2].high > 0:
+            units = [str(number + i) for i in range(3)]
+            number += 3
+            arms = test.assign_many(units)
+            test.record_many([(u, values[arm]) for u, arm in zip(units, arms, strict=True)])
+        test.drop_arm("a")
+        assert test.status().effects[2].high > 0
+        assert test.status().decision is None
+    with bs.open(path) as store:
+        test = store.get("test")
+        while test.status().decision is None:
+            units = [str(number), str(number + 1)]
+            number += 2
+            arms = test.assign_many(units)
+            assert set(arms) == {"b", "c"}
+            test.record_many([(u, values[arm]) for u, arm in zip(units, arms, strict=True)])
+        reached = test.status().decision
+        assert reached is not None
+        assert (reached.name, reached.error) == ("c", 0.05)
+        assert test.verify().agrees

@@ -124,7 +124,9 @@ def _show(result: Simulation) -> None:
     summary, quantiles = result.summary(), result.quantiles()
     title = f"{result.design.rule.label}, {result.runs:,} runs at means {shown(result.means)}"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
+    published = result.design.calibration.guarantee == "as published"
+    bound = "published" if published else "proven"
+    for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", bound):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     predicted, proven = result.predicted(), result.proven()
     for column, words in (("regret", "regret"), ("decision_time", result.time_label)):
