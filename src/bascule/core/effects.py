@@ -15,7 +15,7 @@ from itertools import combinations
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
-from bascule.core.procedures.bounds import intersected, lower_end, with_lower_end
+from bascule.core.procedures.bounds import intersected, lower_end, pair_index, with_lower_end
 from bascule.core.procedures.interval_state import NOBODY
 
 
@@ -70,15 +70,8 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
         (winner,) = left
         for beaten in sorted(statistics.dropped):
             if lower_end(ends, arms, winner, beaten) < 0.0:
-                raised = with_lower_end(ends, arms, winner, beaten)
-                changed = [before != after for before, after in zip(ends, raised, strict=True)]
-                ends, errors = (
-                    raised,
-                    [
-                        promise.error if new else error
-                        for new, error in zip(changed, errors, strict=True)
-                    ],
-                )
+                ends = with_lower_end(ends, arms, winner, beaten)
+                errors[pair_index(arms, winner, beaten)] = promise.error
     return tuple(
         Effect(first, second, difference, low, high, error, promise.guarantee)
         for (first, second), (difference, _, _), (low, high), error in zip(

@@ -110,22 +110,40 @@ def _is_over(design: Design, now: datetime | None) -> bool:
     return now is not None and design.deadline is not None and now >= design.deadline
 
 
-def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
+def winner_promise(design: Design, statistics: AnyStatistics) -> str:
+    """Return what is guaranteed of a winner, declared already or to come, as a sentence.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> print(winner_promise(design, bs.Statistics.empty(2)))  # doctest: +ELLIPSIS
+    a worse arm is declared the winner with probability at most 0.05 (proven); if arms are...
+    """
     promised = design.calibration
     if promised.error >= 1:
-        return f"nothing is proven about this end at delta {promised.delta:.3g}"
-    kept = f"probability at most {promised.error:.3g} ({promised.guarantee})"
-    among = " among the arms that were not removed by hand" if statistics.removed else ""
+        return f"nothing is proven about a winner at delta {promised.delta:.3g}"
+    twice = min(1.0, 2.0 * promised.error)
+    return (
+        f"a worse arm is declared the winner{_among(statistics)} with probability at most "
+        f"{promised.error:.3g} ({promised.guarantee}); if arms are equally good, any of them is "
+        f"with at most {twice:.3g}"
+    )
+
+
+def _among(statistics: AnyStatistics) -> str:
+    return " among the arms that were not removed by hand" if statistics.removed else ""
+
+
+def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
+    promised = design.calibration
     if kind == "winner":
-        twice = min(1.0, 2.0 * promised.error)
-        return (
-            f"a worse arm is declared the winner{among} with {kept}; if arms are equally good, "
-            f"any of them is with at most {twice:.3g}"
-        )
+        return winner_promise(design, statistics)
+    if promised.error >= 1:
+        return f"nothing is proven about this end at delta {promised.delta:.3g}"
     if kind == "no difference":
         return (
-            f"some difference between the active arms{among} is {design.min_effect:g} or more "
-            f"with {kept}"
+            f"some difference between the active arms{_among(statistics)} is "
+            f"{design.min_effect:g} or more with probability at most {promised.error:.3g} "
+            f"({promised.guarantee})"
         )
     return (
         f"nothing is decided; each end of an interval is ever wrong with probability at most "

@@ -79,7 +79,7 @@ def test_ucb_mm_states_the_error_of_its_theorem(rule: Any) -> None:
     )
     end = bs.ending(design(rule, delta=0.05), seen)
     assert end is not None
-    assert end.promise == "nothing is proven about this end at delta 0.05"
+    assert end.promise == "nothing is proven about a winner at delta 0.05"
 
 
 def test_even_splits_of_the_paper_take_their_delta_for_the_error() -> None:
