@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import bascule as bs
 from bascule.core.effects import beaten_by
 from bascule.core.evidence.betting import BETS, LOG_PARTS, log_shifted_wealth
+from bascule.core.evidence.normal import mixture_boundary, mixture_radius
 
 RULES = [
     (bs.Gaussian(1), bs.Tilt(3)),
@@ -125,3 +126,53 @@ def test_the_sums_never_say_more_than_the_bets(differences: list[float], shift: 
 def test_the_error_of_an_end(rule: Any, arms: int, error: float) -> None:
     design = bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, error=0.05)
     assert design.procedure.end_error == pytest.approx(error)
+
+
+def after_rounds(design: bs.Design, rounds: int) -> bs.Statistics:
+    """Equal outcomes in every arm, round by round."""
+    seen = bs.Statistics.empty(len(design.arms))
+    for _ in range(rounds):
+        for arm in range(len(design.arms)):
+            seen = bs.record(design, seen, arm, 0.0)
+    return seen
+
+
+@pytest.mark.parametrize("rule", [bs.ETC(stop="mixture"), bs.ETC()])
+def test_a_paused_arm_keeps_the_interval_of_its_last_full_round(rule: Any) -> None:
+    """Two radii add up to what a difference needs only while both arms have equally many units."""
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05)
+    equal = after_rounds(design, 20)
+    seen = equal
+    for _ in range(40):
+        seen = bs.record(design, seen, 0, 0.05)
+    (before,), (after,) = bs.effects(design, equal), bs.effects(design, seen)
+    assert (after.low, after.high) == (before.low, before.high)
+    assert after.difference > before.difference
+
+
+def test_unequal_units_without_a_history_have_an_interval_for_each_arm() -> None:
+    """Each arm's own mixture at half the level of an end: valid however units were shared out."""
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(2), bs.ETC(stop="mixture"), error=0.05)
+    arms = tuple(bs.ArmStatistics(n, 0.0) for n in (400, 50, 400))
+    unequal, equal, _ = bs.effects(design, bs.Statistics(arms))
+    reach = mixture_radius(400, 2.0, 0.0125) + mixture_radius(50, 2.0, 0.0125)
+    assert unequal.high == pytest.approx(reach)
+    assert equal.high == pytest.approx(2 * mixture_boundary(200, math.log(40)) / 400 * 2)
+
+
+def test_intervals_of_arms_with_unequal_units_hold() -> None:
+    """An arm is paused when it looks bad: the lower end of the other's lead fails as stated."""
+    error, runs = 0.2, 150
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.ETC(stop="mixture"), error=error)
+    rng = np.random.default_rng(11)
+    wrong = 0
+    for _ in range(runs):
+        seen, ever = bs.Statistics.empty(3), False
+        for _ in range(30):
+            behind = seen.arms[1].units >= 3 and seen.arms[1].mean < seen.arms[0].mean
+            for arm in (0, 2) if behind else (0, 1, 2):
+                seen = bs.record(design, seen, arm, float(rng.normal()))
+            ever |= bs.effects(design, seen)[0].low > 0
+        wrong += ever
+    level = error / 2
+    assert wrong / runs <= level + 3 * math.sqrt(level * (1 - level) / runs)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bascule as bs
+from bascule.core.evidence.normal import log_mixture
 
 SOON, LATE = datetime(2026, 12, 1, tzinfo=UTC), datetime(2026, 12, 2, tzinfo=UTC)
 
@@ -101,13 +104,29 @@ def test_arms_that_only_the_one_taken_out_had_beaten_come_back() -> None:
     assert (sorted(without_c.removed), sorted(without_c.dropped)) == ([2], [])
     assert bs.decision(design, without_c) is None
     assert bs.next_block(design, without_c).units[2] == 0
+
+
+def test_after_a_removal_an_arm_that_too_little_evidence_has_beaten_comes_back() -> None:
+    """With three arms a pair is then judged at 3 / p instead of 2 / p."""
+    design, seen = three_arms_where_c_has_beaten_b()
     without_a = bs.remove_arm(design, seen, "a")
-    assert (sorted(without_a.removed), sorted(without_a.dropped)) == ([0], [1])
+    assert (sorted(without_a.removed), sorted(without_a.dropped)) == ([0], [])
+    assert bs.ending(design, without_a) is None
+    block = tuple(bs.ArmStatistics(1, mean, mean * mean) for mean in (-0.5, 0.5))
+    while not without_a.dropped:
+        before = without_a
+        without_a = bs.fold_block(design, without_a, (bs.ArmStatistics(), *block))
+    assert math.log(3 / 0.05) <= log_mixture(
+        abs(without_a.pairs[2].total), without_a.pairs[2].clock
+    )
+    assert math.log(3 / 0.05) > log_mixture(abs(before.pairs[2].total), before.pairs[2].clock)
     end = bs.ending(design, without_a)
     assert end is not None
     assert end.decision is not None
-    assert end.decision.name == "c"
-    assert "among the arms that were not taken out by hand" in end.promise
+    assert (end.decision.name, end.decision.error) == ("c", 0.05)
+    assert "among the arms that were not removed by hand with probability at most 0.05" in (
+        end.promise
+    )
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC()])
@@ -133,3 +152,33 @@ def test_nonsense_is_refused() -> None:
         bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline=datetime(2026, 12, 1))
     with pytest.raises(bs.InputError, match="deadline must be a datetime"):
         bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline="soon")  # type: ignore[arg-type]
+
+
+def test_a_live_test_judges_all_pairs_after_a_removal(tmp_path: Path) -> None:
+    """The arm comes back in the store too, survives a restart, and is replayed from the log."""
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), error=0.05)
+    values = {"a": 0.0, "b": -0.5, "c": 0.5}
+    path = tmp_path / "test.db"
+    number = 0
+    with bs.open(path) as store:
+        test = store.create("test", design)
+        while test.status().effects[2].high > 0:
+            units = [str(number + i) for i in range(3)]
+            number += 3
+            arms = test.assign_many(units)
+            test.record_many([(u, values[arm]) for u, arm in zip(units, arms, strict=True)])
+        test.drop_arm("a")
+        assert test.status().effects[2].high > 0
+        assert test.status().decision is None
+    with bs.open(path) as store:
+        test = store.get("test")
+        while test.status().decision is None:
+            units = [str(number), str(number + 1)]
+            number += 2
+            arms = test.assign_many(units)
+            assert set(arms) == {"b", "c"}
+            test.record_many([(u, values[arm]) for u, arm in zip(units, arms, strict=True)])
+        reached = test.status().decision
+        assert reached is not None
+        assert (reached.name, reached.error) == ("c", 0.05)
+        assert test.verify().agrees

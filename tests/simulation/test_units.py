@@ -60,7 +60,7 @@ def test_etc_prime_is_the_limit_of_large_alpha() -> None:
 
 def test_precision_weights_decide_eight_times_sooner_than_algorithm_2() -> None:
     sharp = simulate(bs.UCB(2, radius="mixture"), [0, 1], 1000, error=0.05)
-    paper = simulate(bs.UCB(2), [0, 1], 300, error=0.05)
+    paper = simulate(bs.UCB(2), [0, 1], 300, delta=0.05)
     assert near(sharp, 21.6, 180, their_runs=300)
     assert near(paper, 120, 1501, their_runs=1000)
 

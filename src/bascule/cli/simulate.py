@@ -122,7 +122,9 @@ def _show(result: Simulation) -> None:
     console = screen()
     summary, quantiles = result.summary(), result.quantiles()
     table = Table(title=title(result), title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", "proven"):
+    published = result.design.calibration.guarantee == "as published"
+    bound = "published" if published else "proven"
+    for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", bound):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     predicted, proven = result.predicted(), result.proven()
     for column, words in (("regret", "regret"), ("decision_time", result.time_label)):

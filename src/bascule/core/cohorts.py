@@ -7,7 +7,7 @@ gives all units the same weight, so their sum is all that has to be kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bascule.core import checks
 from bascule.core.errors import InputError
@@ -90,7 +90,9 @@ class ArmCohorts:
 class CohortStatistics:
     """What all arms have shown after `stage` stages, and which of them are out of the test.
 
-    `dropped` arms were beaten, `removed` ones were taken out by hand.
+    `dropped` arms were beaten, `removed` ones were taken out by hand. `bounds` are the narrowest
+    interval so far of the difference of each pair of arms, or nothing where none are kept; two
+    statistics are equal whatever their bounds, and a sum has none.
 
     >>> half = CohortStatistics((ArmCohorts.of([(2, 1.0)]), ArmCohorts.of([(1, 3.0)])), stage=2)
     >>> other = CohortStatistics((ArmCohorts(), ArmCohorts.of([(1, 2.0)])), stage=2)
@@ -102,6 +104,7 @@ class CohortStatistics:
     stage: int = 0
     dropped: frozenset[int] = frozenset()
     removed: frozenset[int] = frozenset()
+    bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
 
     @classmethod
     def empty(cls, arms: int) -> CohortStatistics:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
-from bascule.core.procedures.base import Procedure
+from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.serialization import as_data, read, read_json
 
@@ -102,6 +102,25 @@ class Design:
     def procedure(self) -> Procedure:
         """How a test of this design proceeds."""
         return self.rule.procedure(self)
+
+    @cached_property
+    def stricter(self) -> Design:
+        """The design that judges once arms were removed by hand: its error holds for all pairs.
+
+        Removing arms after looking chooses which of those left is the best, so every pair counts
+        (docs/explanation/ends.md), unless there are only two.
+        """
+        if len(self.arms) == 2:
+            return self
+        if self.calibration.error < 1 and self.calibration.guarantee != "as published":
+            return replace(self, error=self.procedure.strict_error, delta=None)
+        # Nothing is proven at this delta: it is shared among as many comparisons all the same.
+        share = self.procedure.strict_error / self.calibration.error
+        return replace(self, error=None, delta=share * self.calibration.delta)
+
+    def judging(self, statistics: AnyStatistics) -> Procedure:
+        """Return the procedure that decides, given what a test has shown."""
+        return self.stricter.procedure if statistics.removed else self.procedure
 
     def __repr__(self) -> str:
         parts = [(field.name, getattr(self, field.name)) for field in fields(self)]

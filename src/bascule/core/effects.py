@@ -2,25 +2,34 @@
 
 It is made of the evidence that decides, at the same threshold: a difference lies in the interval
 unless the evidence against it is enough. So an arm is beaten exactly when the interval of its
-difference from a rival lies on one side of 0. docs/explanation/ends.md has the proof.
+difference from a rival lies on one side of 0. Intervals are intersected with those of earlier
+looks, which are kept with the statistics. docs/explanation/ends.md has the proofs.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
-from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
+from bascule.core.procedures.bounds import intersected, lower_end, pair_index, with_lower_end
+from bascule.core.procedures.interval_state import NOBODY
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """The mean of one arm less that of another, and the interval that it lies in.
 
-    Each end is ever wrong with a probability of at most `error`; both ends are infinite while too
-    little is known.
+    `low` is ever above the true difference with a probability of at most `error`, over the whole
+    test, and so is `high` below it; both lie around it at all times with a probability of at least
+    `level`. Both ends are infinite while too little is known. `difference` is the estimate of the
+    moment, and may leave an interval that earlier looks have made narrower.
+
+    >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
+    0.9
     """
 
     first: str
@@ -31,9 +40,18 @@ class Effect:
     error: float
     guarantee: Guarantee
 
+    @property
+    def level(self) -> float:
+        """The probability with which both ends hold at all times, at the least: 1 - 2 error."""
+        return max(0.0, 1.0 - 2.0 * self.error)
+
 
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
-    """The difference of every pair of arms, the earlier less the later one.
+    """Return the difference of every pair of arms, the earlier less the later one.
+
+    A winner's interval does not reach below 0. Where only the decision says so, because the winner
+    and an arm were never compared long enough themselves, the error of the effect is that of the
+    decision.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -42,16 +60,47 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> found.difference, round(found.low, 2), round(found.high, 2)
     (1.0, 0.19, 1.81)
     """
-    promise, error = design.calibration, design.procedure.end_error
-    names, found = combinations(design.arms, 2), design.procedure.ends(statistics)
+    procedure, promise = design.judging(statistics), design.calibration
+    arms = len(design.arms)
+    current = procedure.ends(statistics)
+    ends = _shown(procedure, statistics, current)
+    errors = [procedure.end_error] * len(ends)
+    left = [arm for arm in range(arms) if arm not in statistics.out]
+    if len(left) == 1 and statistics.dropped:
+        (winner,) = left
+        for beaten in sorted(statistics.dropped):
+            if lower_end(ends, arms, winner, beaten) < 0.0:
+                ends = with_lower_end(ends, arms, winner, beaten)
+                errors[pair_index(arms, winner, beaten)] = promise.error
     return tuple(
-        Effect(first, second, *ends, error, promise.guarantee)
-        for (first, second), ends in zip(names, found, strict=True)
+        Effect(first, second, difference, low, high, error, promise.guarantee)
+        for (first, second), (difference, _, _), (low, high), error in zip(
+            combinations(design.arms, 2), current, ends, errors, strict=True
+        )
+    )
+
+
+def _shown(
+    procedure: Procedure, statistics: AnyStatistics, current: list[Ends]
+) -> tuple[tuple[float, float], ...]:
+    """Return the running intersections, or the current intervals where none were kept."""
+    now = tuple((low, high) for _, low, high in current)
+    kept = statistics.bounds
+    if not kept or not procedure.keeps_bounds:
+        return now
+    if procedure.winner(statistics) != NOBODY:
+        # A decision rests on the current evidence, which may not have been kept yet.
+        known = ((low, high) for _, low, high in procedure.known_ends(statistics))
+        kept = intersected(kept, known)
+    # With unequal units from the start nothing was kept of a pair: then the wider interval counts.
+    endless = (-math.inf, math.inf)
+    return tuple(
+        latest if pair == endless else pair for pair, latest in zip(kept, now, strict=True)
     )
 
 
 def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
-    """Arms that the evidence puts below some other arm, one that is not among `without`.
+    """Return the arms that the intervals put below some other arm, one not among `without`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)

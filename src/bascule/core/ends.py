@@ -24,7 +24,10 @@ EndKind = Literal["winner", "no difference", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a test is over, what it found, and what is guaranteed of that."""
+    """Why a test is over, what it found, and what is guaranteed of that.
+
+    `promise` says in a sentence which event is bounded, and by which probability.
+    """
 
     kind: EndKind
     decision: Decision | None
@@ -33,7 +36,7 @@ class Ending:
 
 
 def ending(design: Design, statistics: AnyStatistics, now: datetime | None = None) -> Ending | None:
-    """How the test has ended, or None while it goes on.
+    """Return how the test has ended, or None while it goes on.
 
     `now` is compared with the deadline of the design, if there is one.
 
@@ -50,11 +53,12 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     if reached is not None:
         kind = "no difference" if reached.arm is None else "winner"
     found = effects(design, statistics)
-    return Ending(kind, reached, found, _promise(design, statistics, kind, found[0].error))
+    error = max(effect.error for effect in found)
+    return Ending(kind, reached, found, _promise(design, statistics, kind, error))
 
 
 def cap_met(design: Design, statistics: AnyStatistics) -> bool:
-    """Whether the cap on units leaves no room for what comes next.
+    """Return whether the cap on units leaves no room for what comes next.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=4), max_units=7)
@@ -67,9 +71,12 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
-    """The same without an arm that is taken out by hand, for whatever reason and at any time.
+    """Return the statistics without an arm that is removed by hand, for any reason and at any time.
 
-    Arms that only it had beaten come back: nothing is proven between them and those still in.
+    Who removes arms after looking chooses which of those left is the best. With three or more arms
+    every pair is therefore judged more strictly from now on (`Design.stricter`), and arms that the
+    evidence against them does not suffice for come back, as do those that only the removed arm had
+    beaten. The error of the design then holds for a wrong statement about any pair.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
@@ -78,6 +85,12 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     """
     if name not in design.arms:
         raise InputError("arm", f"arm must be one of {', '.join(design.arms)} (got {name!r})")
+    if design.procedure.assigns == "hash":
+        raise InputError(
+            "arm",
+            f"arm {name!r} cannot be removed from a static population, whose units are all "
+            "assigned from the start: end the test",
+        )
     arm = design.arms.index(name)
     removed = statistics.removed | {arm}
     if len(design.arms) - len(removed) < 2:
@@ -85,26 +98,55 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
             "arm",
             f"arm {name!r} cannot be taken out: nothing would be left to compare; end the test",
         )
-    still_beaten = statistics.dropped & beaten_by(design, statistics, without=removed)
-    return replace(statistics, removed=removed, dropped=still_beaten - removed)
+    # What was kept before the first removal was kept at a weaker threshold.
+    kept = statistics.bounds if statistics.removed else ()
+    judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
+    beaten = (statistics.dropped & beaten_by(design, judged, without=removed)) - removed
+    after = replace(judged, dropped=beaten)
+    return replace(after, bounds=design.judging(after).bounds(judged, after))
 
 
 def _is_over(design: Design, now: datetime | None) -> bool:
     return now is not None and design.deadline is not None and now >= design.deadline
 
 
+def winner_promise(design: Design, statistics: AnyStatistics) -> str:
+    """Return what is guaranteed of a winner, declared already or to come, as a sentence.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> print(winner_promise(design, bs.Statistics.empty(2)))  # doctest: +ELLIPSIS
+    a worse arm is declared the winner with probability at most 0.05 (proven); if arms are...
+    """
+    promised = design.calibration
+    if promised.error >= 1:
+        return f"nothing is proven about a winner at delta {promised.delta:.3g}"
+    twice = min(1.0, 2.0 * promised.error)
+    return (
+        f"a worse arm is declared the winner{_among(statistics)} with probability at most "
+        f"{promised.error:.3g} ({promised.guarantee}); if arms are equally good, any of them is "
+        f"with at most {twice:.3g}"
+    )
+
+
+def _among(statistics: AnyStatistics) -> str:
+    return " among the arms that were not removed by hand" if statistics.removed else ""
+
+
 def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
     promised = design.calibration
-    kept = f"probability at most {promised.error:.3g} ({promised.guarantee})"
-    among = " among the arms that were not taken out by hand" if statistics.removed else ""
     if kind == "winner":
-        return f"the winner is not the best arm{among} with {kept}"
+        return winner_promise(design, statistics)
+    if promised.error >= 1:
+        return f"nothing is proven about this end at delta {promised.delta:.3g}"
     if kind == "no difference":
         return (
-            f"some difference between the arms still in{among} is {design.min_effect:g} or more "
-            f"with {kept}"
+            f"some difference between the active arms{_among(statistics)} is "
+            f"{design.min_effect:g} or more with probability at most {promised.error:.3g} "
+            f"({promised.guarantee})"
         )
     return (
         f"nothing is decided; each end of an interval is ever wrong with probability at most "
-        f"{error:.3g} ({promised.guarantee})"
+        f"{error:.3g} ({promised.guarantee}), so that both hold at all times with at least "
+        f"{max(0.0, 1.0 - 2.0 * error):.3g}"
     )

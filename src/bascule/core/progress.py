@@ -7,6 +7,7 @@ Each function asks the design for its procedure and calls it; they are the publi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from bascule.core.cohorts import CohortStatistics
@@ -20,6 +21,7 @@ from bascule.core.procedures.static import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Family = TypeVar("Family", bound=Procedure)
+Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
 
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
@@ -32,7 +34,7 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
-    return design.procedure.intervals(statistics)
+    return design.judging(statistics).intervals(statistics)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -47,7 +49,8 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
 
 def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
     """Return the statistics after one more outcome, with newly beaten arms dropped."""
-    return design.procedure.record(statistics, arm, value)
+    procedure = design.judging(statistics)
+    return _with_bounds(procedure, statistics, procedure.record(statistics, arm, value))
 
 
 def record_and_decide(
@@ -61,7 +64,9 @@ def record_and_decide(
     >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
     (True, True)
     """
-    return design.procedure.record_and_decide(statistics, arm, value)
+    procedure = design.judging(statistics)
+    after, reached = procedure.record_and_decide(statistics, arm, value)
+    return _with_bounds(procedure, statistics, after), _promised(design, reached)
 
 
 def next_block(design: Design, statistics: Statistics) -> Block:
@@ -88,7 +93,9 @@ def fold_block(
     >>> fold_block(design, bs.Statistics.empty(2), seen).pairs[0].total
     -0.125
     """
-    return design.procedure.fold_block(statistics, block, look)
+    procedure = design.judging(statistics)
+    after = procedure.fold_block(statistics, block, look)
+    return _with_bounds(procedure, statistics, after, look)
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
@@ -100,7 +107,8 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
     >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
     frozenset({0})
     """
-    return design.procedure.close_stage(statistics)
+    procedure = design.judging(statistics)
+    return _with_bounds(procedure, statistics, procedure.close_stage(statistics))
 
 
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
@@ -113,7 +121,7 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    return design.procedure.decision(statistics)
+    return _promised(design, design.judging(statistics).decision(statistics))
 
 
 def look(design: Design, stage: int, means: Sequence[float]) -> Look:
@@ -129,6 +137,20 @@ def look(design: Design, stage: int, means: Sequence[float]) -> Look:
     (0.0558, 'b', 'proven')
     """
     return static_procedure(design).look(stage, means)
+
+
+def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = True) -> Seen:
+    """Return statistics with the running intersections of all intervals, if there was a look."""
+    if not procedure.keeps_bounds:
+        return after
+    return replace(after, bounds=procedure.bounds(before, after) if look else before.bounds)
+
+
+def _promised(design: Design, reached: Decision | None) -> Decision | None:
+    """Return a decision with the error of the design, however strictly each pair was judged."""
+    if reached is None or reached.error == design.calibration.error:
+        return reached
+    return replace(reached, error=design.calibration.error)
 
 
 def static_procedure(design: Design) -> StaticProcedure:

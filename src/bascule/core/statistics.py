@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bascule.core import checks
 
@@ -69,7 +69,9 @@ class Statistics:
     """What all arms have shown, and which of them are out of the test.
 
     `dropped` arms were beaten, `removed` ones were taken out by hand. Rules that work in blocks
-    keep `pairs` too: (0, 1), (0, 2) and so on.
+    keep `pairs` too: (0, 1), (0, 2) and so on. `bounds` are the narrowest interval so far of the
+    difference of each pair, in the same order, or nothing where none are kept; they tell of looks,
+    not of data, so that two statistics are equal whatever their bounds, and a sum has none.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25)
@@ -79,6 +81,7 @@ class Statistics:
     dropped: frozenset[int] = frozenset()
     removed: frozenset[int] = frozenset()
     pairs: tuple[PairStatistics, ...] = ()
+    bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:

@@ -11,6 +11,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision, Procedure
+from bascule.core.progress import fold_block, record_and_decide
 from bascule.core.statistics import Statistics
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
@@ -86,7 +87,7 @@ def _unit_steps(
     for _ in range(units_cap(design)):
         arm = procedure.next_arm(seen)
         (value,) = values([arm])
-        seen, reached = procedure.record_and_decide(seen, arm, value)
+        seen, reached = record_and_decide(design, seen, arm, value)
         yield Step(arm, value, seen, reached)
         if reached is not None:
             return
@@ -114,7 +115,7 @@ def _block_steps(
                 block = block.record(arm, value)
                 if left > 0 or i < size - 1:
                     yield Step(arm, value, replace(seen, arms=(seen + block).arms), None)
-            seen = procedure.fold_block(seen, block.arms, look=left == 0)
+            seen = fold_block(design, seen, block.arms, look=left == 0)
         reached = procedure.decision(seen)
         yield Step(arm, value, seen, reached)
         if reached is not None:

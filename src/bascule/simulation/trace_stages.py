@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision
 from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.progress import recurrent_procedure
+from bascule.core.progress import close_stage, recurrent_procedure
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.trace import normals
@@ -70,7 +70,7 @@ def trace_stages(
         for unit, value in zip(members, values, strict=True):
             unit.outcomes += 1
             unit.total += value
-        seen = procedure.close_stage(_counted(members, seen))
+        seen = close_stage(design, _counted(members, seen))
         reached = procedure.decision(seen)
         yield Stage(joined, values, seen, reached)
         if reached is not None:
@@ -88,4 +88,4 @@ def _counted(members: list[_Member], before: CohortStatistics) -> CohortStatisti
         ArmCohorts.of((unit.outcomes, unit.total) for unit in members if unit.arm == arm)
         for arm in range(len(before.arms))
     )
-    return CohortStatistics(arms, before.stage + 1, before.dropped, before.removed)
+    return replace(before, arms=arms, stage=before.stage + 1)

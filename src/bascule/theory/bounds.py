@@ -29,6 +29,8 @@ from bascule.theory.unit_solve import arm_units_until
 class Bounds:
     """What a design promises at given gaps, all at once with probability `1 - error`.
 
+    How well founded that is, `design.calibration.guarantee` says; an error of 1 promises nothing.
+
     `units` holds the best arm first and then the others in the order in which their gaps came.
     """
 

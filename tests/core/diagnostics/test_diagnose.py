@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.diagnostics.allocation import allocation_any_time, allocation_once
 
 DAYS = [bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))] * 4
 LATE = [bs.Statistics((bs.ArmStatistics(50, 5.0, 5.0), bs.ArmStatistics(50, 6.0, 6.0)))] * 4
@@ -34,3 +38,44 @@ def test_nothing_to_diagnose_is_refused() -> None:
 def test_prompt_and_late_belong_together() -> None:
     with pytest.raises(bs.InputError, match="belong together"):
         bs.diagnose(prompt=DAYS)
+
+
+def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
+    """200 looks at a fair coin: the check for one look flags far more tests than the stated 1 %."""
+    runs, days, each, level = 80, 200, 40, 0.01
+    heads = np.random.default_rng(5).binomial(each, 0.5, (runs, days)).cumsum(axis=1)
+    flagged = {allocation_once: 0, allocation_any_time: 0}
+    for run in heads:
+        looks = [
+            bs.AllocationStatistics.of_counts([n, each * day - n], [0.5, 0.5])
+            for day, n in enumerate(run.tolist(), 1)
+        ]
+        for check in flagged:
+            flagged[check] += any(check(look, level).flagged for look in looks)
+    assert flagged[allocation_any_time] / runs <= level + 3 * math.sqrt(level / runs)
+    assert flagged[allocation_once] / runs > 5 * level
+
+
+def test_repeated_looks_for_drift_hold_together() -> None:
+    runs, days, level = 80, 30, 0.05
+    rng = np.random.default_rng(6)
+    alarms = np.zeros(2)
+    for _ in range(runs):
+        sums = rng.binomial(100, 0.3, (days, 2)).astype(float).tolist()
+        periods = [bs.Statistics(tuple(bs.ArmStatistics(100, y, y) for y in day)) for day in sums]
+        ever = [False, False]
+        for day in range(2, days + 1):
+            found = bs.diagnose(periods[:day], level=level, look=day)
+            assert {one.validity for one in found} == {"any time"}
+            ever[0] |= found[0].flagged
+            ever[1] |= bs.diagnose(periods[:day], level=level)[0].flagged
+        alarms += ever
+    assert alarms[0] / runs <= level + 3 * math.sqrt(level / runs)
+    assert alarms[1] / runs > 2 * level
+
+
+def test_a_number_of_a_look_leaves_out_what_holds_once() -> None:
+    found = bs.diagnose(DAYS, allocation=EVEN, look=3)
+    assert [one.name for one in found] == ["trend", "shift", "allocation at any time"]
+    with pytest.raises(bs.InputError, match="look must be"):
+        bs.diagnose(DAYS, look=0)

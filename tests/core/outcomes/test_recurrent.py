@@ -66,8 +66,24 @@ def test_each_rule_says_what_stands_behind_it(rule: Any, guarantee: str) -> None
     assert promise.error == 0.03
 
 
-def test_the_papers_rules_take_their_delta_for_the_error() -> None:
-    for rule in (bs.UCB(2), bs.UCB(2, radius="alternative"), bs.ETC(), bs.ETCPrime()):
+@pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(2, radius="alternative")])
+def test_ucb_mm_states_the_error_of_its_theorem(rule: Any) -> None:
+    """They hold with probability 1 - delta-tilde, at most 23 delta log(1 / delta), not delta."""
+    at_delta = design(rule, delta=0.05).calibration
+    assert (at_delta.delta, at_delta.error, at_delta.guarantee) == (0.05, 1.0, "as published")
+    asked = design(rule, error=0.05).calibration
+    assert asked.error == 0.05
+    assert 23 * asked.delta * math.log(1 / asked.delta) == pytest.approx(0.05)
+    seen = bs.CohortStatistics(
+        tuple(bs.ArmCohorts((bs.Cohort(90, 900, 81000.0 * mean),)) for mean in (0, 3)), stage=90
+    )
+    end = bs.ending(design(rule, delta=0.05), seen)
+    assert end is not None
+    assert end.promise == "nothing is proven about a winner at delta 0.05"
+
+
+def test_even_splits_of_the_paper_take_their_delta_for_the_error() -> None:
+    for rule in (bs.ETC(), bs.ETCPrime()):
         assert design(rule, delta=0.01).calibration.error == 0.01
         assert design(rule, error=0.01).calibration.delta == 0.01
 

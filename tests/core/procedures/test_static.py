@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY
 
 
 def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:
@@ -85,3 +88,31 @@ def test_bad_looks_name_the_field(stage: Any, means: Any, field: str) -> None:
 def test_a_look_is_for_static_populations() -> None:
     with pytest.raises(bs.InputError, match="rule must be Static"):
         bs.look(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2)), 3, [0, 1])
+
+
+STOPS = ("horizon", "intervals", "looks", "mixture")
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_all_differences_below_what_matters_end_a_static_test(stop: str) -> None:
+    rule = bs.Static(10_000, horizon=30, stop=stop)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Recurrent(1, 3), rule, min_effect=0.2)
+    seen = bs.look(design, 30, [5.0, 5.001])
+    assert seen.decision is not None
+    assert seen.decision.arm is None
+    assert abs(seen.difference) + seen.threshold < 0.2
+    assert bs.look(replace(design, min_effect=0.01), 30, [5.0, 5.001]).decision is None
+    assert bs.look(replace(design, min_effect=None), 30, [5.0, 5.001]).decision is None
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_difference_that_matters_is_rarely_taken_for_none(stop: str) -> None:
+    """At a gap of just `min_effect` both wrong ends together are as rare as stated."""
+    error, runs = 0.2, 4000
+    rule = bs.Static(400, horizon=30, stop=stop)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Recurrent(1, 3), rule, error=error, min_effect=0.5)
+    result = bs.simulate(design, means=[0.0, 0.5], runs=runs, seed=3)
+    wrong = float(np.mean((result.winner != 1) & (result.winner != NOBODY)))
+    assert wrong <= error + 3 * math.sqrt(error * (1 - error) / runs)
+    equal = bs.simulate(design, means=[0.0, 0.0], runs=500, seed=4)
+    assert np.any(equal.winner == NO_DIFFERENCE)

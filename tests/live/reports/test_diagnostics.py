@@ -35,9 +35,7 @@ def alarms(path: Path) -> dict[str, bool]:
 def test_nothing_is_seen_where_there_is_nothing(tmp_path: Path) -> None:
     run(tmp_path / "calm.db", drift=0.0)
     found = alarms(tmp_path / "calm.db")
-    assert set(found) == {
-        *("trend", "shift", "late outcomes", "allocation", "allocation at any time")
-    }
+    assert set(found) == {"trend", "shift", "late outcomes", "allocation at any time"}
     assert not any(found.values())
 
 

@@ -24,11 +24,16 @@ def diagnose(
     late: Sequence[Statistics] | None = None,
     allocation: AllocationStatistics | None = None,
     level: float = 0.01,
+    look: int | None = None,
 ) -> tuple[Diagnostic, ...]:
     """Run the diagnostics that the given data allow; each gives false alarms at `level`.
 
     `periods` are statistics of the units assigned in consecutive stretches of the test, a day each,
     say; `prompt` and `late` split the same periods by when the outcome came.
+
+    Without `look` some of the p-values hold for one look only, as their `validity` says. Who looks
+    again and again gives the number of the look, counted from 1, and then all of them hold at all
+    looks together. A look at the same data as before is not counted again.
 
     >>> import bascule as bs
     >>> day = bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))
@@ -49,4 +54,7 @@ def diagnose(
         found += [allocation_once(allocation, level), allocation_any_time(allocation, level)]
     if not found:
         raise InputError("periods", "there is nothing to diagnose: give periods, for example")
-    return tuple(found)
+    if look is None:
+        return tuple(found)
+    # Of the two checks of the allocation one holds at any time as it is.
+    return tuple(one.at_look(look) for one in found if one.name != "allocation")

@@ -37,6 +37,26 @@ class Diagnostic:
         """Whether this is rarer than `level` by chance alone."""
         return self.p_value <= self.level
 
+    def at_look(self, number: int) -> Diagnostic:
+        """Return the diagnostic for one of many looks, counted from 1, which hold together.
+
+        A p-value for one look is multiplied by k (k + 1) at look k. The looks' shares of the level
+        add up to it, as 1 / (1 * 2) + 1 / (2 * 3) + ... = 1.
+
+        >>> Diagnostic("trend", 25.0, 0.001, 0.01, "fixed time", "drift").at_look(4).p_value
+        0.02
+        """
+        if self.validity == "any time":
+            return self
+        number = checks.whole("look", number, 1, "looks are counted from 1")
+        p_value = min(1.0, self.p_value * number * (number + 1))
+        message = self.message
+        if self.flagged and p_value > self.level:
+            message = (
+                f"not rare among {number} looks, though it would be at a single one: {message}"
+            )
+        return replace(self, p_value=p_value, validity="any time", message=message)
+
     def named(self, arms: Sequence[str]) -> Diagnostic:
         """The same with names in its message instead of numbers of arms.
 

@@ -17,6 +17,7 @@ from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
+from bascule.core.procedures.bounds import MOST_ARMS, Bounds, intersected, is_due, with_dropped
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY
 from bascule.core.statistics import ArmStatistics, Statistics
 
@@ -134,6 +135,26 @@ class Procedure(ABC):
         """The probability that one given end of one interval ever fails."""
 
     @property
+    def strict_error(self) -> float:
+        """The error at which a design bounds a wrong statement about any pair by its own error.
+
+        It is asked for once arms were removed by hand. By default each arm has its part of the
+        error for the comparison with the best one, (K - 1) of them; all pairs are K / 2 times as
+        many.
+        """
+        return min(1.0, 2.0 / self.arms) * self.design.calibration.error
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Whether running intersections of the intervals are kept with the statistics."""
+        return 2 < self.arms <= MOST_ARMS
+
+    @property
+    def quick_ends(self) -> bool:
+        """Whether `ends` is quick enough to be called at every look."""
+        return False
+
+    @property
     def even(self) -> bool:
         """Whether every active arm gets equally many units whatever the outcomes."""
         return False
@@ -195,6 +216,29 @@ class Procedure(ABC):
 
         Pairs come in the order of `itertools.combinations`.
         """
+
+    def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the intervals that may be intersected with those of other looks.
+
+        They are those of `ends`, but for procedures whose intervals hold at some looks only.
+        """
+        return self.ends(statistics)
+
+    def bounds(self, before: AnyStatistics, after: AnyStatistics) -> Bounds:
+        """Return the running intersections of all intervals after one more step of a test."""
+        if not self.keeps_bounds:
+            return ()
+        newly = after.dropped - before.dropped
+        if not newly and not self.quick_ends and not self._is_due(before, after):
+            return before.bounds
+        current = ((low, high) for _, low, high in self.known_ends(after))
+        found = intersected(before.bounds, current)
+        return with_dropped(found, self.arms, sorted(newly), after.removed)
+
+    def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
+        if isinstance(after, CohortStatistics):
+            return is_due(after.stage - 1, after.stage)
+        return is_due(before.units, after.units)
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next step takes."""

@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.numerics import smallest
 from bascule.core.procedures.base import (
     UNKNOWN,
     AnyStatistics,
@@ -23,6 +23,7 @@ from bascule.core.procedures.base import (
     Interval,
     Procedure,
 )
+from bascule.core.procedures.bounds import MOST_ARMS
 from bascule.core.procedures.interval_state import (
     NO_DIFFERENCE,
     NOBODY,
@@ -36,6 +37,9 @@ from bascule.core.procedures.interval_state import (
     width,
 )
 from bascule.core.statistics import ArmStatistics, Statistics
+
+REACH_TOLERANCE = 1e-9
+"""The relative precision of intervals by the evidence of two arms."""
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
@@ -113,6 +117,29 @@ class ArmProcedure(Procedure):
         return min(1.0, 2.0 * error / self.arms)
 
     @property
+    def by_difference(self) -> bool:
+        """Whether two radii add up to what a difference needs only if both arms have one clock."""
+        return not self.pairwise and self.sequences < self.arms
+
+    @property
+    def strict_error(self) -> float:
+        """Each arm has its part of the error on one side, and may fail on either."""
+        error = self.design.calibration.error
+        if self.pairwise or self.by_difference:
+            return min(1.0, 2.0 / self.arms) * error
+        return 0.5 * error
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Two arms need them too where intervals hold after full rounds only."""
+        return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
+
+    @property
+    def quick_ends(self) -> bool:
+        """Whether an interval is no more than a sum of radii."""
+        return not self.pairwise
+
+    @property
     def even(self) -> bool:
         """Whether the split is even: alpha is infinite."""
         return math.isinf(self.alpha)
@@ -164,11 +191,36 @@ class ArmProcedure(Procedure):
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
         self.check(statistics)
-        return (
-            self._ends_of_pairs(statistics)
-            if self.pairwise
-            else ends_of_intervals(self.intervals(statistics))
-        )
+        if self.pairwise:
+            return self._ends_of_pairs(statistics)
+        found = ends_of_intervals(self.intervals(statistics))
+        if not self.by_difference:
+            return found
+        alike = self.alike(statistics)
+        if all(alike):
+            return found
+        wide = ends_of_intervals(self.separate_intervals(statistics))
+        return [
+            pair if same else other for pair, other, same in zip(found, wide, alike, strict=True)
+        ]
+
+    def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the intervals of differences, where both arms must have one clock only if so."""
+        found = self.ends(statistics)
+        if not self.by_difference:
+            return found
+        return [
+            pair if same else (pair[0], -math.inf, math.inf)
+            for pair, same in zip(found, self.alike(statistics), strict=True)
+        ]
+
+    @abstractmethod
+    def alike(self, statistics: AnyStatistics) -> list[bool]:
+        """Return for each pair whether its arms have the one clock that its difference needs."""
+
+    @abstractmethod
+    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return an interval for each arm alone, each end at half the error of a difference."""
 
     def _ends_of_pairs(self, statistics: AnyStatistics) -> list[Ends]:
         found = []
@@ -222,6 +274,19 @@ class IntervalProcedure(ArmProcedure):
         radius_of = self.radius_of_arms()
         return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
 
+    def alike(self, statistics: AnyStatistics) -> list[bool]:
+        """Return for each pair whether its arms have equally many units."""
+        units = [arm.units for arm in statistics.arms]
+        return [mine == theirs for mine, theirs in combinations(units, 2)]
+
+    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of a normal mixture for each arm alone."""
+        assert isinstance(statistics, Statistics)
+        sigma, level = self.outcome.sigma, 0.5 * self.end_error
+        return tuple(
+            Interval(arm.mean, mixture_radius(arm.units, sigma, level)) for arm in statistics.arms
+        )
+
     def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
         """Return units and mean of each arm."""
         assert isinstance(statistics, Statistics)
@@ -273,12 +338,39 @@ def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
-    """The difference, in standard deviations, that the evidence of two arms would just find."""
+    """Return the difference, in standard deviations, that the evidence of two arms just finds.
 
-    def enough(difference: float) -> bool:
-        return log_two_arms(difference, units_a, units_b) >= threshold
+    The evidence is convex in the difference, so false position with halved weights (the Illinois
+    method) takes a few steps. The end that is returned has enough evidence.
 
-    high = 1.0
-    while not enough(high):
+    >>> reach = two_arms_reach(100.0, 50.0, 3.0)
+    >>> round(reach, 4), log_two_arms(reach, 100.0, 50.0) >= 3.0
+    (0.5863, True)
+    """
+
+    def missing(difference: float) -> float:
+        return log_two_arms(difference, units_a, units_b) - threshold
+
+    # The evidence is never above difference^2 / (2 (1 / units_a + 1 / units_b)).
+    low = math.sqrt(2.0 * max(threshold, 0.0) * (1.0 / units_a + 1.0 / units_b))
+    high = max(2.0 * low, 1e-6)
+    below, above = missing(low), missing(high)
+    while above < 0.0:
+        low, below = high, above
         high *= 2.0
-    return smallest(enough, 0.0, high)
+        above = missing(high)
+    side = 0
+    while high - low > REACH_TOLERANCE * high and below < 0.0:
+        middle = (low * above - high * below) / (above - below)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        value = missing(middle)
+        if value >= 0.0:
+            high, above = middle, value
+            below = 0.5 * below if side > 0 else below
+            side = 1
+        else:
+            low, below = middle, value
+            above = 0.5 * above if side < 0 else above
+            side = -1
+    return high if below < 0.0 else low

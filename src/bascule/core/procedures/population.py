@@ -196,4 +196,4 @@ def within(
         for j in range(i + 1, arms):
             reach = threshold / scales[i * arms + j]
             proven = proven and abs(means[i] - means[j]) + reach < margin
-    return proven
+    return bool(proven)

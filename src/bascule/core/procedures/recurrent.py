@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -18,10 +19,10 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.base import AnyStatistics, Interval
-from bascule.core.procedures.estimators import equal_weight, weighted
+from bascule.core.procedures.estimators import equal_weight, precision_weight, weighted
 from bascule.core.procedures.interval_state import FloatArray, place, width
 from bascule.core.procedures.intervals import ArmProcedure, Shape
-from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.procedures.unit_shapes import UnitShape, clock_radius
 from bascule.core.statistics import Statistics
 
 
@@ -101,6 +102,39 @@ class RecurrentProcedure(ArmProcedure):
         assert isinstance(statistics, CohortStatistics)
         interval_of = self.interval_of_arms(statistics.stage)
         return tuple(Interval(*interval_of(arm)[2:]) for arm in statistics.arms)
+
+    def alike(self, statistics: AnyStatistics) -> list[bool]:
+        """Return for each pair whether units, and with a mixture also clocks, are equally many.
+
+        The radius of ETC-MM goes by units alone; that of a mixture is for two arms of one clock.
+        """
+        assert isinstance(statistics, CohortStatistics)
+        clocks = [(float(arm.units), 0.0) for arm in statistics.arms]
+        if self.shape.weight is precision_weight:
+            clocks = [
+                (units, clock)
+                for (units, _), (clock, _) in zip(clocks, self.clocks(statistics), strict=True)
+            ]
+        return [
+            mine[0] == theirs[0] and math.isclose(mine[1], theirs[1], rel_tol=1e-9)
+            for mine, theirs in combinations(clocks, 2)
+        ]
+
+    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of a mixture for each arm alone; an endless one for ETC-MM.
+
+        The proof of ETC-MM is about differences of equally many units and has no such interval.
+        """
+        assert isinstance(statistics, CohortStatistics)
+        shape, spreads, level = self.shape, self.spreads, -math.log(0.5 * self.end_error)
+        found = []
+        for arm in statistics.arms:
+            total, clock = weighted(arm, shape.weight, *spreads)
+            wide = math.inf
+            if shape.weight is precision_weight:
+                wide = clock_radius(float(arm.units), clock, *spreads, level)
+            found.append(Interval(total / clock if clock else 0.0, wide))
+        return tuple(found)
 
     def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
         """Return clock and mean of each arm."""

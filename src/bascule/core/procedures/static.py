@@ -68,6 +68,11 @@ class StaticProcedure(Procedure):
         return self.design.calibration.error / (self.arms - 1)
 
     @property
+    def keeps_bounds(self) -> bool:
+        """Nothing is kept: the means of a stage are all there is, and a decision ends the test."""
+        return False
+
+    @property
     def even(self) -> bool:
         """Whether all arms have equally many units."""
         return len(set(self.sizes)) == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
@@ -23,6 +24,9 @@ UnitRadius = Callable[[float, float, float, float, float], float]
 
 LOG_PI_SQUARED_THIRDS = math.log(math.pi * math.pi / 3.0)
 LOG_NINE = math.log(9.0)
+
+PUBLISHED_FACTOR = 23.0
+"""The factor of delta log(1 / delta) in the paper's bound on delta-tilde."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +158,53 @@ def planned_looks(arms: int, growth: float) -> UnitShape:
     return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
+def published_error(delta: float, count: float) -> float:
+    """Return the error that the paper's theorems on UCB-MM state at a nominal delta; at most 1.
+
+    They hold with probability 1 - delta-tilde, and the paper gives 23 delta log(1 / delta) as a
+    bound on delta-tilde. With K arms each of `count` = K / 2 pairs has its part of delta.
+
+    >>> published_error(0.05, 1.0), round(published_error(1e-4, 1.0), 4)
+    (1.0, 0.0212)
+    """
+    level = delta / count
+    return min(1.0, count * PUBLISHED_FACTOR * level * math.log(1.0 / level)) if level < 1 else 1.0
+
+
+@lru_cache(maxsize=256)
+def published_delta(error: float, count: float) -> float:
+    """Return the nominal delta at which the paper's theorems on UCB-MM state an error.
+
+    >>> round(published_error(published_delta(0.05, 1.0), 1.0), 6)
+    0.05
+    """
+    # 23 delta log(1 / delta) grows up to delta = 1 / e, where it is far above 1.
+    low, high = math.log(error / PUBLISHED_FACTOR) - 30.0, math.log(error / PUBLISHED_FACTOR)
+    while high - low > 1e-12 * abs(low):
+        middle = 0.5 * (low + high)
+        if published_error(math.exp(middle), count) <= error:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
 def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:
-    """The paper's rules take their delta for the error; the others split it among sequences.
+    """Return the level of each comparison and the error that is stated for it.
+
+    UCB-MM states what its theorems do, `published_error`. Even splits with the mean of means take
+    their delta for the error, and the other rules split it among sequences.
 
     >>> calibrate_units(mixture(2), 0.05, None)
     Calibration(delta=0.025, error=0.05, guarantee='gaussian')
+    >>> calibrate_units(alternative(2), None, 0.05)
+    Calibration(delta=0.05, error=1.0, guarantee='as published')
     """
+    if shape.guarantee == "as published":
+        if delta is not None:
+            return Calibration(delta, published_error(delta, shape.count), shape.guarantee)
+        assert error is not None
+        return Calibration(published_delta(error, shape.count), error, shape.guarantee)
     if shape.weight is equal_weight:
         level = delta if delta is not None else error
         assert level is not None

@@ -49,7 +49,11 @@ def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tupl
     prompt, late = _by_delay(connection, stored)
     if not periods and allocation is None and prompt is None:
         return ()
-    found = diagnose(periods or None, prompt=prompt, late=late, allocation=allocation, level=level)
+    # Drift and shift change with a point of the history only, so that points count the looks.
+    look = max(1, len(periods))
+    found = diagnose(
+        periods or None, prompt=prompt, late=late, allocation=allocation, level=level, look=look
+    )
     return tuple(one.named(stored.design.arms) for one in found)
 
 

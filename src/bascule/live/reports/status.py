@@ -18,7 +18,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect, effects
-from bascule.core.ends import ending
+from bascule.core.ends import ending, winner_promise
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import intervals
@@ -293,11 +293,8 @@ def _promise(design: Design, seen: AnyStatistics, phase: Phase) -> str:
     ended = ending(design, seen) if seen.units else None
     if ended is not None:
         return ended.promise
-    promised = design.calibration
     if phase in OPEN:
-        return (
-            f"a wrong decision has probability at most {promised.error:.3g} ({promised.guarantee})"
-        )
+        return winner_promise(design, seen)
     return "nothing is decided"
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
@@ -18,6 +19,7 @@ from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
+from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Crowd, ExperimentState
 
@@ -138,8 +140,7 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
         ArmCohorts(tuple(_cohort(outcomes, arm[outcomes]) for outcomes in sorted(arm)))
         for arm in arms
     )
-    seen = CohortStatistics(cohorts, stage, seen.dropped, seen.removed)
-    seen = design.procedure.close_stage(seen)
+    seen = close_stage(design, replace(seen, arms=cohorts, stage=stage))
     after = state._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
     return announced(design, after, now)
 

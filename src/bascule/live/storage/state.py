@@ -8,11 +8,12 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, starmap
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
@@ -207,7 +208,7 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "removed": sorted(statistics.removed),
         "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
     }
-    return _written(data)
+    return _written(data | _bounds_data(statistics))
 
 
 def _cohorts_to_json(statistics: CohortStatistics) -> str:
@@ -220,7 +221,23 @@ def _cohorts_to_json(statistics: CohortStatistics) -> str:
         "dropped": sorted(statistics.dropped),
         "removed": sorted(statistics.removed),
     }
-    return _written(data)
+    return _written(data | _bounds_data(statistics))
+
+
+def _bounds_data(statistics: AnyStatistics) -> dict[str, Any]:
+    """Return the running intersections as data; JSON has no infinity, so null stands for it."""
+    if not statistics.bounds:
+        return {}
+    ends = ([end if math.isfinite(end) else None for end in pair] for pair in statistics.bounds)
+    return {"bounds": list(ends)}
+
+
+def _bounds(data: dict[str, Any]) -> tuple[tuple[float, float], ...]:
+    """Read running intersections; statistics of the first edition have none."""
+    return tuple(
+        (-math.inf if low is None else low, math.inf if high is None else high)
+        for low, high in data.get("bounds", ())
+    )
 
 
 def statistics_from_json(text: str) -> AnyStatistics:
@@ -232,12 +249,14 @@ def statistics_from_json(text: str) -> AnyStatistics:
             data["stage"],
             frozenset(data["dropped"]),
             frozenset(data["removed"]),
+            _bounds(data),
         )
     return Statistics(
         tuple(ArmStatistics(*arm) for arm in data["arms"]),
         frozenset(data["dropped"]),
         frozenset(data["removed"]),
         tuple(_pair(*pair) for pair in data["pairs"]),
+        _bounds(data),
     )
 
 
