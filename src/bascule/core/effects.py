@@ -8,7 +8,6 @@ difference from a rival lies on one side of 0. docs/explanation/ends.md has the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
@@ -35,6 +34,9 @@ class Effect:
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """The difference of every pair of arms, the earlier less the later one.
 
+    Tilted blocks with more than 20 arms list the pairs with the first arm, which is the control,
+    and those with the arm that leads.
+
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
@@ -43,10 +45,10 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     (1.0, 0.19, 1.81)
     """
     promise, error = design.calibration, design.procedure.end_error
-    names, found = combinations(design.arms, 2), design.procedure.ends(statistics)
+    arms, procedure = design.arms, design.procedure
+    listed = zip(procedure.compared(statistics), procedure.ends(statistics), strict=True)
     return tuple(
-        Effect(first, second, *ends, error, promise.guarantee)
-        for (first, second), ends in zip(names, found, strict=True)
+        Effect(arms[i], arms[j], *ends, error, promise.guarantee) for (i, j), ends in listed
     )
 
 
@@ -59,11 +61,4 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     >>> sorted(beaten_by(design, seen, without=frozenset()))
     [1]
     """
-    beaten = set()
-    pairs = combinations(range(len(design.arms)), 2)
-    for (i, j), effect in zip(pairs, effects(design, statistics), strict=True):
-        if effect.low >= 0.0 and i not in without:
-            beaten.add(j)
-        if effect.high <= 0.0 and j not in without:
-            beaten.add(i)
-    return frozenset(beaten)
+    return design.procedure.beaten(statistics, without)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bascule.core.procedures.interval_state import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
@@ -23,6 +25,12 @@ and something for every other."""
 
 CURVES = tuple(-math.log1p(-share) - share for share in BETS)
 """What each share is charged for the square of a gain in `log_shifted_wealth`."""
+
+FOURTHS = tuple(-math.log1p(-s) - s - 0.5 * s * s - s**3 / 3.0 for s in BETS)
+"""What each share is charged for the fourth power of a gain in `log_wealth_of_sums`."""
+
+HALVINGS = 200
+"""The most steps of a search; it ends sooner, once its two ends are neighbouring numbers."""
 
 SMALL = 2.0**-6
 """Below this the first terms of its series give a logarithm to full precision."""
@@ -92,3 +100,82 @@ def log_shifted_wealth(blocks: float, differences: float, squares: float, shift:
     for j in range(len(BETS)):
         wealth += math.exp(BETS[j] * gains - CURVES[j] * charged - top + LOG_PARTS[j])
     return top + math.log(wealth)
+
+
+def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:
+    """Log of what the bets have won at the least, by four sums over the blocks.
+
+    These are the sums of the differences, each within -1 and 1, and of their powers. The bets
+    themselves, played on every block, would have won hardly more: of each logarithm only the
+    terms from the fourth power on are replaced, by their worst case.
+
+    >>> state = np.zeros(len(BETS))
+    >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:
+    ...     bet(state, 0, difference)
+    >>> sums = (50.0, 85.0, 42.5, 81.25)
+    >>> round(float(log_wealth(state, 0)), 2), round(log_wealth_of_sums(*sums), 2)
+    (12.62, 11.75)
+    """
+    top = -math.inf
+    for j in range(len(BETS)):
+        top = max(top, log_of_sums(j, differences, squares, cubes, fourths))
+    wealth = 0.0
+    for j in range(len(BETS)):
+        won = log_of_sums(j, differences, squares, cubes, fourths)
+        wealth += math.exp(won - top + LOG_PARTS[j])
+    return top + math.log(wealth)
+
+
+def log_of_sums(j: int, differences: float, squares: float, cubes: float, fourths: float) -> float:
+    """Log of what one of `BETS` has won at the least, by the sums of `log_wealth_of_sums`."""
+    share = BETS[j]
+    third = share * (differences - share * (0.5 * squares - share * cubes / 3.0))
+    return third - FOURTHS[j] * fourths
+
+
+def sums_may_reach(threshold: float, differences: float, squares: float) -> bool:
+    """Whether bets on either arm can have reached a threshold; where not, none has.
+
+    As no gain is above 1, log(1 + s x) <= s x - s^2 x^2 / 6 for every share s, and the sum of
+    these is at most 3/2 (sum of x)^2 / (sum of x^2).
+    """
+    return 1.5 * differences * differences >= threshold * squares and squares > 0.0
+
+
+def shifts_ruled_out(
+    blocks: FloatArray, differences: FloatArray, squares: FloatArray, threshold: float
+) -> FloatArray:
+    """Return for each pair the largest shift that bets have ruled out, below the mean difference.
+
+    It is where `log_shifted_wealth` reaches the threshold, found for all pairs at once by halving
+    until the two ends are neighbouring numbers. Every pair has a block at least.
+
+    >>> one = shifts_ruled_out(np.array([1000.0]), np.array([100.0]), np.array([200.0]), 3.0)
+    >>> round(float(one[0]), 4), round(log_shifted_wealth(1000.0, 100.0, 200.0, float(one[0])), 9)
+    (0.0558, 3.0)
+    """
+    means = differences / blocks
+    near, far = np.zeros_like(means), 1.0 + means
+    bets, curves = np.array(BETS), np.array(CURVES)
+    parts = np.array(LOG_PARTS) - threshold
+    for _ in range(HALVINGS):
+        middle = 0.5 * (near + far)
+        between = (near < middle) & (middle < far)
+        if not between.any():
+            break
+        shifts = means - middle
+        # No difference lies below -1, whatever was bet.
+        possible = shifts > -1.0
+        scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
+        gains = (differences - blocks * shifts) * scale
+        charged = (squares + shifts * (blocks * shifts - 2.0 * differences)) * scale * scale
+        logs = np.multiply.outer(gains, bets)
+        logs -= np.multiply.outer(charged, curves)
+        logs += parts
+        # Far above the threshold the sum is infinite, and enough.
+        with np.errstate(over="ignore", under="ignore"):
+            wealth = np.exp(logs, out=logs).sum(axis=1)
+        enough = ~possible | (wealth >= 1.0)
+        far = np.where(between & enough, middle, far)
+        near = np.where(between & ~enough, middle, near)
+    return means - far

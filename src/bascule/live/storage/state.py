@@ -8,6 +8,7 @@ again, is in the tables of assignments and outcomes.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -18,7 +19,7 @@ from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.base import AnyStatistics, Decision
-from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.core.statistics import ArmStatistics, PairRow, PairStatistics, Statistics
 
 State = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -119,7 +120,7 @@ def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
     (0.6666666666666666, 0.5, 1.0)
     """
     found = []
-    left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
+    left, slots = Counter(part), len(part)
     for arm in part:
         found.append(left[arm] / slots)
         left[arm] -= 1
@@ -212,6 +213,10 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "removed": sorted(statistics.removed),
         "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
     }
+    if statistics.rows:
+        data["rows"] = [
+            [row.arm, row.led, row.clocks, row.totals, row.powers] for row in statistics.rows
+        ]
     return _written(data)
 
 
@@ -243,7 +248,14 @@ def statistics_from_json(text: str) -> AnyStatistics:
         frozenset(data["dropped"]),
         frozenset(data["removed"]),
         tuple(_pair(*pair) for pair in data["pairs"]),
+        rows=tuple(_row(*row) for row in data.get("rows", ())),
     )
+
+
+def _row(
+    arm: int, led: int, clocks: list[float], totals: list[float], powers: list[list[float]]
+) -> PairRow:
+    return PairRow(arm, led, tuple(clocks), tuple(totals), tuple(map(tuple, powers)))
 
 
 def _pair(
