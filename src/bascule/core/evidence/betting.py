@@ -29,8 +29,8 @@ CURVES = tuple(-math.log1p(-share) - share for share in BETS)
 FOURTHS = tuple(-math.log1p(-s) - s - 0.5 * s * s - s**3 / 3.0 for s in BETS)
 """What each share is charged for the fourth power of a gain in `log_wealth_of_sums`."""
 
-HALVINGS = 200
-"""The most steps of a search; it ends sooner, once its two ends are neighbouring numbers."""
+HALVINGS, CLOSE = 200, 1e-13
+"""The most steps of a search; it ends sooner, once they are this small beside what is found."""
 
 SMALL = 2.0**-6
 """Below this the first terms of its series give a logarithm to full precision."""
@@ -147,35 +147,58 @@ def shifts_ruled_out(
 ) -> FloatArray:
     """Return for each pair the largest shift that bets have ruled out, below the mean difference.
 
-    It is where `log_shifted_wealth` reaches the threshold, found for all pairs at once by halving
-    until the two ends are neighbouring numbers. Every pair has a block at least.
+    It is where `log_shifted_wealth` reaches the threshold, found for all pairs at once by Newton's
+    method, and by halving where that would leave the interval known to hold it. Every pair has a
+    block at least.
 
     >>> one = shifts_ruled_out(np.array([1000.0]), np.array([100.0]), np.array([200.0]), 3.0)
     >>> round(float(one[0]), 4), round(log_shifted_wealth(1000.0, 100.0, 200.0, float(one[0])), 9)
     (0.0558, 3.0)
     """
+    found = np.empty_like(blocks)
+    left = np.arange(blocks.size)
     means = differences / blocks
+    # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
     near, far = np.zeros_like(means), 1.0 + means
-    bets, curves = np.array(BETS), np.array(CURVES)
-    parts = np.array(LOG_PARTS) - threshold
+    below = np.minimum(np.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
     for _ in range(HALVINGS):
-        middle = 0.5 * (near + far)
-        between = (near < middle) & (middle < far)
-        if not between.any():
+        excess, slope = _excess_and_slope(blocks, differences, squares, means - below, threshold)
+        far = np.where(excess >= 0.0, below, far)
+        near = np.where(excess >= 0.0, near, below)
+        step = below - excess / np.where(slope > 0.0, slope, math.inf)
+        inside = (slope > 0.0) & (near < step) & (step < far)
+        after = np.where(inside, step, 0.5 * (near + far))
+        on = np.abs(after - below) > CLOSE * after
+        found[left] = means - after
+        if not on.any():
             break
-        shifts = means - middle
-        # No difference lies below -1, whatever was bet.
-        possible = shifts > -1.0
-        scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
-        gains = (differences - blocks * shifts) * scale
-        charged = (squares + shifts * (blocks * shifts - 2.0 * differences)) * scale * scale
-        logs = np.multiply.outer(gains, bets)
-        logs -= np.multiply.outer(charged, curves)
-        logs += parts
-        # Far above the threshold the sum is infinite, and enough.
-        with np.errstate(over="ignore", under="ignore"):
-            wealth = np.exp(logs, out=logs).sum(axis=1)
-        enough = ~possible | (wealth >= 1.0)
-        far = np.where(between & enough, middle, far)
-        near = np.where(between & ~enough, middle, near)
-    return means - far
+        left, below, near, far, means = left[on], after[on], near[on], far[on], means[on]
+        blocks, differences, squares = blocks[on], differences[on], squares[on]
+    return found
+
+
+def _excess_and_slope(
+    blocks: FloatArray,
+    differences: FloatArray,
+    squares: FloatArray,
+    shifts: FloatArray,
+    threshold: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return `log_shifted_wealth` of each pair less the threshold, and its slope downwards."""
+    bets, curves = np.array(BETS), np.array(CURVES)
+    possible = shifts > -1.0
+    scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
+    rest = differences - blocks * shifts
+    charge = squares + shifts * (blocks * shifts - 2.0 * differences)
+    logs = np.outer(rest * scale, bets)
+    logs -= np.outer(charge * scale * scale, curves)
+    logs += LOG_PARTS
+    top = logs.max(axis=1)
+    logs -= top[:, None]
+    wealths = np.exp(logs, out=logs)
+    wealth = wealths.sum(axis=1)
+    # So much do the gains and the charge grow as the shift falls.
+    gained = blocks * scale + rest * scale * scale
+    charged = 2.0 * scale * scale * (rest + charge * scale)
+    slope = (gained * (wealths @ bets) - charged * (wealths @ curves)) / wealth
+    return np.where(possible, top + np.log(wealth) - threshold, math.inf), slope

@@ -1,16 +1,17 @@
 """A test in blocks with many arms, as a stretch of a flat array: not every pair is compared.
 
-A block of more than `ALL_PAIRS` arms adds evidence only to the pairs of two reference arms with each
-other arm: the leader, and the first arm, which is the control. Its work is then linear in its arms.
+A block of more than `ALL_PAIRS` arms adds evidence only to the pairs of two arms with each other
+arm: the leader, and the first arm, which is the control. Its work is then linear in its arms.
 Smaller blocks, as there are once most arms are dropped, add to all of their pairs. Which pairs
 these are is fixed by the blocks before (docs/explanation/tilted-blocks.md, "Many arms").
 
 One test of K arms takes eight stretches of K numbers (units, whether an arm is active, units and
-sum of the current block, sum of all outcomes, blocks that the arm led, whether it has a row,
-whether its row has changed since arms were last compared), the sum of the squares of all outcomes,
-that of the current block, and a row of K times five numbers for each arm. A row that an arm does
-not have is never touched, and so takes no memory. As in `block_state`, the functions take the whole
-array and where a test begins.
+sum of the current block, sum of all outcomes, blocks that the arm led, which row is the arm's, and
+whether it has changed since arms were last compared); the sum of the squares of all outcomes and
+that of the current block; how many rows there are; and the rows. An arm gets a row of five columns
+of K numbers when it is first compared with others. As in `block_state`, the functions take the
+whole array and where a test begins. A list will do for an array: uncompiled, it is several times
+as fast.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ NUMBERS = 5
 """Numbers of one pair: its clock and total; or its blocks, the sum of their differences, and the
 sums of the second, third and fourth powers of these."""
 
-CLOCK, TOTAL, SQUARES, CUBES, FOURTHS = range(NUMBERS)
-"""Which number is which; the clock of a pair with bets is its number of blocks."""
+CLOCK, TOTAL, SQUARES, CUBES, FOURTHS = 0, 1, 2, 3, 4
+"""Which column is which; the clock of a pair with bets is its number of blocks."""
 
 STAY = 1.0
 """Standard deviations by which another arm must be ahead to take over from the leader.
@@ -54,14 +55,14 @@ It is needed only where a design names the smallest difference that matters.
 
 def header(arms: int) -> int:
     """Return how many numbers come before the rows."""
-    return STRETCHES * arms + 2
+    return STRETCHES * arms + 3
 
 
 def width(arms: int) -> int:
     """Return how many numbers one test takes.
 
     >>> width(30)
-    4742
+    4743
     """
     return header(arms) + NUMBERS * arms * arms
 
@@ -155,16 +156,20 @@ def leader_by_spread(state: FloatArray, first: int, arms: int) -> tuple[int, flo
 # What a block adds
 
 
-def row_of(first: int, arms: int, arm: int) -> int:
-    """Return where the row of an arm begins."""
-    return first + header(arms) + NUMBERS * arms * arm
+def row_of(state: FloatArray, first: int, arms: int, arm: int) -> int:
+    """Return where the row of an arm begins, which has one."""
+    rows_before: int = math.floor(state[first + 6 * arms + arm]) - 1
+    return first + header(arms) + NUMBERS * arms * rows_before
 
 
 def open_row(state: FloatArray, first: int, arms: int, arm: int) -> int:
     """Give an arm a row unless it has one, mark it as changed, and return where it begins."""
-    row = row_of(first, arms, arm)
-    if state[first + 6 * arms + arm] == 0.0:
-        state[first + 6 * arms + arm] = 1.0
+    new = state[first + 6 * arms + arm] == 0.0
+    if new:
+        state[first + STRETCHES * arms + 2] += 1.0
+        state[first + 6 * arms + arm] = state[first + STRETCHES * arms + 2]
+    row = row_of(state, first, arms, arm)
+    if new:
         for k in range(NUMBERS * arms):
             state[row + k] = 0.0
     state[first + 7 * arms + arm] = 1.0
@@ -180,20 +185,20 @@ def compare(
     theirs = state[first + 2 * arms + j]
     my_sum = state[first + 3 * arms + i]
     their_sum = state[first + 3 * arms + j]
-    pair = row + NUMBERS * j
+    pair = row + j
     if bets:
         difference = (my_sum / mine - their_sum / theirs) * precision
         scaled = min(1.0, max(-1.0, difference))
-        state[pair] += 1.0
-        state[pair + 1] += scaled
         square = scaled * scaled
-        state[pair + 2] += square
-        state[pair + 3] += square * scaled
-        state[pair + 4] += square * square
+        state[pair + CLOCK * arms] += 1.0
+        state[pair + TOTAL * arms] += scaled
+        state[pair + SQUARES * arms] += square
+        state[pair + CUBES * arms] += square * scaled
+        state[pair + FOURTHS * arms] += square * square
     else:
         share = 1.0 / (mine + theirs)
-        state[pair] += mine * theirs * share
-        state[pair + 1] += (my_sum * theirs - their_sum * mine) * share * precision
+        state[pair + CLOCK * arms] += mine * theirs * share
+        state[pair + TOTAL * arms] += (my_sum * theirs - their_sum * mine) * share * precision
 
 
 def _fold(
@@ -253,10 +258,10 @@ def number_of(state: FloatArray, first: int, arms: int, i: int, j: int, which: i
     """Return one of the numbers of a pair, arm i minus arm j, from the rows of both."""
     number = 0.0
     if state[first + 6 * arms + i] > 0.0:
-        number += state[row_of(first, arms, i) + NUMBERS * j + which]
+        number += state[row_of(state, first, arms, i) + which * arms + j]
     if state[first + 6 * arms + j] > 0.0:
         # Odd powers change their sign with the order of the arms.
-        other = state[row_of(first, arms, j) + NUMBERS * i + which]
+        other = state[row_of(state, first, arms, j) + which * arms + i]
         number += -other if which in (TOTAL, CUBES) else other
     return number
 
