@@ -159,9 +159,11 @@ class ManyArmsProcedure(BlockProcedure):
         arms, seen = self.arms, statistics.arms
         scale = 1.0 if self.by_bets else 1.0 / self.outcome.scale
         led, places = [0.0] * arms, [0.0] * arms
+        for row in statistics.rows:
+            led[row.arm] = float(row.led)
         columns: list[float] = []
         for place, row in enumerate(rows, 1):
-            led[row.arm], places[row.arm] = float(row.led), float(place)
+            places[row.arm] = float(place)
             for column in (row.clocks, row.totals, *row.powers):
                 columns += column
             columns += [0.0] * (arms * (NUMBERS * place) - len(columns))
