@@ -1,7 +1,7 @@
 """The procedure of tests in blocks that have many arms: work and memory linear in the arms.
 
-A block adds evidence only to the pairs of its leader and of the control with each other arm, so
-statistics keep a row for each arm that was a leader, and no number for any other pair. The steps on
+A block compares a few reference arms with each of its arms, so statistics keep a row for each arm
+that was a reference, and no number for any other pair. The steps on
 flat arrays are those that the simulator compiles (`many_state`);
 docs/explanation/tilted-blocks.md, "Many arms", has the proof.
 """
@@ -22,7 +22,6 @@ from bascule.core.procedures.block_state import OCTAVES, PARTS, last_in
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.many_state import (
-    ALL_PAIRS,
     CLOCK,
     NUMBERS,
     SPARED,
@@ -30,12 +29,10 @@ from bascule.core.procedures.many_state import (
     STRETCHES,
     TOTAL,
     header,
+    references,
     row_of,
 )
 from bascule.core.statistics import ArmStatistics, PairRow, PairStatistics, Statistics, add_rows
-
-REFERENCES = 2
-"""Arms that a large block compares with each other arm: the leader and the control."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +60,7 @@ class ManyArmsProcedure(BlockProcedure):
             )
         rows = self.rows(statistics)
         compared = sum(arm.units > 0 for arm in block)
-        state = self._with_rows(
-            statistics, rows, compared + 1 if compared <= ALL_PAIRS else REFERENCES
-        )
+        state = self._with_rows(statistics, rows, references(compared) + 1)
         state[2 * arms : 3 * arms] = [float(arm.units) for arm in block]
         state[3 * arms : 4 * arms] = [arm.total for arm in block]
         state[STRETCHES * arms + 1] = sum(arm.squares for arm in block)
@@ -174,7 +169,7 @@ class ManyArmsProcedure(BlockProcedure):
             *(arm.total * scale for arm in seen),
             *led,
             *places,
-            *[0.0] * arms,
+            *[0.0] * (2 * arms),
             *(sum(arm.squares for arm in seen), 0.0, float(len(rows))),
             *columns,
             *[0.0] * (NUMBERS * arms * room),

@@ -1,17 +1,18 @@
 """A test in blocks with many arms, as a stretch of a flat array: not every pair is compared.
 
-A block of more than `ALL_PAIRS` arms adds evidence only to the pairs of two arms with each other
-arm: the leader, and the first arm, which is the control. Its work is then linear in its arms.
-Smaller blocks, as there are once most arms are dropped, add to all of their pairs. Which pairs
-these are is fixed by the blocks before (docs/explanation/tilted-blocks.md, "Many arms").
+A block compares a few reference arms with each of its arms: the leader, the first arm, which is the
+control, and those with the highest means, as many as keep it to about `PAIRS` pairs. Its work is
+linear in its arms. In a small block, as there are once most arms are dropped, every arm is a
+reference. Which arms are is fixed by the blocks before (docs/explanation/tilted-blocks.md, "Many
+arms").
 
-One test of K arms takes eight stretches of K numbers (units, whether an arm is active, units and
-sum of the current block, sum of all outcomes, blocks that the arm led, which row is the arm's, and
-whether it has changed since arms were last compared); the sum of the squares of all outcomes and
-that of the current block; how many rows there are; and the rows. An arm gets a row of five columns
-of K numbers when it is first compared with others. As in `block_state`, the functions take the
-whole array and where a test begins. A list will do for an array: uncompiled, it is several times
-as fast.
+One test of K arms takes nine stretches of K numbers (units, whether an arm is active, units and
+sum of the current block, sum of all outcomes, blocks that the arm led, which row is the arm's,
+whether it has changed since arms were last compared, and whether the arm is a reference); the sum
+of the squares of all outcomes and that of the current block; how many rows there are; and the rows.
+An arm gets a row of five columns of K numbers when it is first a reference. As in `block_state`,
+the functions take the whole array and where a test begins. A list will do for an array: uncompiled,
+it is several times as fast.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from bascule.core.procedures.interval_state import FloatArray
 MANY = 20
 """A test of up to so many arms keeps every bet on every pair (`betting_state`)."""
 
-STRETCHES = 8
+STRETCHES = 9
 """Stretches of one number for each arm before the rows."""
 
-ALL_PAIRS = 50
-"""A block of up to so many arms compares all of their pairs."""
+PAIRS = 1225
+"""Pairs that a block compares: all of them up to 50 arms."""
 
 NUMBERS = 5
 """Numbers of one pair: its clock and total; or its blocks, the sum of their differences, and the
@@ -62,7 +63,7 @@ def width(arms: int) -> int:
     """Return how many numbers one test takes.
 
     >>> width(30)
-    4743
+    4773
     """
     return header(arms) + NUMBERS * arms * arms
 
@@ -201,27 +202,64 @@ def compare(
         state[pair + TOTAL * arms] += (my_sum * theirs - their_sum * mine) * share * precision
 
 
+def references(size: int) -> int:
+    """Return how many arms a block of so many compares with every other, or slightly more.
+
+    >>> [references(size) for size in (30, 50, 51, 100, 1000)]
+    [30, 50, 24, 12, 2]
+    """
+    return size if size * (size - 1) <= 2 * PAIRS else max(2, PAIRS // size)
+
+
+def _choose_references(state: FloatArray, first: int, arms: int, front: int) -> None:
+    """Mark the references of the current block by the blocks before it."""
+    counts = first + 2 * arms
+    marks = first + 8 * arms
+    size = 0
+    for arm in range(arms):
+        state[marks + arm] = 0.0
+        if state[counts + arm] > 0.0:
+            size += 1
+    left = references(size)
+    if left == size:
+        for arm in range(arms):
+            state[marks + arm] = 1.0
+    else:
+        state[marks + front] = 1.0
+        state[marks] = 1.0
+        for _ in range(left - 2):
+            best = -1
+            top = -math.inf
+            for arm in range(arms):
+                units = state[first + arm]
+                if (
+                    state[marks + arm] == 0.0
+                    and state[counts + arm] > 0.0
+                    and state[first + arms + arm] > 0.0
+                    and units > 0.0
+                ):
+                    mean = state[first + 4 * arms + arm] / units
+                    if best < 0 or mean > top:
+                        best = arm
+                        top = mean
+            if best >= 0:
+                state[marks + best] = 1.0
+
+
 def _fold(
     state: FloatArray, first: int, arms: int, precision: float, bets: bool, front: int
 ) -> None:
     counts = first + 2 * arms
-    size = 0
-    for arm in range(arms):
-        if state[counts + arm] > 0.0:
-            size += 1
-    if size <= ALL_PAIRS:
+    marks = first + 8 * arms
+    if front >= 0:
+        _choose_references(state, first, arms, front)
         for i in range(arms):
-            if state[counts + i] > 0.0:
-                for j in range(i + 1, arms):
-                    if state[counts + j] > 0.0:
+            if state[marks + i] > 0.0 and state[counts + i] > 0.0:
+                for j in range(arms):
+                    # Two references are compared once.
+                    fresh = j > i or state[marks + j] == 0.0
+                    if fresh and j != i and state[counts + j] > 0.0:
                         compare(state, first, arms, i, j, precision, bets)
-    elif front >= 0:
-        control = front != 0 and state[counts] > 0.0
-        for arm in range(arms):
-            if arm != front and state[counts + arm] > 0.0:
-                compare(state, first, arms, front, arm, precision, bets)
-                if control and arm != 0:
-                    compare(state, first, arms, 0, arm, precision, bets)
     if front >= 0:
         open_row(state, first, arms, front)
         state[first + 5 * arms + front] += 1.0

@@ -1,7 +1,7 @@
 """The steps of a test in blocks with many arms, one set for each kind of evidence.
 
-They are those of `block_steps` on the arrays of `many_state`: a block compares only its leader and
-the control with each other arm.
+They are those of `block_steps` on the arrays of `many_state`: a block compares only a few
+reference arms with each of its arms.
 """
 
 from __future__ import annotations
