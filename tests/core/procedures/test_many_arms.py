@@ -188,7 +188,6 @@ def test_an_arm_is_dropped_when_its_interval_is_on_one_side_of_zero(outcome: Any
     test = design(outcome, rule=bs.Tilt(1))
     seen, before = bs.Statistics.empty(LARGE), frozenset[int]()
     rng = np.random.default_rng(3)
-    dropped = 0
     while len(seen.dropped) < LARGE // 2:
         values = (rng.random(LARGE) < rates).astype(float)
         block = ones([None if i in before else v for i, v in enumerate(values.tolist())])
@@ -199,8 +198,7 @@ def test_an_arm_is_dropped_when_its_interval_is_on_one_side_of_zero(outcome: Any
             second = int(effect.second.split()[1])
             if effect.low >= 0.0 and second not in before:
                 assert second in seen.dropped
-        dropped, before = len(seen.dropped), seen.dropped
-    assert dropped >= LARGE // 2
+        before = seen.dropped
 
 
 def test_arms_that_only_the_removed_one_had_beaten_come_back() -> None:
@@ -244,16 +242,13 @@ def test_a_trace_is_the_run_that_simulate_plays(outcome: Any, means: list[float]
         assert [arm.units for arm in last.statistics.arms] == result.units[run].tolist()
 
 
-@pytest.mark.parametrize("tilt", [1, 3])
 @pytest.mark.parametrize(
     ("outcome", "means"),
-    [(bs.Gaussian(1), [0.0, 0.0, *[-0.3] * 58]), (bs.Bernoulli(), [0.5, 0.5, *[0.4] * 58])],
+    [(bs.Gaussian(1), [1.0, *[0.0] * 55]), (bs.Bernoulli(), [0.7, *[0.2] * 55])],
 )
-def test_a_worse_arm_wins_with_at_most_the_stated_probability(
-    outcome: Any, means: list[float], tilt: float
-) -> None:
-    """The stated error is 30 %; 200 runs at the bound would give 60 wrong ones, 79 at the most."""
-    test = design(outcome, rule=bs.Tilt(tilt), error=0.3, max_units=60_000)
-    result = bs.simulate(test, means=means, runs=200, seed=2)
-    assert np.isin(result.winner, [-2, -1, 0, 1]).mean() >= 1.0 - 79 / 200
-    assert np.isin(result.winner, [0, 1]).any()
+def test_the_best_arm_wins_but_for_the_stated_error(outcome: Any, means: list[float]) -> None:
+    """At the bound of 30 %, 100 runs would give 30 wrong ones, and 44 at three standard errors."""
+    test = design(outcome, len(means), bs.Tilt(3, batch=2), error=0.3, max_units=100_000)
+    result = bs.simulate(test, means=means, runs=100, seed=2)
+    assert result.undecided == 0.0
+    assert (result.winner != 0).sum() <= 44
