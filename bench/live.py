@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import sqlite3
 import tempfile
 from collections.abc import Callable
@@ -11,11 +12,14 @@ from pathlib import Path
 from time import perf_counter, time
 
 import bascule as bs
-from bench.measure import Figure, compare, seconds
+from bench.measure import Figure, compare, core_seconds, seconds
 
 CALLERS, EVENTS = 64, 20_000
 FEW, MANY = 50, 1000
 """Units that each caller asks for: in a file that is nearly empty, and in a test of some size."""
+
+FEW_ARMS, MANY_ARMS, RECORDS = 10, 1000, 100
+"""Arms of the tests that are compared, and outcomes recorded beyond one block."""
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
@@ -125,6 +129,46 @@ def _executed(path: Path) -> float:
     return EVENTS / taken
 
 
+def _of_many_arms(arms: int, work: Callable[[bs.Experiment, list[str]], float]) -> float:
+    """Do something to a test of tilted blocks on 0/1 outcomes that has seen three blocks."""
+    with tempfile.TemporaryDirectory() as folder, bs.open(Path(folder) / "bench.db") as store:
+        names = [f"arm {i}" for i in range(arms)]
+        test = store.create("bench", bs.Design(names, bs.Bernoulli(), bs.Tilt(3)))
+        units = [f"unit {i}" for i in range(4 * arms + RECORDS)]
+        test.assign_many(units)
+        outcomes = random.Random(1).choices((0.0, 1.0), (9, 1), k=3 * arms)
+        test.record_many(list(zip(units, outcomes, strict=False)))
+        test.status()
+        return work(test, units[3 * arms :])
+
+
+def _status_time(test: bs.Experiment, _: list[str]) -> float:
+    """Milliseconds of a core that one status takes."""
+    return 1000.0 * min(core_seconds(test.status) for _ in range(5))
+
+
+def _record_time(test: bs.Experiment, units: list[str]) -> float:
+    """Milliseconds of a core that one outcome takes on average, over a whole block or more."""
+
+    def record() -> None:
+        for unit in units:
+            test.record(unit, 0.0)
+
+    return 1000.0 * core_seconds(record) / len(units)
+
+
+def _many_arms(name: str, work: Callable[..., float], target: str) -> Figure:
+    return compare(
+        f"{name}, tilted blocks of {MANY_ARMS:,} arms",
+        lambda: _of_many_arms(MANY_ARMS, work),
+        lambda: _of_many_arms(FEW_ARMS, work),
+        target=target,
+        unit="ms",
+        against=f"{FEW_ARMS} arms",
+        rounds=3,
+    )
+
+
 def _assignments(
     name: str, work: Callable[[Path, int], float], asked: int, rounds: int, target: str = ""
 ) -> Figure:
@@ -153,4 +197,6 @@ def figures() -> list[Figure]:
             unit="1/s",
             against="one executemany",
         ),
+        _many_arms("status", _status_time, "<= 20"),
+        _many_arms("one outcome recorded", _record_time, "<= 10"),
     ]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
-from bascule.core.procedures.bounds import intersected, lower_end, pair_index, with_lower_end
+from bascule.core.procedures.bounds import intersected
 from bascule.core.procedures.interval_state import NOBODY
 
 
@@ -53,6 +52,9 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     and an arm were never compared long enough themselves, the error of the effect is that of the
     decision.
 
+    Tilted blocks with more than 20 arms list the pairs with the first arm, which is the control,
+    and those with the arm that leads.
+
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
@@ -61,21 +63,22 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     (1.0, 0.19, 1.81)
     """
     procedure, promise = design.judging(statistics), design.calibration
-    arms = len(design.arms)
+    pairs = procedure.compared(statistics)
     current = procedure.ends(statistics)
-    ends = _shown(procedure, statistics, current)
+    ends = list(_shown(procedure, statistics, current))
     errors = [procedure.end_error] * len(ends)
-    left = [arm for arm in range(arms) if arm not in statistics.out]
+    left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
     if len(left) == 1 and statistics.dropped:
-        (winner,) = left
-        for beaten in sorted(statistics.dropped):
-            if lower_end(ends, arms, winner, beaten) < 0.0:
-                ends = with_lower_end(ends, arms, winner, beaten)
-                errors[pair_index(arms, winner, beaten)] = promise.error
+        for at, pair in enumerate(pairs):
+            low, high = ends[at]
+            if pair[0] == left[0] and pair[1] in statistics.dropped and low < 0.0:
+                ends[at], errors[at] = (0.0, max(high, 0.0)), promise.error
+            elif pair[1] == left[0] and pair[0] in statistics.dropped and high > 0.0:
+                ends[at], errors[at] = (min(low, 0.0), 0.0), promise.error
     return tuple(
-        Effect(first, second, difference, low, high, error, promise.guarantee)
-        for (first, second), (difference, _, _), (low, high), error in zip(
-            combinations(design.arms, 2), current, ends, errors, strict=True
+        Effect(design.arms[i], design.arms[j], difference, low, high, error, promise.guarantee)
+        for (i, j), (difference, _, _), (low, high), error in zip(
+            pairs, current, ends, errors, strict=True
         )
     )
 
@@ -108,9 +111,12 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     >>> sorted(beaten_by(design, seen, without=frozenset()))
     [1]
     """
+    procedure = design.judging(statistics)
+    if not procedure.keeps_bounds:
+        return procedure.beaten(statistics, without)
     beaten = set()
-    pairs = combinations(range(len(design.arms)), 2)
-    for (i, j), effect in zip(pairs, effects(design, statistics), strict=True):
+    shown = zip(procedure.compared(statistics), effects(design, statistics), strict=True)
+    for (i, j), effect in shown:
         if effect.low >= 0.0 and i not in without:
             beaten.add(j)
         if effect.high <= 0.0 and j not in without:

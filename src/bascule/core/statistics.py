@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from operator import add
 
 from bascule.core import checks
 
@@ -65,13 +67,47 @@ class PairStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class PairRow:
+    """What blocks have shown of one arm against each other arm, where there are many arms.
+
+    `led` counts the blocks in which the arm was the leader. The columns have a number for each
+    arm of the test: with a known spread `clocks` and `totals` are the V and S of tilted blocks,
+    and `powers` is empty; with bets they are the number of blocks and the sum of their
+    differences, and `powers` has the sums of the second, third and fourth powers of these.
+
+    >>> PairRow(1, 2, (0.5, 0.0), (1.0, 0.0)) + PairRow(1, 1, (1.5, 0.0), (0.5, 0.0))
+    PairRow(arm=1, led=3, clocks=(2.0, 0.0), totals=(1.5, 0.0), powers=())
+    """
+
+    arm: int
+    led: int
+    clocks: tuple[float, ...]
+    totals: tuple[float, ...]
+    powers: tuple[tuple[float, ...], ...] = ()
+
+    def __add__(self, other: PairRow) -> PairRow:
+        return PairRow(
+            self.arm,
+            self.led + other.led,
+            tuple(map(add, self.clocks, other.clocks)),
+            tuple(map(add, self.totals, other.totals)),
+            tuple(
+                tuple(map(add, mine, theirs))
+                for mine, theirs in zip(self.powers, other.powers, strict=True)
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Statistics:
     """What all arms have shown, and which of them are out of the test.
 
     `dropped` arms were beaten, `removed` ones were taken out by hand. Rules that work in blocks
-    keep `pairs` too: (0, 1), (0, 2) and so on. `bounds` are the narrowest interval so far of the
-    difference of each pair, in the same order, or nothing where none are kept; they tell of looks,
-    not of data, so that two statistics are equal whatever their bounds, and a sum has none.
+    keep `pairs` too: (0, 1), (0, 2) and so on. With many arms they keep `rows` instead, in the
+    order of their arms: only pairs that blocks have compared are in one of them. `bounds` are the
+    narrowest interval so far of the difference of each pair, or nothing where none are kept; they
+    tell of looks, not of data, so that two statistics are equal whatever their bounds, and a sum
+    has none.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25)
@@ -82,6 +118,7 @@ class Statistics:
     removed: frozenset[int] = frozenset()
     pairs: tuple[PairStatistics, ...] = ()
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
+    rows: tuple[PairRow, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
@@ -102,6 +139,7 @@ class Statistics:
             self.dropped | other.dropped,
             self.removed | other.removed,
             _added_pairs(self.pairs, other.pairs),
+            rows=add_rows(self.rows, other.rows),
         )
 
     @property
@@ -121,3 +159,11 @@ def _added_pairs(
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))
+
+
+def add_rows(mine: Iterable[PairRow], theirs: Iterable[PairRow]) -> tuple[PairRow, ...]:
+    """Return the rows of both, in the order of their arms, with those of the same arm added up."""
+    joined = {row.arm: row for row in mine}
+    for row in theirs:
+        joined[row.arm] = joined[row.arm] + row if row.arm in joined else row
+    return tuple(joined[arm] for arm in sorted(joined))

@@ -7,7 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.evidence.betting import BETS, LOG_PARTS, SMALL, bet, log_factor, log_wealth
+from bascule.core.evidence.betting import (
+    BETS,
+    LOG_PARTS,
+    SMALL,
+    bet,
+    log_factor,
+    log_of_sums,
+    log_shifted_wealth,
+    log_wealth,
+    log_wealth_of_sums,
+    shifts_ruled_out,
+    sums_may_reach,
+)
+from bascule.core.numerics import turning_point
 
 
 def test_the_parts_add_up_to_one_unit() -> None:
@@ -65,3 +78,37 @@ def test_equal_arms_make_nobody_rich_however_the_blocks_follow_the_outcomes() ->
     rate = crossed.mean()
     assert rate <= level + 3.0 * math.sqrt(level * (1.0 - level) / runs)
     assert rate > 0.01
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=60))
+def test_four_sums_give_what_the_bets_have_won_at_the_least(differences: list[float]) -> None:
+    state = np.zeros(len(BETS))
+    for difference in differences:
+        bet(state, 0, difference)
+    sums = [sum(d**power for d in differences) for power in (1, 2, 3, 4)]
+    for j in range(len(BETS)):
+        assert log_of_sums(j, *sums) <= state[j] + 1e-9
+    assert log_wealth_of_sums(*sums) <= log_wealth(state, 0) + 1e-9
+    mirrored = [-sums[0], sums[1], -sums[2], sums[3]]
+    won = max(log_wealth_of_sums(*sums), log_wealth_of_sums(*mirrored))
+    assert won <= 0.0 or sums_may_reach(won, sums[0], sums[1])
+
+
+def test_shifts_of_many_pairs_are_those_found_one_by_one() -> None:
+    rng = np.random.default_rng(0)
+    rates = rng.uniform(0.0, 1.0, (50, 2))
+    blocks = np.floor(10 ** rng.uniform(2, 4, 50))
+    differences, squares = np.zeros(50), np.zeros(50)
+    for i, (first, second) in enumerate(rates):
+        seen = ((first, second) > rng.random((2, int(blocks[i]))).T).astype(float)
+        gaps = seen[:, 0] - seen[:, 1]
+        differences[i], squares[i] = gaps.sum(), (gaps**2).sum()
+    found = shifts_ruled_out(blocks, differences, squares, 5.0)
+    for i, shift in enumerate(found.tolist()):
+        numbers = (float(blocks[i]), float(differences[i]), float(squares[i]))
+
+        def ruled_out(below: float, numbers: tuple[float, float, float] = numbers) -> bool:
+            return log_shifted_wealth(*numbers, below) >= 5.0
+
+        one_by_one = turning_point(ruled_out, -0.999, numbers[1] / numbers[0])
+        assert shift == pytest.approx(one_by_one, abs=1e-11)

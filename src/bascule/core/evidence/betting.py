@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bascule.core.procedures.interval_state import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
@@ -23,6 +25,12 @@ and something for every other."""
 
 CURVES = tuple(-math.log1p(-share) - share for share in BETS)
 """What each share is charged for the square of a gain in `log_shifted_wealth`."""
+
+FOURTHS = tuple(-math.log1p(-s) - s - 0.5 * s * s - s**3 / 3.0 for s in BETS)
+"""What each share is charged for the fourth power of a gain in `log_wealth_of_sums`."""
+
+HALVINGS, CLOSE = 200, 1e-13
+"""The most steps of a search; it ends sooner, once they are this small beside what is found."""
 
 SMALL = 2.0**-6
 """Below this the first terms of its series give a logarithm to full precision."""
@@ -92,3 +100,105 @@ def log_shifted_wealth(blocks: float, differences: float, squares: float, shift:
     for j in range(len(BETS)):
         wealth += math.exp(BETS[j] * gains - CURVES[j] * charged - top + LOG_PARTS[j])
     return top + math.log(wealth)
+
+
+def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:
+    """Log of what the bets have won at the least, by four sums over the blocks.
+
+    These are the sums of the differences, each within -1 and 1, and of their powers. The bets
+    themselves, played on every block, would have won hardly more: of each logarithm only the
+    terms from the fourth power on are replaced, by their worst case.
+
+    >>> state = np.zeros(len(BETS))
+    >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:
+    ...     bet(state, 0, difference)
+    >>> sums = (50.0, 85.0, 42.5, 81.25)
+    >>> round(float(log_wealth(state, 0)), 2), round(log_wealth_of_sums(*sums), 2)
+    (12.62, 11.75)
+    """
+    top = -math.inf
+    for j in range(len(BETS)):
+        top = max(top, log_of_sums(j, differences, squares, cubes, fourths))
+    wealth = 0.0
+    for j in range(len(BETS)):
+        won = log_of_sums(j, differences, squares, cubes, fourths)
+        wealth += math.exp(won - top + LOG_PARTS[j])
+    return top + math.log(wealth)
+
+
+def log_of_sums(j: int, differences: float, squares: float, cubes: float, fourths: float) -> float:
+    """Log of what one of `BETS` has won at the least, by the sums of `log_wealth_of_sums`."""
+    share = BETS[j]
+    third = share * (differences - share * (0.5 * squares - share * cubes / 3.0))
+    return third - FOURTHS[j] * fourths
+
+
+def sums_may_reach(threshold: float, differences: float, squares: float) -> bool:
+    """Whether bets on either arm can have reached a threshold; where not, none has.
+
+    As no gain is above 1, log(1 + s x) <= s x - s^2 x^2 / 6 for every share s, and the sum of
+    these is at most 3/2 (sum of x)^2 / (sum of x^2).
+    """
+    return 1.5 * differences * differences >= threshold * squares and squares > 0.0
+
+
+def shifts_ruled_out(
+    blocks: FloatArray, differences: FloatArray, squares: FloatArray, threshold: float
+) -> FloatArray:
+    """Return for each pair the largest shift that bets have ruled out, below the mean difference.
+
+    It is where `log_shifted_wealth` reaches the threshold, found for all pairs at once by Newton's
+    method, and by halving where that would leave the interval known to hold it. Every pair has a
+    block at least.
+
+    >>> one = shifts_ruled_out(np.array([1000.0]), np.array([100.0]), np.array([200.0]), 3.0)
+    >>> round(float(one[0]), 4), round(log_shifted_wealth(1000.0, 100.0, 200.0, float(one[0])), 9)
+    (0.0558, 3.0)
+    """
+    found = np.empty_like(blocks)
+    left = np.arange(blocks.size)
+    means = differences / blocks
+    # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
+    near, far = np.zeros_like(means), 1.0 + means
+    below = np.minimum(np.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
+    for _ in range(HALVINGS):
+        excess, slope = _excess_and_slope(blocks, differences, squares, means - below, threshold)
+        far = np.where(excess >= 0.0, below, far)
+        near = np.where(excess >= 0.0, near, below)
+        step = below - excess / np.where(slope > 0.0, slope, math.inf)
+        inside = (slope > 0.0) & (near < step) & (step < far)
+        after = np.where(inside, step, 0.5 * (near + far))
+        on = np.abs(after - below) > CLOSE * after
+        found[left] = means - after
+        if not on.any():
+            break
+        left, below, near, far, means = left[on], after[on], near[on], far[on], means[on]
+        blocks, differences, squares = blocks[on], differences[on], squares[on]
+    return found
+
+
+def _excess_and_slope(
+    blocks: FloatArray,
+    differences: FloatArray,
+    squares: FloatArray,
+    shifts: FloatArray,
+    threshold: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return `log_shifted_wealth` of each pair less the threshold, and its slope downwards."""
+    bets, curves = np.array(BETS), np.array(CURVES)
+    possible = shifts > -1.0
+    scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
+    rest = differences - blocks * shifts
+    charge = squares + shifts * (blocks * shifts - 2.0 * differences)
+    logs = np.outer(rest * scale, bets)
+    logs -= np.outer(charge * scale * scale, curves)
+    logs += LOG_PARTS
+    top = logs.max(axis=1)
+    logs -= top[:, None]
+    wealths = np.exp(logs, out=logs)
+    wealth = wealths.sum(axis=1)
+    # So much do the gains and the charge grow as the shift falls.
+    gained = blocks * scale + rest * scale * scale
+    charged = 2.0 * scale * scale * (rest + charge * scale)
+    slope = (gained * (wealths @ bets) - charged * (wealths @ curves)) / wealth
+    return np.where(possible, top + np.log(wealth) - threshold, math.inf), slope

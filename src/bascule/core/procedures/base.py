@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, Literal, NoReturn, Protocol
 
 from bascule.core.calibration import Calibration, Guarantee
@@ -212,9 +213,9 @@ class Procedure(ABC):
 
     @abstractmethod
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
-        """Return the interval of the difference of every pair of arms, the first less the second.
+        """Return the interval of each difference that `compared` lists, the first less the second.
 
-        Pairs come in the order of `itertools.combinations`.
+        Pairs come in the same order.
         """
 
     def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
@@ -239,6 +240,21 @@ class Procedure(ABC):
         if isinstance(after, CohortStatistics):
             return is_due(after.stage - 1, after.stage)
         return is_due(before.units, after.units)
+
+    def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
+        """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""
+        return list(combinations(range(self.arms), 2))
+
+    def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
+        """Return the arms that the evidence puts below some arm that is not among `without`."""
+        beaten = set()
+        listed = zip(self.compared(statistics), self.ends(statistics), strict=True)
+        for (i, j), (_, low, high) in listed:
+            if low >= 0.0 and i not in without:
+                beaten.add(j)
+            if high <= 0.0 and j not in without:
+                beaten.add(i)
+        return frozenset(beaten)
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next step takes."""

@@ -8,20 +8,19 @@ are. docs/explanation/tilted-blocks.md has the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core.evidence.betting import log_shifted_wealth, log_wealth
+from bascule.core.evidence.betting import log_wealth, shifts_ruled_out
 from bascule.core.evidence.normal import (
     informed_boundary,
     log_informed,
     log_mixture,
     mixture_boundary,
 )
-from bascule.core.numerics import smallest
 from bascule.core.procedures import betting_state, block_state
 from bascule.core.procedures.base import UNKNOWN, Ends
 from bascule.core.procedures.betting_state import STAKES, SUMS, stake, sums_of
@@ -43,9 +42,9 @@ class BlockSteps(NamedTuple):
     given (state, first, arms, effect, threshold, floors), with the floors of
     `block_state.drop_beaten`; `within` is given (state, first, arms, effect, threshold, margin).
     `write` lays out what the pairs have shown beyond totals and clocks, and `read` reads one pair.
-    `ends` is given (pair, effect, threshold) and returns an interval in units of the scale. With
-    `split` a batch is as many blocks of the same sizes, one after the other, instead of one large
-    block. `evidence` and `boundary` belong to a known spread and are None where bets decide.
+    `ends` is given (pairs, effect, threshold) and returns their intervals in units of the scale.
+    With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
+    large block. `evidence` and `boundary` belong to a known spread and are None where bets decide.
     """
 
     width: Callable[[int], int]
@@ -58,7 +57,7 @@ class BlockSteps(NamedTuple):
     within: Callable[[FloatArray, int, int, float, float, float], bool]
     write: Callable[[FloatArray, int, Statistics], None]
     read: Callable[[FloatArray, int, int, int], PairStatistics]
-    ends: Callable[[PairStatistics, float, float], Ends]
+    ends: Callable[[Sequence[PairStatistics], float, float], list[Ends]]
     split: bool
     evidence: Evidence | None
     boundary: Boundary | None
@@ -121,26 +120,44 @@ def read_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(float(state[totals + i * arms + j]), float(state[clocks + i * arms + j]))
 
 
-def ends_uninformed(pair: PairStatistics, effect: float, threshold: float) -> Ends:
-    """The interval of a difference by `uninformed` evidence."""
-    return _ends_of_total(pair, uninformed, uninformed_boundary, effect, threshold)
+def ends_uninformed(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by `uninformed` evidence."""
+    return _ends_of_totals(pairs, uninformed, uninformed_boundary, effect, threshold)
 
 
-def ends_informed(pair: PairStatistics, effect: float, threshold: float) -> Ends:
-    """The interval of a difference by `informed` evidence."""
-    return _ends_of_total(pair, informed, informed_boundary, effect, threshold)
+def ends_informed(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by `informed` evidence."""
+    return _ends_of_totals(pairs, informed, informed_boundary, effect, threshold)
 
 
-def _ends_of_total(
-    pair: PairStatistics, evidence: Evidence, boundary: Boundary, effect: float, threshold: float
-) -> Ends:
-    if pair.clock == 0.0:
-        return UNKNOWN
-    reach = boundary(pair.clock, threshold, effect)
-    low, high = (pair.total - reach) / pair.clock, (pair.total + reach) / pair.clock
-    decided = evidence(abs(pair.total), pair.clock, effect) >= threshold
-    beats, beaten = decided and pair.total > 0.0, decided and pair.total < 0.0
-    return one_sided(pair.total / pair.clock, low, high, beats, beaten)
+def _ends_of_totals(
+    pairs: Sequence[PairStatistics],
+    evidence: Evidence,
+    boundary: Boundary,
+    effect: float,
+    threshold: float,
+) -> list[Ends]:
+    # Most pairs were in the same blocks, and so have the same clock.
+    reaches = {
+        clock: boundary(clock, threshold, effect)
+        for clock in {pair.clock for pair in pairs}
+        if clock > 0.0
+    }
+    found = []
+    for pair in pairs:
+        if pair.clock == 0.0:
+            found.append(UNKNOWN)
+            continue
+        total, clock, reach = pair.total, pair.clock, reaches[pair.clock]
+        # No average over effects exceeds the best of them, whose log is total^2 / (2 clock).
+        decided = (
+            total * total >= 2.0 * threshold * clock
+            and evidence(abs(total), clock, effect) >= threshold
+        )
+        low, high = (total - reach) / clock, (total + reach) / clock
+        beats, beaten = decided and total > 0.0, decided and total < 0.0
+        found.append(one_sided(total / clock, low, high, beats, beaten))
+    return found
 
 
 # Limits only: the evidence is a bet
@@ -183,28 +200,37 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(pair.total, pair.clock, blocks, differences, squares, wins)
 
 
-def ends_betting(pair: PairStatistics, effect: float, threshold: float) -> Ends:
-    """The interval of a difference by bets."""
-    if pair.blocks == 0.0:
-        return UNKNOWN
-    low = _end_of_bets(pair.blocks, pair.differences, pair.squares, threshold)
-    high = -_end_of_bets(pair.blocks, -pair.differences, pair.squares, threshold)
-    half = len(pair.wins) // 2
-    wins = np.array(pair.wins)
-    beats, beaten = log_wealth(wins, 0) >= threshold, log_wealth(wins, half) >= threshold
-    return one_sided(pair.differences / pair.blocks, low, high, beats, beaten)
+def ends_betting(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by bets."""
+    known = [pair for pair in pairs if pair.blocks > 0.0]
+    if not known:
+        return [UNKNOWN] * len(pairs)
+    blocks, differences, squares = (
+        np.array(column)
+        for column in zip(*((p.blocks, p.differences, p.squares) for p in known), strict=True)
+    )
+    lows = shifts_ruled_out(blocks, differences, squares, threshold).tolist()
+    highs = (-shifts_ruled_out(blocks, -differences, squares, threshold)).tolist()
+    found = iter(
+        [
+            one_sided(pair.differences / pair.blocks, low, high, *_beaten_by_bets(pair, threshold))
+            for pair, low, high in zip(known, lows, highs, strict=True)
+        ]
+    )
+    return [next(found) if pair.blocks > 0.0 else UNKNOWN for pair in pairs]
 
 
-def _end_of_bets(blocks: float, differences: float, squares: float, threshold: float) -> float:
-    """The largest shift that the bets have ruled out, looked for below the mean difference."""
-    mean = differences / blocks
-
-    def ruled_out(below: float) -> bool:
-        shift = mean - below
-        # No difference lies below -1, whatever was bet.
-        return shift <= -1.0 or log_shifted_wealth(blocks, differences, squares, shift) >= threshold
-
-    return mean - smallest(ruled_out, 0.0, 1.0 + mean)
+def _beaten_by_bets(pair: PairStatistics, threshold: float) -> tuple[bool, bool]:
+    """Whether the first arm of a pair has beaten the second, and the second the first."""
+    if not pair.wins:
+        return False, False
+    half, wins = len(pair.wins) // 2, np.array(pair.wins)
+    # All bets together never have more than the best of them.
+    beats, beaten = (
+        max(pair.wins[at : at + half]) >= threshold and log_wealth(wins, at) >= threshold
+        for at in (0, half)
+    )
+    return beats, beaten
 
 
 def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -95,11 +95,11 @@ class BlockProcedure(Procedure):
             floors = np.zeros(OCTAVES * PARTS)
             steps.drop(state, 0, arms, self.scaled_effect, self.threshold, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
-        return Statistics(
-            tuple(before + seen for before, seen in zip(statistics.arms, block, strict=True)),
-            out - statistics.removed,
-            statistics.removed,
-            self.read_pairs(state),
+        return replace(
+            statistics,
+            arms=tuple(before + seen for before, seen in zip(statistics.arms, block, strict=True)),
+            dropped=out - statistics.removed,
+            pairs=self.read_pairs(state),
         )
 
     def winner(self, statistics: AnyStatistics) -> int:
@@ -121,7 +121,7 @@ class BlockProcedure(Procedure):
         assert isinstance(statistics, Statistics)
         scale, asked = self.outcome.scale, (self.scaled_effect, self.threshold)
         pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
-        found = (self.steps.ends(pair, *asked) for pair in pairs)
+        found = self.steps.ends(pairs, *asked)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def coming(self, statistics: AnyStatistics) -> int:

@@ -19,6 +19,9 @@ from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.block_steps import BETTING, INFORMED, UNINFORMED, BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.many_arms import ManyArmsProcedure
+from bascule.core.procedures.many_state import MANY
+from bascule.core.procedures.many_steps import FOR_MANY_ARMS
 from bascule.core.rules.base import Knob, Rule, refuse_delta, refuse_unknown_spread
 
 
@@ -93,8 +96,10 @@ class Tilt(Rule):
 
     def procedure(self, design: Problem) -> BlockProcedure:
         """Return how a test in tilted blocks proceeds."""
-        steps = self.steps(design.outcome)
-        return BlockProcedure(design, self.label, steps, self.tilt, self.batch, self.effect or 0.0)
+        steps, family = self.steps(design.outcome), BlockProcedure
+        if len(design.arms) > MANY:
+            steps, family = FOR_MANY_ARMS[steps], ManyArmsProcedure
+        return family(design, self.label, steps, self.tilt, self.batch, self.effect or 0.0)
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse recurring outcomes, unknown spreads, and an effect where it has no use."""

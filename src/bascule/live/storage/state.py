@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
@@ -18,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
-from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.core.statistics import ArmStatistics, PairRow, PairStatistics, Statistics
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -113,7 +114,7 @@ def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
     (0.6666666666666666, 0.5, 1.0)
     """
     found = []
-    left, slots = {arm: part.count(arm) for arm in set(part)}, len(part)
+    left, slots = Counter(part), len(part)
     for arm in part:
         found.append(left[arm] / slots)
         left[arm] -= 1
@@ -208,7 +209,16 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "removed": sorted(statistics.removed),
         "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
     }
-    return _written(data | _bounds_data(statistics))
+    text = _written(data | _bounds_data(statistics))
+    if not statistics.rows:
+        return text
+    return f'{text[:-1]},"rows":[{",".join(map(_row_to_json, statistics.rows))}]}}'
+
+
+# A block changes a few rows; the others are written as before.
+@lru_cache(maxsize=256)
+def _row_to_json(row: PairRow) -> str:
+    return _written([row.arm, row.led, row.clocks, row.totals, row.powers])
 
 
 def _cohorts_to_json(statistics: CohortStatistics) -> str:
@@ -257,7 +267,14 @@ def statistics_from_json(text: str) -> AnyStatistics:
         frozenset(data["removed"]),
         tuple(_pair(*pair) for pair in data["pairs"]),
         _bounds(data),
+        rows=tuple(_row(*row) for row in data.get("rows", ())),
     )
+
+
+def _row(
+    arm: int, led: int, clocks: list[float], totals: list[float], powers: list[list[float]]
+) -> PairRow:
+    return PairRow(arm, led, tuple(clocks), tuple(totals), tuple(map(tuple, powers)))
 
 
 def _pair(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations
 
 from bascule.core.effects import Effect
 from bascule.live.api import Point, Status
@@ -76,15 +76,20 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
 def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) -> list[Chart]:
     """Intervals of the differences that decide, over time; the nearest rivals first."""
     names = [arm.name for arm in status.arms]
-    pairs = {frozenset(pair): i for i, pair in enumerate(combinations(names, 2))}
     wanted = comparisons(status)
     found = []
     for number, (mine, rival) in enumerate(
         sorted(wanted, key=lambda pair: _gap(status, pair))[:MOST_RIVALS]
     ):
-        place = pairs[frozenset((mine, rival))]
-        rows = tuple(_effect_row(point, point.effects[place], mine, amounts) for point in history)
-        now = seen_from(status.effects[place], mine)
+        pair = {mine, rival}
+        # Of many arms not every pair is listed, and in the past another arm may have led.
+        rows = tuple(
+            _effect_row(point, effect, mine, amounts)
+            for point in history
+            if (effect := _of_pair(point.effects, pair)) is not None
+        )
+        effect = _of_pair(status.effects, pair)
+        now = (0.0, -math.inf, math.inf) if effect is None else seen_from(effect, mine)
         found.append(
             Chart(
                 f"effect-{number}",
@@ -146,6 +151,14 @@ def _now(three: tuple[float, float, float], amounts: Amounts) -> str:
 def _progress(status: Status) -> str:
     """What a test's points are counted in."""
     return "Units counted" if status.stage is None else "Stage"
+
+
+def _of_pair(effects: Sequence[Effect], pair: set[str]) -> Effect | None:
+    """Return the effect of a pair of arms in either order, if it is listed."""
+    for effect in effects:
+        if effect.first in pair and effect.second in pair:
+            return effect
+    return None
 
 
 def _gap(status: Status, pair: tuple[str, str]) -> float:

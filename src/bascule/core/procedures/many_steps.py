@@ -1,0 +1,146 @@
+"""The steps of a test in blocks with many arms, one set for each kind of evidence.
+
+They are those of `block_steps` on the arrays of `many_state`: a block compares only a few
+reference arms with each of its arms.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
+from bascule.core.evidence.normal import informed_boundary
+from bascule.core.procedures.block_steps import (
+    BETTING,
+    INFORMED,
+    UNINFORMED,
+    ends_informed,
+    informed,
+    uninformed,
+    write_nothing,
+)
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.many_state import (
+    CLOCK,
+    MANY,
+    NUMBERS,
+    TOTAL,
+    all_bets_within,
+    clear,
+    drop_beaten,
+    drop_beaten_by_bets,
+    fold,
+    fold_bets,
+    leader,
+    leader_by_spread,
+    number_of,
+    observe,
+    totals_within,
+    width,
+)
+from bascule.core.statistics import PairStatistics
+
+LEAST_THRESHOLD = math.log(MANY)
+"""The log evidence that an arm is beaten with is higher: (K - 1) / p, with more arms than that."""
+
+
+def drop_many_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that are beaten by a difference of any size."""
+    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
+
+
+def drop_many_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that are beaten, soonest by a difference around `effect`."""
+    drop_beaten(state, first, arms, informed, effect, threshold, floors)
+
+
+def drop_many_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that bets have beaten."""
+    drop_beaten_by_bets(state, first, arms, threshold)
+
+
+def within_many_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences of a test of many arms are proven smaller than the margin."""
+    return totals_within(state, first, arms, uninformed, effect, threshold, margin)
+
+
+def within_many_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin, by informed evidence."""
+    return totals_within(state, first, arms, informed, effect, threshold, margin)
+
+
+def within_many_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether bets have proven all differences of a test of many arms smaller than the margin."""
+    return all_bets_within(state, first, arms, threshold, margin)
+
+
+def read_many_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the total and the clock of a pair from its rows."""
+    clock, total = (float(number_of(state, 0, arms, i, j, which)) for which in (CLOCK, TOTAL))
+    return PairStatistics(total, clock)
+
+
+def read_many_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the sums of a pair from its rows, and what its bets have won at the least.
+
+    Bets that cannot have reached the threshold of any test of many arms are left out.
+    """
+    blocks, differences, squares, cubes, fourths = (
+        float(number_of(state, 0, arms, i, j, which)) for which in range(NUMBERS)
+    )
+    wins: tuple[float, ...] = ()
+    if sums_may_reach(LEAST_THRESHOLD, differences, squares):
+        mine = (log_of_sums(k, differences, squares, cubes, fourths) for k in range(len(BETS)))
+        theirs = (log_of_sums(k, -differences, squares, -cubes, fourths) for k in range(len(BETS)))
+        wins = (*mine, *theirs)
+    return PairStatistics(0.0, 0.0, blocks, differences, squares, wins)
+
+
+MANY_UNINFORMED = UNINFORMED._replace(
+    width=width,
+    clear=clear,
+    leader=leader,
+    observe=observe,
+    fold=fold,
+    drop=drop_many_uninformed,
+    within=within_many_uninformed,
+    read=read_many_totals,
+)
+"""Many arms, a known spread, and a difference of any size."""
+
+MANY_INFORMED = MANY_UNINFORMED._replace(
+    drop=drop_many_informed,
+    within=within_many_informed,
+    ends=ends_informed,
+    evidence=informed,
+    boundary=informed_boundary,
+)
+"""Many arms, a known spread, and a difference around a planned effect."""
+
+MANY_BETTING = BETTING._replace(
+    width=width,
+    clear=clear,
+    leader=leader_by_spread,
+    observe=observe,
+    fold=fold_bets,
+    drop=drop_many_betting,
+    within=within_many_betting,
+    write=write_nothing,
+    read=read_many_bets,
+)
+"""Many arms and limits only."""
+
+FOR_MANY_ARMS = {UNINFORMED: MANY_UNINFORMED, INFORMED: MANY_INFORMED, BETTING: MANY_BETTING}
+"""The steps of a test of many arms for those of a test of few."""

@@ -1,0 +1,64 @@
+"""A live test of many arms: what is stored can be verified, and nothing grows with the pairs."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from time import process_time
+
+import bascule as bs
+from bascule.live.storage.state import statistics_to_json
+
+
+def coins(arms: int, rule: bs.Tilt | None = None) -> bs.Design:
+    return bs.Design([f"arm {i}" for i in range(arms)], bs.Bernoulli(), rule or bs.Tilt(3))
+
+
+def enrol(test: bs.Experiment, units: list[str], seed: int) -> None:
+    """Two of the arms sell four times as much as the others."""
+    source = random.Random(seed)
+    arms = test.assign_many(units)
+    rates = (0.4 if arm in ("arm 7", "arm 8") else 0.1 for arm in arms)
+    test.record_many([(u, float(source.random() < r)) for u, r in zip(units, rates, strict=True)])
+
+
+def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> None:
+    """Through batches of blocks, an arm taken out, one paused, and a new start of the program."""
+    for part in range(3):
+        with bs.open(tmp_path / "many.db") as store:
+            if part == 0:
+                store.create("many", coins(60, bs.Tilt(3, batch=2)))
+            test = store.get("many")
+            enrol(test, [f"{part} {i}" for i in range(400)], part)
+            if part == 1:
+                test.drop_arm("arm 5")
+                test.pause_arm("arm 9")
+    with bs.open(tmp_path / "many.db") as store:
+        test = store.get("many")
+        assert "to the last digit" in str(test.verify())
+        status = test.status()
+    assert status.leader in ("arm 7", "arm 8")
+    assert len(status.effects) == 2 * 60 - 3
+    assert 0.0 < status.evidence < 1.0
+
+
+def test_work_and_memory_grow_with_the_arms_and_not_with_their_pairs() -> None:
+    """At 600 arms there are 4,000 times the pairs of 10 arms, and 60 times the arms."""
+    taken, sizes = [], []
+    for arms in (10, 600):
+        with bs.open(":memory:") as store:
+            test = store.create("many", coins(arms))
+            units = [f"{i}" for i in range(3 * arms)]
+            enrol(test, units, 1)
+            started = process_time()
+            status = test.status()
+            taken.append(process_time() - started)
+            folded = bs.Statistics.empty(arms)
+            for _ in range(3):
+                folded = bs.fold_block(coins(arms), folded, [bs.ArmStatistics(1, 0.0, 0.0)] * arms)
+            sizes.append(len(statistics_to_json(folded)))
+    assert len(status.effects) <= 2 * 600 - 3
+    assert taken[1] < 400 * taken[0]
+    assert sizes[1] < 10 * sizes[0]
+    assert len(json.loads(statistics_to_json(folded))["rows"]) == 1
