@@ -60,7 +60,7 @@ def test_the_frame_has_one_row_a_run(result: bs.Simulation) -> None:
 def test_it_reads_well(result: bs.Simulation) -> None:
     words = repr(result)
     assert words.startswith("UCB_2, 300 runs at means 0, 1")
-    assert "0.05 (proven" in words
+    assert "a worse arm is declared the winner with probability at most 5 %" in words
     assert "green" in words
     assert "<table>" in result._repr_html_()
 

@@ -198,14 +198,23 @@ class PlanRequest:
 
     @property
     def words(self) -> str:
-        """The question in words: both means, and the lift in both ways of counting."""
+        """The question in words: the means, and the lift in both ways of counting."""
+        return f"{self.means_words}: {self.size_words}"
+
+    @property
+    def means_words(self) -> str:
+        """The means of the arms in words: "5 % against 6 %"."""
         first, *others = (self.outcome_words(mean) for mean in self.means)
-        arms = f"{first} against {', '.join(others)}"
+        return f"{first} against {', '.join(others)}"
+
+    @property
+    def size_words(self) -> str:
+        """The lift in words: "a lift of 1 point, +20 % of the baseline"."""
         size = self.lift_words(self.main_lift)
         if self.baseline == 0:
-            return f"{arms}: a lift of {size}"
+            return f"a lift of {size}"
         part = 100 * self.main_lift / abs(self.baseline)
-        return f"{arms}: a lift of {size}, {part:+.3g} % of the baseline"
+        return f"a lift of {size}, {part:+.3g} % of the baseline"
 
     def lift_words(self, lift: float) -> str:
         """A lift as people say it: that of 0/1 outcomes in points.

@@ -65,20 +65,19 @@ def outcome_words(request: PlanRequest) -> str:
 
 
 def recommendation(plan: Plan) -> str:
-    """Say what to run, in a line."""
-    rule = plan.rule
-    if not plan.possible:
-        return (
-            f"No design decides this by day {plan.request.deadline_days:g} with probability 0.9. "
-            f"{rule.label} comes nearest:"
-        )
-    name = "an even split" if plan.chosen.even else rule.words
-    return f"Run {name} ({rule.label}):"
+    """Say what to run, in a line above the figures."""
+    return f"{headline(plan)}:"
 
 
 def headline(plan: Plan) -> str:
     """Return the recommendation as a heading."""
-    return recommendation(plan).removesuffix(":")
+    rule = plan.rule
+    if not plan.possible:
+        return (
+            f"No design decides this by day {plan.request.deadline_days:g} with probability 0.9. "
+            f"{rule.label} comes nearest"
+        )
+    return f"Run {'an even split' if plan.chosen.even else rule.words} ({rule.label})"
 
 
 def comparison(plan: Plan) -> list[Cells]:
@@ -233,6 +232,10 @@ def notes(plan: Plan) -> list[str]:
     balanced = best_tilt(plan.request)
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
+    power = percent(plan.fixed_horizon.power)
+    lines.append(
+        f"The fixed-horizon test has the same one-sided error, {power} power and one look."
+    )
     lines.append(origin(plan))
     if not plan.complete:
         lines.append("This plan is not complete: figures without ± are predictions.")
