@@ -157,7 +157,11 @@ class Experiment(Units):
         self._do(lambda work: turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
-        """Take an arm out of the test for good; nothing is claimed about it any more."""
+        """Take an arm out of the test for good; nothing is claimed about it any more.
+
+        From the first such removal on all pairs of arms are judged more strictly, and arms that
+        were beaten by less come back (docs/explanation/ends.md).
+        """
         from bascule.live.transactions.change import drop_arm
 
         self._do(lambda work: drop_arm(work, arm))
