@@ -268,12 +268,12 @@ def cells(scale: float = 1.0) -> list[Cell]:
 def simulated(scale: float = 1.0) -> list[Row]:
     """Return a row for each rule that `simulate` plays at arms which hardly differ."""
     kinds = [
-        (bs.Gaussian(1), bs.Tilt(1), 5),
+        (bs.Gaussian(1), bs.Tilt(1), 2),
         (bs.Gaussian(1), bs.Tilt(8, batch=10), 3),
-        (bs.Bernoulli(), bs.Tilt(3), 3),
+        (bs.Bernoulli(), bs.Tilt(3), 2),
         (bs.Gaussian(1), bs.UCB(2), 2),
-        (bs.Gaussian(1), bs.UCB(2, stop="mixture"), 3),
-        (bs.Gaussian(1), bs.ETC(stop="mixture"), 5),
+        (bs.Gaussian(1), bs.UCB(2, stop="mixture"), 2),
+        (bs.Gaussian(1), bs.ETC(stop="mixture"), 2),
     ]
     rows = []
     for outcome, rule, arms in kinds:

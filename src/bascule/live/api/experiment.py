@@ -155,7 +155,11 @@ class Experiment(Units):
         self._do(lambda work: change.turn_knob(work, knob, value))
 
     def drop_arm(self, arm: str) -> None:
-        """Drop an arm from the test for good; nothing is claimed about it any more."""
+        """Drop an arm from the test for good; nothing is claimed about it any more.
+
+        With three or more arms all pairs are judged more strictly from the first drop on, and arms
+        that were beaten by less come back (docs/explanation/ends.md).
+        """
         self._do(lambda work: change.drop_arm(work, arm))
 
     def pause_arm(self, arm: str) -> None:
