@@ -28,7 +28,7 @@ def _page_code() -> dict[str, Any]:
         if not block.startswith(">>>"):
             # Registered by a fixture instead, so that other tests do not meet them.
             code = re.sub(r"@(OUTCOMES|RULES)\.register\n", "", block)
-            exec(compile(code, str(HOW_TO), "exec"), names)
+            exec(compile(code, str(HOW_TO), "exec", dont_inherit=True), names)
     return names
 
 
@@ -64,7 +64,7 @@ BROUGHT = [
     (Eager(3), bs.Gaussian(1), [0.0, 0.7]),
     (Eager(3), bs.Bernoulli(), [0.2, 0.6]),
     (bs.Tilt(3), Poisson(20), [1.0, 3.0]),
-    (bs.UCB(2, radius="mixture"), Poisson(6), [1.0, 3.5]),
+    (bs.UCB(2, radius="mixture"), Poisson(12), [1.0, 5.0]),
     (Eager(2), Poisson(20), [1.0, 3.0]),
 ]
 

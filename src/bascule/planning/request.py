@@ -171,7 +171,9 @@ class PlanRequest:
         means = [tidy(self.baseline + lift) for lift in lifts]
         if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
             return None
-        return replace(self, lift=lifts)
+        # A spread that came from the model follows the new means; one that was given stays.
+        spread = None if self._spread_is_usual else self.spread
+        return replace(self, lift=lifts, spread=spread)
 
     def alone(self, **parts: object) -> PlanRequest:
         """Return the request; InputError if parts of it are given a second time."""
