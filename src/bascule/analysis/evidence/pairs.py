@@ -276,6 +276,12 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
         )
 
 
+def estimated_now(sums: Sums) -> tuple[Pair, ...]:
+    """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
+    parts = (sums.units, sums.totals, sums.squares, sums.cubes)
+    return tuple(estimated_pair(*parts, i, j) for i, j in combinations(range(len(parts[0].T)), 2))
+
+
 def _first(part: FloatArray | None, days: int) -> FloatArray | None:
     return None if part is None else part[:days]
 

@@ -132,7 +132,7 @@ def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
 
 
 def units_to_date(rows: Any, aggregate: str) -> Any:
-    """One row a unit: all that it has given in the log."""
+    """One row a unit: all its values in the log together."""
     rows = good(rows)
     outcome = aggregated(rows.value, rows.time, aggregate)
     # A day is smaller than a moment, and all that is asked here.
@@ -147,7 +147,7 @@ def units_of(rows: Any) -> Any:
 
 
 def joined(events: Any, units: Any, names: Sequence[str]) -> Any:
-    """Every good event of a known unit with some of what is told of the unit."""
+    """Every good event of a known unit with some facts about the unit."""
     rows = good(events)
     rows = rows.select("unit", "value", at=rows.time)
     return rows.inner_join(units.select("unit", *names), "unit")
@@ -191,13 +191,13 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
             "late": counting(at >= closes).sum(),
             "outside": value.sum(where=at >= closes),
         }
-    found = both.group_by("unit").agg(
+    outcomes = both.group_by("unit").agg(
         **parts,
         events=both.count(),
         latest=at.max(),
         outcome=aggregated(value, at, aggregate, inside),
     )
-    return units.left_join(found, "unit").drop("unit_right")
+    return units.left_join(outcomes, "unit").drop("unit_right")
 
 
 def placed(units: Any) -> Any:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.outcomes import Bernoulli
-
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
@@ -33,14 +31,16 @@ DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the outcomes of a log are written."""
+    """How the outcomes of a log are written, and what cost is counted in."""
 
     percent: bool
+    cost_unit: str = "outcome units"
 
     @classmethod
     def of(cls, analysis: Analysis) -> Scale:
         """In percent if outcomes are 0 or 1."""
-        return cls(isinstance(analysis.design.outcome, Bernoulli))
+        model = analysis.design.outcome
+        return cls(model.binary, model.cost_unit)
 
     @property
     def factor(self) -> float:
@@ -51,11 +51,6 @@ class Scale:
     def difference_unit(self) -> str:
         """What differences are counted in."""
         return "points" if self.percent else "outcome units"
-
-    @property
-    def cost_unit(self) -> str:
-        """What cost is counted in."""
-        return "conversions" if self.percent else "outcome units"
 
     def mean(self, value: float | None) -> str:
         """A mean or a spread, with four digits.
@@ -75,12 +70,19 @@ class Scale:
         """
         if not math.isfinite(value):
             return "∞" if value > 0 else "−∞"
-        text = f"{self.factor * value:+,.{_decimals(self.factor * width)}f}"
-        return text.replace("-", "−")
+        return minus(f"{self.factor * value:+,.{_decimals(self.factor * width)}f}")
 
     def difference(self, value: float, width: float = math.nan) -> str:
         """A difference with its sign and its unit."""
         return f"{self.signed(value, width)}{' points' if self.percent else ''}"
+
+    def interval(self, low: float, high: float, joint: str = "to") -> str:
+        """The two ends of an interval of differences.
+
+        >>> Scale(True).interval(-0.01, 0.02)
+        '−1.00 to +2.00'
+        """
+        return f"{self.signed(low, high - low)} {joint} {self.signed(high, high - low)}"
 
 
 def number(value: float) -> str:
@@ -90,7 +92,12 @@ def number(value: float) -> str:
     ('1,234,567', '0.0001235', '−3')
     """
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return text.replace("-", "−") if "e" not in text else text
+    return minus(text) if "e" not in text else text
+
+
+def minus(text: str) -> str:
+    """A number as text, with the sign for minus instead of a hyphen."""
+    return text.replace("-", "−")
 
 
 def percent(value: float) -> str:

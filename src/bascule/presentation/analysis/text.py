@@ -118,9 +118,8 @@ def shown(value: float | None) -> str:
 
 def headline(analysis: Analysis) -> str:
     """One line that says what to do; a sample ratio mismatch comes first."""
-    mismatch = any(check.name == "sample ratio" for check in analysis.flagged)
-    answer = _answer(analysis)
-    return f"Sample ratio mismatch, find its cause first. {answer}" if mismatch else answer
+    warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
+    return warning + _answer(analysis)
 
 
 def _answer(analysis: Analysis) -> str:
