@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ def own() -> Iterator[dict[str, Any]]:
 class OwnOutcome(Outcome):
     """A model whose facts are given to it: what a user's own class may state."""
 
-    kind: ClassVar[str] = "own"
+    kind: str = field(default="own", kw_only=True, repr=False)
     example: ClassVar[str] = "OwnOutcome()"
 
     @property
@@ -88,7 +88,9 @@ class Visits(OwnOutcome):
 def log(values: Any, *, rows: int = 1) -> dict[str, Any]:
     """Units in two arms over ten days, each with one of `values` in so many rows."""
     units = np.arange(len(values))
-    days = np.datetime64("2026-01-01T12:00") + (10 * units // len(values)) * np.timedelta64(1, "D")
+    days = np.datetime64("2026-01-01T12:00:00") + (10 * units // len(values)) * np.timedelta64(
+        1, "D"
+    )
     hours = np.repeat(np.arange(rows), len(values)) * np.timedelta64(60, "m")
     return {
         "unit": np.tile(units, rows),

@@ -139,7 +139,7 @@ def unfit_outcomes(
     units = units.mutate(value=value).filter(units.arm >= 0)
     each = units.group_by("value").agg(units=units.count()).order_by("value")
     count, reason = 0, ""
-    for batch in each.to_pyarrow_batches():
+    for batch in each.to_pyarrow().to_batches():
         for row in batch.to_pylist():
             if row["value"] is None:
                 continue
