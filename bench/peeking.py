@@ -1,4 +1,4 @@
-"""`python -m bench.peeking`: how often peeking every day finds a winner where there is none.
+"""`python -m bench.peeking [LOGS]`: how often peeking every day finds a winner where there is none.
 
 Logs are drawn as the table of daily sums that a real log is reduced to, and answered by the same
 functions. Seeds are fixed, so the page changes only when the package does.
@@ -7,6 +7,7 @@ functions. Seeds are fixed, so the page changes only when the package does.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -357,13 +358,13 @@ def _sums(
     )
 
 
-def main() -> None:
-    """Measure every kind and write the page."""
+def main(logs: int = LOGS) -> None:
+    """Measure every kind by so many logs and write the page."""
     rows = []
     for world in worlds():
         started = time.perf_counter()
         with quick_rules():
-            rows.append(measure(world))
+            rows.append(measure(world, logs))
         row = rows[-1]
         print(
             f"{row.guarantee:<13} {row.name:<42} {100 * row.share:5.2f} % "
@@ -375,4 +376,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

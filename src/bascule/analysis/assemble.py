@@ -91,7 +91,7 @@ def _answer(
     else:
         part = _once(request, reduced, sums, error)
     course, evidence = part.course, part.evidence
-    unknown = [(0.0, math.inf)] * (len(arms) * (len(arms) - 1) // 2)
+    unknown = [(0.0, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
     effects = now or Terms(arms, error, evidence.guarantee).effects(unknown)
     # Outcomes that grow can be compared between days at the same age only.

@@ -259,7 +259,7 @@ def late_events(table: Table, total: float) -> Check:
         return Check("late outcomes", False, "no events after the windows of their units")
     share = abs(table.outside) / max(abs(table.outside) + abs(total), 1e-300)
     message = (
-        f"{table.late:,} events, {100 * share:.2g} % of all that was given, came after the windows "
+        f"{table.late:,} events, {100 * share:.2g} % of the total, came after the windows "
         "of their units and do not count"
     )
     if share > MUCH_LATE:

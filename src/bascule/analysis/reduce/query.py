@@ -14,6 +14,7 @@ from bascule.analysis.source.rows import (
     counting,
     good,
     joined,
+    membership,
     placed,
 )
 from bascule.core.errors import InputError
@@ -173,19 +174,9 @@ def growth(
     """
     rows = good(rows)
     day = calendar.of(rows.time)
-    parts = {"lowest": rows.code.min(), "highest": rows.code.max(), **_of_day(rows, rows.time)}
-    if "segment" in rows.columns:
-        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
-    parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
-    if aggregate == "sum" and missing == 0.0:
-        parts.pop("values")
+    parts = membership(rows) | _of_day(rows, rows.time, aggregate, missing)
     days = rows.group_by(unit=rows.unit, day=day).agg(**parts)
-    over = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
-    windows = {
-        name: getattr(days[name], how)().over(group_by="unit")
-        for name, how in over.items()
-        if name in days.columns
-    }
+    windows = _over_unit(days)
     windows["arrival"] = days.day.min().over(group_by="unit")
     return run(_grown(days, windows, aggregate, missing, limits))
 
@@ -206,41 +197,35 @@ def growth_of_units(
         "lowest": both["lowest"].min(),
         "highest": both["highest"].max(),
         "arrival": calendar.of(both["first"].min()),
-        **_of_day(both, both["at"]),
+        **_of_day(both, both["at"], aggregate, missing),
     }
     if "segment" in both.columns:
         parts |= {"segment": both["segment"].min(), "other": both["other"].max()}
-    parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
-    if aggregate == "sum" and missing == 0.0:
-        parts.pop("values")
     days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
     return run(_grown(days, {}, aggregate, missing, limits))
 
 
-ALWAYS = ("sum", "any", "mean", "last")
-PARTS = {
-    "lowest": ALWAYS,
-    "highest": ALWAYS,
-    "segment": ALWAYS,
-    "other": ALWAYS,
-    "arrival": ALWAYS,
-    "rows": ALWAYS,
-    "values": ("sum", "mean"),
-    "sum": ("sum", "mean"),
-    "hit": ("any",),
-    "last": ("last",),
-}
-"""Which parts of a day each aggregate needs."""
+MEMBERSHIP = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
+"""How the arms and the segments of a unit are taken together over its days."""
 
 
-def _of_day(rows: Any, time: Any) -> dict[str, Any]:
+def _over_unit(days: Any) -> dict[str, Any]:
+    """The lowest and the highest arm and segment of a unit, beside each of its days."""
     return {
-        "rows": rows.count(),
-        "values": rows["value"].count(),
-        "sum": rows["value"].sum(),
-        "hit": aggregated(rows["value"], time, "any"),
-        "last": aggregated(rows["value"], time, "last"),
+        name: getattr(days[name], extreme)().over(group_by="unit")
+        for name, extreme in MEMBERSHIP.items()
+        if name in days.columns
     }
+
+
+def _of_day(rows: Any, time: Any, aggregate: str, missing: float) -> dict[str, Any]:
+    """The parts of a day that an aggregate needs."""
+    value, parts = rows["value"], {"rows": rows.count()}
+    if aggregate in ("any", "last"):
+        return parts | {aggregate: aggregated(value, time, aggregate)}
+    if aggregate == "mean" or missing != 0.0:
+        parts["values"] = value.count()
+    return parts | {"sum": value.sum()}
 
 
 def _grown(
@@ -298,7 +283,7 @@ def _with_before(
         steps["now"] = days["sum"].fill_null(0.0).sum().over(order)
         steps["count"] = days["values"].sum().over(order)
     elif aggregate == "any":
-        steps["now"] = days["hit"].max().over(order)
+        steps["now"] = days["any"].max().over(order)
     else:
         steps["now"] = days["last"]
     days = days.mutate(**steps)
@@ -320,27 +305,17 @@ def cohorts_by_count(rows: Any) -> list[Row]:
     sums of their outcomes; `step_squares` is the sum of the squares of the day's outcomes.
     """
     rows = good(rows)
-    parts = {
-        "lowest": rows.code.min(),
-        "highest": rows.code.max(),
+    parts = membership(rows) | {
         "rows": rows.count(),
         "values": rows["value"].count(),
         "sum": rows["value"].sum().fill_null(0.0),
         "step_squares": (rows["value"] * rows["value"]).sum().fill_null(0.0),
     }
-    if "segment" in rows.columns:
-        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
     days = rows.group_by(unit=rows.unit, day=rows.time.date()).agg(**parts)
     order = _up_to_day()
-    over = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
-    windows = {
-        name: getattr(days[name], how)().over(group_by="unit")
-        for name, how in over.items()
-        if name in days.columns
-    }
     days = placed(
         days.mutate(
-            **windows,
+            **_over_unit(days),
             outcomes=days["values"].sum().over(order),
             now=days["sum"].sum().over(order),
         )

@@ -56,16 +56,7 @@ class Scores:
 
     def first(self, days: int) -> Scores:
         """The scores of the first days alone."""
-        return replace(
-            self,
-            weight=self.weight[:days],
-            scored=self.scored[:days],
-            squares=self.squares[:days],
-            squares_scored=self.squares_scored[:days],
-            squares_scored_twice=self.squares_scored_twice[:days],
-            heaviest=self.heaviest[:days],
-            clock=self.clock[:days],
-        )
+        return replace(self, **{name: getattr(self, name)[:days] for name in (*PARTS, "clock")})
 
     def limited(self, arms: Sequence[str], least: Sequence[float]) -> Scores:
         """Scores whose weights 1/p are multiplied with the smallest probability of either arm.

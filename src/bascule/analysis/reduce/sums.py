@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,17 +102,11 @@ class Sums:
         """The sums of the first days of arrival alone."""
         if days == len(self.days):
             return self
-        return replace(
-            self,
-            days=self.days[:days],
-            units=self.units[:days],
-            totals=self.totals[:days],
-            squares=self.squares[:days],
-            lows=self.lows[:days],
-            highs=self.highs[:days],
-            scores=None if self.scores is None else self.scores.first(days),
-            cubes=None if self.cubes is None else self.cubes[:days],
-        )
+        names = ("days", "units", "totals", "squares", "lows", "highs", "cubes")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parts = {name: None if part is None else part[:days] for name, part in parts.items()}
+        scores = None if self.scores is None else self.scores.first(days)
+        return replace(self, **parts, scores=scores)
 
 
 def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> Statistics:

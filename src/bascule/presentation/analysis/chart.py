@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from bascule.presentation.analysis import numbers as amounts
@@ -246,16 +246,9 @@ def _spread(
         left, right = max(LEFT, (before + spot.x) / 2), min(width - RIGHT, (spot.x + after) / 2)
         here = marked is not None and decided is not None and spot.title == amounts.day(decided)
         lines = (*spot.lines, "first day that allowed the decision") if here else spot.lines
+        width_here = round(max(right - left, 1.0), 1)
         placed.append(
-            Spot(
-                spot.x,
-                spot.y,
-                round(left, 1),
-                round(max(right - left, 1.0), 1),
-                spot.title,
-                lines,
-                here,
-            )
+            replace(spot, left=round(left, 1), width=width_here, lines=lines, marked=here)
         )
     return tuple(placed)
 

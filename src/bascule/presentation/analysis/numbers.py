@@ -11,18 +11,8 @@ if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
 )
 
 DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)

@@ -52,9 +52,7 @@ def effect_table(effects: tuple[Effect, ...]) -> list[str]:
         return []
     lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
     for effect in effects[:MOST_PAIRS]:
-        name = f"{effect.second} - {effect.first}"
-        ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
-        lines.append(f"{name:<32}{shown(-effect.difference):>12}{ends}")
+        lines.append(f"{_name(effect):<32}{_interval(effect)}")
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     level = effects[0].error
@@ -71,14 +69,22 @@ def day_table(analysis: Analysis) -> list[str]:
     lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
     for day in analysis.days:
         for effect in day.effects[:MOST_PAIRS]:
-            name = f"{effect.second} - {effect.first}"
-            ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
             mark = f"  {day.decision}" if day.decision else ""
+            units = f"{sum(day.units):>12,}"
             lines.append(
-                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(-effect.difference):>12}"
-                f"{ends}{mark}"
+                f"{stamp(day.date):<12}{_name(effect):<32}{units}{_interval(effect)}{mark}"
             )
     return lines
+
+
+def _name(effect: Effect) -> str:
+    return f"{effect.second} - {effect.first}"
+
+
+def _interval(effect: Effect) -> str:
+    """The later arm minus the earlier one, and both bounds."""
+    numbers = (-effect.difference, -effect.high, -effect.low)
+    return "".join(f"{shown(number):>12}" for number in numbers)
 
 
 def _money(analysis: Analysis) -> list[str]:
