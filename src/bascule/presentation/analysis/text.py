@@ -51,8 +51,7 @@ def effect_table(effects: tuple[Effect, ...]) -> list[str]:
     if not effects:
         return []
     lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
-    for effect in effects[:MOST_PAIRS]:
-        lines.append(f"{_name(effect):<32}{_interval(effect)}")
+    lines += [f"{_name(effect):<32}{_interval(effect)}" for effect in effects[:MOST_PAIRS]]
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     level = effects[0].error
@@ -90,7 +89,7 @@ def _interval(effect: Effect) -> str:
 def _money(analysis: Analysis) -> list[str]:
     lines = []
     if analysis.cost is not None:
-        lines.append(f"cost so far {shown(analysis.cost)}, in the unit of the outcome")
+        lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.outcome.cost_unit}")
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
         lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
