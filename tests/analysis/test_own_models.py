@@ -126,7 +126,7 @@ def test_counts_are_bet_on_within_their_limits(own: dict[str, Any]) -> None:
 def test_a_report_has_the_words_of_the_model_and_no_percent(own: dict[str, Any]) -> None:
     analysis = bs.analyze(log(counts()), outcome=own["Poisson"](20))
     page = analysis.html()
-    for words in ("Counts up to 20 come once a unit", "proven for counts up to 20", "events lost"):
+    for words in ("one outcome (counts up to 20)", "proven for counts up to 20", "events lost"):
         assert words in page
     assert "points" not in page
     assert "conversions" not in page
@@ -159,8 +159,8 @@ def test_outcomes_that_the_model_does_not_allow_are_counted_and_said(
     assert analysis.excluded == {"outcome beyond the limits, counted as the nearest": 2}
     assert check(analysis).flagged
     assert check(analysis).message.startswith(
-        "3 outcomes do not fit counts up to 20, and count as they are: value must be a whole "
-        "number (got 2.5)"
+        "3 outcomes do not fit counts up to 20 and still count: value must be a whole number "
+        "(got 2.5)"
     )
 
 

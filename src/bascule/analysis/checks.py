@@ -148,9 +148,8 @@ def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
         return []
     if unfit is None:
         return [Check("outcome values", False, f"all outcomes fit {model.words}")]
-    message = (
-        f"{unfit.units:,} outcomes do not fit {model.words}, and count as they are: {unfit.reason}"
-    )
+    count = "1 outcome does" if unfit.units == 1 else f"{unfit.units:,} outcomes do"
+    message = f"{count} not fit {model.words} and still count: {unfit.reason}"
     return [Check("outcome values", True, message)]
 
 

@@ -52,11 +52,9 @@ def outcome(analysis: Analysis) -> str:
     model, measure = analysis.design.outcome, analysis.design.measure
     if model.recurring:
         return f"Each gives {model.words}; arms are compared by their mean."
-    words = "Outcomes" if analysis.evidence.outcome is None else sentence(model.words)[:-1]
-    if measure is None:
-        return f"{words} come once a unit; the higher their mean, the better the arm."
-    window = duration(measure.closes(0.0))
-    return f"{words} count within {window} of a unit's arrival; the higher their mean, the better."
+    words = "" if analysis.evidence.outcome is None else f" ({model.words})"
+    window = "" if measure is None else f" within {duration(measure.closes(0.0))} of its arrival"
+    return f"Each gives one outcome{words}{window}; the higher their mean, the better the arm."
 
 
 def verdict(analysis: Analysis) -> str:
