@@ -1,4 +1,4 @@
-"""`python -m bench.peeking`: how often peeking every day finds a winner where there is none.
+"""`python -m bench.peeking [LOGS]`: how often peeking every day finds a winner where there is none.
 
 Logs are drawn as the table of daily sums that a real log is reduced to, and answered by the same
 functions. Seeds are fixed, so the page changes only when the package does.
@@ -7,35 +7,28 @@ functions. Seeds are fixed, so the page changes only when the package does.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import bascule as bs
-from bascule.analysis.evidence import pairs, recurring
-from bascule.analysis.evidence.choose import (
-    BY_RULE,
-    Evidence,
-    chosen_evidence,
-    course_by_rule,
-    evidence_for_units,
-    pairs_of,
-)
-from bascule.analysis.evidence.course import Terms, course_of
+from bascule.analysis.evidence import pairs
+from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
+from bascule.analysis.evidence.course import Terms
+from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import by_period, course_of_population
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures import static as static_progress
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation.kernels.compiled import used_functions
 from bench.peeking_page import Row, page
@@ -85,22 +78,17 @@ def answered(asked: Request, sums: Sums) -> Answer:
     if asked.recurring:
         return _of_units(asked, arms, sums)
     count = int(sums.units.sum())
-    table = Table({"": sums}, {}, count, count)
+    table = Table({"": sums}, {}, count)
     reduced = Reduced(arms, table, sums.growth is None, None, count, {})
     evidence = chosen_evidence(asked, reduced, sums)
-    if evidence.name == BY_RULE:
-        assert asked.design is not None
-        course = course_by_rule(asked.design, sums, sums.days)
-    else:
-        terms = Terms(arms, asked.error, evidence.guarantee)
-        course = course_of(terms, sums, pairs_of(evidence, sums), sums.days)
+    course = course_by(evidence, asked, reduced, sums, sums.days, asked.error)
     return Answer(evidence, None if course.decision is None else course.decision.name)
 
 
 def _of_units(asked: Request, arms: tuple[str, ...], sums: Sums) -> Answer:
     seen = by_period(sums)
     evidence, design = evidence_for_units(asked, arms, seen, asked.error)
-    if isinstance(design.rule, bs.Static):
+    if asked.static:
         course = course_of_population(design, Terms(arms, asked.error, evidence.guarantee), sums)
         return Answer(evidence, None if course.decision is None else course.decision.name)
     # The intervals of each day take most of the time, and the decision does not need them.
@@ -114,20 +102,16 @@ COMPILED = (
     (pairs, "day_charges"),
     (pairs, "weighted_charges"),
 )
-REMEMBERED = ((recurring, "stage_threshold"), (static_progress, "stage_threshold"))
 
 
 @contextmanager
 def quick_rules() -> Iterator[None]:
-    """Let the analysis call the very functions that it always calls, compiled or remembered."""
+    """Let the analysis call the very functions that it always calls, compiled."""
     import numba
     from numba.extending import register_jitable
 
-    plain = [(module, name, getattr(module, name)) for module, name in COMPILED + REMEMBERED]
+    plain = [(module, name, getattr(module, name)) for module, name in COMPILED]
     for module, name, function in plain:
-        if (module, name) in REMEMBERED:
-            setattr(module, name, lru_cache(maxsize=None)(function))
-            continue
         for used in used_functions(function):
             register_jitable(used)
         setattr(module, name, numba.njit(function))
@@ -345,7 +329,6 @@ def asked(outcome: Outcome | str | None = None, design: bs.Design | None = None)
         outcome=outcome,
         error=ERROR if design is None else None,
         min_effect=None,
-        measure=None,
         aggregate=None,
         missing=None,
         period="1d" if outcome == "recurrent" or isinstance(outcome, bs.Recurrent) else None,
@@ -375,13 +358,13 @@ def _sums(
     )
 
 
-def main() -> None:
-    """Measure every kind and write the page."""
+def main(logs: int = LOGS) -> None:
+    """Measure every kind by so many logs and write the page."""
     rows = []
     for world in worlds():
         started = time.perf_counter()
         with quick_rules():
-            rows.append(measure(world))
+            rows.append(measure(world, logs))
         row = rows[-1]
         print(
             f"{row.guarantee:<13} {row.name:<42} {100 * row.share:5.2f} % "
@@ -393,4 +376,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

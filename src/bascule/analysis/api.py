@@ -15,7 +15,7 @@ from bascule.analysis.evidence.replay import is_exported, replay
 from bascule.analysis.reduce import query as reduce
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS, OWN
 from bascule.analysis.reduce.sums import Sums, Table, table_of
-from bascule.analysis.request import Reduced, Request, measure_of
+from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.columns import Columns, arm_names, chosen
 from bascule.analysis.source.open import (
@@ -40,7 +40,6 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
 from bascule.core.outcomes import Outcome
-from bascule.core.rules import Static
 
 NOT_FINAL = "probability needs outcomes that are final: give window, or one row a unit"
 EXCLUDE_NOT_FINAL = (
@@ -93,16 +92,17 @@ def analyze(
     >>> import bascule as bs
     >>> log = {"unit": list(range(4000)), "arm": ["a", "b"] * 2000,
     ...        "value": [0, 0, 0, 1] * 1000, "time": [i // 400 for i in range(4000)]}
-    >>> found = bs.analyze(log)
-    >>> found.decision.name, found.decided, found.guarantee
+    >>> answer = bs.analyze(log)
+    >>> answer.decision.name, answer.decided, answer.guarantee
     ('b', '1970-01-01', 'proven')
     """
-    asked = Request.of(
+    request = Request.of(
         design=design,
         outcome=outcome,
         error=error,
         min_effect=min_effect,
-        measure=measure_of(design, outcome, window, aggregate, missing, grace),
+        window=window,
+        grace=grace,
         aggregate=aggregate,
         missing=missing,
         period=period,
@@ -115,71 +115,73 @@ def analyze(
             "least_probability",
             "least_probability goes with the column of the unit's own probability: name that one",
         )
-    room = memory or (MEMORY_BY_DAY if by_day or asked.measure is not None else MEMORY)
+    limit = memory or (MEMORY_BY_DAY if by_day or request.measure is not None else MEMORY)
     sources = [Source(events, query, "events")]
     if assignments is not None:
         sources.append(Source(assignments, assignments_query, "assignments"))
-    with connections(room) as opened, one_line():
-        log, given = [*open_tables(opened, sources), None][:2]
+    with connections(limit) as opened, one_line():
+        event_table, assignment_table = [*open_tables(opened, sources), None][:2]
         names = {"unit": unit, "arm": arm, "value": value, "time": time}
-        reduced = _reduced(asked, log, given, names, segment, probability)
-    return assembled(asked, reduced, weights)
+        reduced = _reduced(request, event_table, assignment_table, names, segment, probability)
+    return assembled(request, reduced, weights)
 
 
 def _reduced(
-    asked: Request,
-    log: Any,
-    given: Any,
+    request: Request,
+    event_table: Any,
+    assignment_table: Any,
     names: dict[str, str | None],
     segment: str | None,
     probability: str | Mapping[str, str] | None,
 ) -> Reduced:
-    who = log if given is None else given
-    unit = str(chosen(log, "unit", names["unit"]))
-    arm = chosen(who, "arm", names["arm"])
+    alone = assignment_table is None
+    arm_table = event_table if alone else assignment_table
+    unit = str(chosen(event_table, "unit", names["unit"]))
+    arm = chosen(arm_table, "arm", names["arm"])
     assert arm is not None
-    arms = arm_names(who, arm, None if asked.design is None else asked.design.arms)
+    arms = arm_names(arm_table, arm, None if request.design is None else request.design.arms)
     if len(arms) < 2:
-        found = f"only {arms[0]!r}" if arms else "no arm at all"
-        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
-    about = _about_units(who, arms, segment, probability)
+        there = f"only {arms[0]!r}" if arms else "no arm at all"
+        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+    about = _about_units(arm_table, arms, segment, probability)
     columns = Columns(
         unit=unit,
-        arm=arm if given is None else None,
-        value=chosen(log, "value", names["value"]),
-        time=chosen(log, "time", names["time"], needed=False),
-        **(about if given is None else {}),
+        arm=arm if alone else None,
+        value=chosen(event_table, "value", names["value"]),
+        time=chosen(event_table, "time", names["time"], needed=False),
+        **(about if alone else {}),
     )
-    if given is None:
-        rows = clean(log, columns, arms, asked.until, text=False)
-        return _limited(asked, _with_blanks(asked, _of_events(asked, rows, arms), rows, None))
-    placing = Columns(
-        unit=str(chosen(given, "unit", names["unit"])),
+    if alone:
+        rows = clean(event_table, columns, arms, request.until, text=False)
+        return _limited(request, _with_blanks(request, _of_events(request, rows, arms), rows, None))
+    time = names["time"] if names["time"] in assignment_table.columns else None
+    assignment_columns = Columns(
+        unit=str(chosen(assignment_table, "unit", names["unit"])),
         arm=arm,
         value=None,
-        time=chosen(given, "time", None if names["time"] not in given.columns else names["time"]),
+        time=chosen(assignment_table, "time", time),
         **about,
     )
-    if is_exported(asked.design, given):
-        assert asked.design is not None
-        return _exported(asked, asked.design, log, given, columns, placing)
-    differ = log[columns.unit].type() != given[placing.unit].type()
-    rows = clean(log, columns, arms, asked.until, text=differ)
-    placed = clean(given, placing, arms, asked.until, text=differ)
-    reduced = _of_both(asked, rows, placed, arms)
-    return _limited(asked, _with_blanks(asked, reduced, rows, placed))
+    if is_exported(request.design, assignment_table):
+        return _exported(request, event_table, assignment_table, columns, assignment_columns)
+    unit_types = event_table[columns.unit].type(), assignment_table[assignment_columns.unit].type()
+    text = unit_types[0] != unit_types[1]
+    rows = clean(event_table, columns, arms, request.until, text=text)
+    assigned = clean(assignment_table, assignment_columns, arms, request.until, text=text)
+    reduced = _of_both(request, rows, assigned, arms)
+    return _limited(request, _with_blanks(request, reduced, rows, assigned))
 
 
 def _about_units(
-    who: Any,
+    arm_table: Any,
     arms: tuple[str, ...],
     segment: str | None,
     probability: str | Mapping[str, str] | None,
 ) -> dict[str, Any]:
     """The columns with the segment and the probabilities of a unit."""
-    about: dict[str, Any] = {"segment": chosen(who, "segment", segment, needed=False)}
+    about: dict[str, Any] = {"segment": chosen(arm_table, "segment", segment, needed=False)}
     if not isinstance(probability, Mapping):
-        about["probability"] = chosen(who, "probability", probability, needed=False)
+        about["probability"] = chosen(arm_table, "probability", probability, needed=False)
         return about
     if set(probability) != set(arms):
         raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
@@ -190,117 +192,130 @@ def _about_units(
             "give the column of the unit's own arm, and least_probability",
         )
     about["probabilities"] = tuple(
-        str(chosen(who, "probability", probability[arm])) for arm in arms
+        str(chosen(arm_table, "probability", probability[arm])) for arm in arms
     )
     return about
 
 
-def _with_blanks(asked: Request, found: Reduced, rows: Any, placed: Any) -> Reduced:
+def _with_blanks(request: Request, reduced: Reduced, rows: Any, assigned: Any) -> Reduced:
     """Say how many rows have no value, and how many units of each arm have none at all."""
     blank = reduce.blanks(rows)
     if not blank:
-        return found
-    found = replace(found, aside=found.aside | {BLANK: blank})
-    if asked.recurring:
-        return found
-    each = reduce.without_value(rows, None if placed is None else units_of(placed))
-    return replace(
-        found,
-        valueless={row["arm"]: (int(row["units"]), int(row["without"])) for row in each},
-    )
+        return reduced
+    reduced = replace(reduced, excluded=reduced.excluded | {BLANK: blank})
+    if request.recurring:
+        return reduced
+    each = reduce.without_value(rows, None if assigned is None else units_of(assigned))
+    valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
+    return replace(reduced, valueless=valueless)
 
 
-def _limited(asked: Request, found: Reduced) -> Reduced:
+def _limited(request: Request, reduced: Reduced) -> Reduced:
     """Scale the scores by the smallest probabilities that were stated, where these are needed."""
-    least = asked.least(found.arms)
+    least = request.least(reduced.arms)
     if least is None:
-        return found
+        return reduced
     segments = {
-        name: replace(sums, scores=sums.scores.limited(found.arms, least))
+        name: replace(sums, scores=sums.scores.limited(reduced.arms, least))
         if sums.scores is not None and not sums.scores.bounded
         else sums
-        for name, sums in found.table.segments.items()
+        for name, sums in reduced.table.segments.items()
     }
-    return replace(found, table=replace(found.table, segments=segments))
+    return replace(reduced, table=replace(reduced.table, segments=segments))
 
 
-def _of_events(asked: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
+def _of_events(request: Request, rows: Any, arms: tuple[str, ...]) -> Reduced:
     """The event table alone: a unit arrives with its first row."""
-    ends = None
-    if asked.recurring:
-        return _of_recurring(asked, rows, None, arms)
-    if asked.measure is not None:
-        ends = _end_of_log(asked, rows)
-        units = units_of_events(rows, asked.measure, asked.aggregate)
-        found = _sums_by_arrival(asked, units, arms)
-        table = table_of(found, len(arms))
-        total, aside = reduce.counted(rows)
-        return Reduced(arms, table, True, ends, total, aside)
+    if request.recurring:
+        return _of_recurring(request, rows, None, arms)
+    if request.measure is not None:
+        ends = _end_of_log(request, rows)
+        units = units_of_events(rows, request.measure, request.aggregate)
+        table = table_of(_sums_by_arrival(request, units, arms), len(arms))
+        total, excluded = reduce.counted(rows)
+        return Reduced(arms, table, True, ends, total, excluded, unfit=_unfit(request, units))
+    units = units_to_date(rows, request.aggregate)
     scored = _has_probabilities(rows)
-    if asked.by_day and not scored and not asked.exclude:
-        found = reduce.growth(rows, asked.aggregate, asked.missing, limits=asked.limits)
+    if request.by_day and not scored and not request.exclude:
+        sums = reduce.growth(rows, request.aggregate, request.missing, limits=request.limits)
     else:
-        found = _sums_by_arrival(asked, units_to_date(rows, asked.aggregate), arms)
-    table = table_of(found, len(arms), missing=asked.missing)
-    units_seen = sum(int(sums.units.sum()) for sums in table.segments.values()) + table.excluded
-    aside = {}
+        sums = _sums_by_arrival(request, units, arms)
+    table = table_of(sums, len(arms), missing=request.missing)
+    count = sum(int(part.units.sum()) for part in table.segments.values()) + table.without_value
+    excluded = {}
     total = reduce.total_of(rows)
-    if total > sum(int(row["rows"] or 0) for row in found):
-        total, aside = reduce.counted(rows)
+    if total > sum(int(row["rows"] or 0) for row in sums):
+        total, excluded = reduce.counted(rows)
     # A unit with a single row has given all that it will.
-    final = table.rows == units_seen
+    final = table.rows == count
     if scored and not final:
         raise InputError("probability", NOT_FINAL)
-    if asked.exclude and asked.by_day and not final:
+    if request.exclude and request.by_day and not final:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
-    if final and asked.by_day:
+    if final and request.by_day:
         table = replace(
             table, segments={k: replace(v, growth=None) for k, v in table.segments.items()}
         )
-    return Reduced(arms, table, final, ends, total, aside)
+    return Reduced(arms, table, final, None, total, excluded, unfit=_unfit(request, units))
 
 
-def _of_both(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> Reduced:
+def _of_both(request: Request, rows: Any, assigned: Any, arms: tuple[str, ...]) -> Reduced:
     """Assignments and events: units without events count, and events of strangers do not."""
-    if asked.recurring:
-        return _of_recurring(asked, rows, placing, arms)
-    units = units_of(placing)
-    total, aside = reduce.counted(rows)
-    others, bad = reduce.counted(placing)
+    if request.recurring:
+        return _of_recurring(request, rows, assigned, arms)
+    units = units_of(assigned)
+    total, excluded = reduce.counted(rows)
+    assignments, bad_assignments = reduce.counted(assigned)
     stranger = "event of an unknown unit"
     ends = None
-    if asked.measure is None and _has_probabilities(placing):
+    if request.measure is None and _has_probabilities(assigned):
         raise InputError("probability", NOT_FINAL)
-    if asked.measure is None and asked.by_day and asked.exclude:
+    if request.measure is None and request.by_day and request.exclude:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
-    if asked.measure is not None or not asked.by_day:
-        if asked.measure is not None:
-            ends = _end_of_log(asked, rows, placing)
-        inside = units_in_window(rows, units, asked.measure, asked.aggregate)
-        table = table_of(_sums_by_arrival(asked, inside, arms), len(arms))
-        strangers = total - sum(aside.values()) - table.events
+    with_outcomes = units_in_window(rows, units, request.measure, request.aggregate)
+    if request.measure is not None or not request.by_day:
+        if request.measure is not None:
+            ends = _end_of_log(request, rows, assigned)
+        table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))
+        strangers = total - sum(excluded.values()) - table.events
     else:
         grown = reduce.growth_of_units(
-            rows, units, asked.aggregate, asked.missing, limits=asked.limits
+            rows, units, request.aggregate, request.missing, limits=request.limits
         )
-        come = reduce.arrivals(units)
-        table = table_of(grown, len(arms), missing=asked.missing, arrivals=come)
-        strangers = total - sum(aside.values()) - table.rows
+        arrivals = reduce.arrivals(units)
+        table = table_of(grown, len(arms), missing=request.missing, arrivals=arrivals)
+        strangers = total - sum(excluded.values()) - table.rows
         stranger += ", or before it came"
-    aside |= {f"{reason} (assignment)": n for reason, n in bad.items()}
+    excluded |= {f"{reason} (assignment)": n for reason, n in bad_assignments.items()}
     if strangers > 0:
-        aside[stranger] = strangers
-    return Reduced(arms, table, asked.measure is not None, ends, total + others, aside)
+        excluded[stranger] = strangers
+    return Reduced(
+        arms,
+        table,
+        request.measure is not None,
+        ends,
+        total + assignments,
+        excluded,
+        unfit=_unfit(request, with_outcomes),
+    )
 
 
-def _sums_by_arrival(asked: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
+def _unfit(request: Request, units: Any) -> reduce.Unfit | None:
+    """The outcomes that the model does not allow, where it says more than its limits."""
+    model = request.strict_outcome
+    if model is None:
+        return None
+    return reduce.unfit_outcomes(units, model, request.missing, exclude=request.exclude)
+
+
+def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
     return reduce.by_arrival(
         units,
         len(arms),
-        asked.limits,
-        asked.missing,
-        exclude=asked.exclude,
-        own_only=asked.least_probability is not None,
+        request.limits,
+        request.missing,
+        exclude=request.exclude,
+        own_only=request.least_probability is not None,
     )
 
 
@@ -309,64 +324,69 @@ def _has_probabilities(rows: Any) -> bool:
 
 
 def _exported(
-    asked: Request, design: Design, log: Any, given: Any, columns: Columns, placing: Columns
+    request: Request,
+    event_table: Any,
+    assignment_table: Any,
+    columns: Columns,
+    assignment_columns: Columns,
 ) -> Reduced:
     """A test that bascule ran, folded again."""
+    design = request.design
+    assert design is not None
     arms = tuple(design.arms)
-    rows = clean(log, columns, arms, asked.until, text=True)
+    rows = clean(event_table, columns, arms, request.until, text=True)
     # Nothing but the numbers of what was logged is added, and it is one row a unit already.
-    placed = clean(given, placing, arms, None, text=True)
-    known = given.select(
-        unit=given[placing.unit].cast("string"),
-        number=given["number"].cast("int64"),
-        block=given["block"].cast("int64"),
-        probability=given["probability"].cast("float64"),
+    assigned = clean(assignment_table, assignment_columns, arms, None, text=True)
+    numbers = assignment_table.select(
+        unit=assignment_table[assignment_columns.unit].cast("string"),
+        number=assignment_table["number"].cast("int64"),
+        block=assignment_table["block"].cast("int64"),
+        probability=assignment_table["probability"].cast("float64"),
     )
-    units = placed.filter(placed.bad == 0).select("unit", arm=placed.code, first=placed.time)
-    units = units.inner_join(known, "unit")
-    again = replay(design, rows, units, asked.until)
-    total, aside = reduce.counted(rows)
-    table = Table({"": again.sums}, {}, total)
-    return Reduced(arms, table, True, asked.until, total, aside, replayed=again)
+    units = assigned.filter(assigned.bad == 0)
+    units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
+    replayed = replay(design, rows, units, request.until)
+    total, excluded = reduce.counted(rows)
+    table = Table({"": replayed.sums}, {}, total)
+    return Reduced(arms, table, True, request.until, total, excluded, replayed=replayed)
 
 
-def _of_recurring(asked: Request, rows: Any, placing: Any, arms: tuple[str, ...]) -> Reduced:
+def _of_recurring(request: Request, rows: Any, assigned: Any, arms: tuple[str, ...]) -> Reduced:
     """Outcomes that keep coming: one a period, or every row one."""
-    total, aside = reduce.counted(rows)
-    static = asked.design is not None and isinstance(asked.design.rule, Static)
-    period = asked.period or (1 if static or placing is not None else None)
+    total, excluded = reduce.counted(rows)
+    period = request.period or (1 if request.static or assigned is not None else None)
     if period is None:
-        found = reduce.cohorts_by_count(rows)
+        cohorts = reduce.cohorts_by_count(rows)
         parts: dict[str, list[Any]] = {}
-        for row in found:
+        for row in cohorts:
             if row["arm"] is not None and row["arm"] >= 0:
                 parts.setdefault(row.get("segment", ""), []).append(row)
-        seen = {name: by_count(some, len(arms)) for name, some in parts.items()}
-        sums = {name: Sums.of_units(some.days, some.units) for name, some in seen.items()}
-        twice = sum(row["units"] for row in found if row["arm"] == TWO_ARMS and not row["before"])
+        recurring = {name: by_count(part, len(arms)) for name, part in parts.items()}
+        sums = {name: Sums.of_units(part.days, part.units) for name, part in recurring.items()}
+        twice = sum(row["units"] for row in cohorts if row["arm"] == TWO_ARMS and not row["before"])
         table = Table(sums, {"unit in two arms": twice} if twice else {}, total)
-        return Reduced(arms, table, True, None, total, aside, recurring=seen)
-    first, _ = reduce.ends_of(rows if placing is None else placing)
+        return Reduced(arms, table, True, None, total, excluded, recurring=recurring)
+    first, _ = reduce.ends_of(rows if assigned is None else assigned)
     calendar = Calendar(None if first is None else first.date(), period)
-    come = None
-    if placing is None:
-        grown = reduce.growth(rows, asked.aggregate, 0.0, calendar)
+    arrivals = None
+    if assigned is None:
+        grown = reduce.growth(rows, request.aggregate, 0.0, calendar)
     else:
-        units = units_of(placing)
-        grown = reduce.growth_of_units(rows, units, asked.aggregate, 0.0, calendar)
-        come = reduce.arrivals(units, calendar)
-        others, bad = reduce.counted(placing)
-        total += others
-        aside |= {f"{reason} (assignment)": n for reason, n in bad.items()}
-    table = table_of(grown, len(arms), arrivals=come, step=period)
-    seen = {name: by_period(sums) for name, sums in table.segments.items()}
-    return Reduced(arms, table, True, None, total, aside, recurring=seen)
+        units = units_of(assigned)
+        grown = reduce.growth_of_units(rows, units, request.aggregate, 0.0, calendar)
+        arrivals = reduce.arrivals(units, calendar)
+        assignments, bad_assignments = reduce.counted(assigned)
+        total += assignments
+        excluded |= {f"{reason} (assignment)": n for reason, n in bad_assignments.items()}
+    table = table_of(grown, len(arms), arrivals=arrivals, step=period)
+    recurring = {name: by_period(sums) for name, sums in table.segments.items()}
+    return Reduced(arms, table, True, None, total, excluded, recurring=recurring)
 
 
-def _end_of_log(asked: Request, *tables: Any) -> datetime:
-    """When the log ends: as told, or with the day of its last row."""
-    if asked.until is not None:
-        return asked.until
+def _end_of_log(request: Request, *tables: Any) -> datetime:
+    """When the log ends: as stated with `until`, or with the day of its last row."""
+    if request.until is not None:
+        return request.until
     last = [end for table in tables if (end := reduce.ends_of(table)[1]) is not None]
     if not last:
         raise InputError("events", "events: the log is empty, or has no times")

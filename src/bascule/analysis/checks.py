@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
+from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Sums, Table
-from bascule.analysis.result import Check
+from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import shown
@@ -18,7 +19,7 @@ from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.outcomes import Outcome
 
 LEVEL = 0.01
 
@@ -51,25 +52,25 @@ def sample_ratio(
         weights = plausible_split(counts)
         if weights is None:
             message = "no weights were stated, and the split is no simple one: give weights"
-            return Check("sample ratio", False, message, made=False)
+            return Check(SAMPLE_RATIO, False, message, made=False)
         even = len(set(weights)) == 1
         names = "an even split" if even else ":".join(f"{100 * w:.3g}" for w in weights)
         assumed = f"; no weights were stated, and {names} was assumed"
     whole = sum(weights)
     shares = [weight / whole for weight in weights]
-    found = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
-    if not found.flagged:
-        message = f"units per arm agree with the weights ({shown(found.p_value)})"
-        return Check("sample ratio", False, message + assumed, found.p_value)
+    ratio = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
+    if not ratio.flagged:
+        message = f"units per arm agree with the weights ({shown(ratio.p_value)})"
+        return Check(SAMPLE_RATIO, False, message + assumed, ratio.p_value)
     wanted = [share * sum(counts) for share in shares]
     off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
     worst = off.index(max(off))
     message = (
         f"{arms[worst]} has {counts[worst]} units where its weight makes {wanted[worst]:.1f} "
-        f"({shown(found.p_value)}): find out where units are lost or counted twice before you "
+        f"({shown(ratio.p_value)}): find out where units are lost or counted twice before you "
         "trust a comparison"
     )
-    return Check("sample ratio", True, message + assumed, found.p_value)
+    return Check(SAMPLE_RATIO, True, message + assumed, ratio.p_value)
 
 
 def plausible_split(counts: Sequence[int]) -> list[float] | None:
@@ -104,12 +105,12 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     p_value = min(1.0, len(pairs) * normal_tails(worst))
     if p_value > LEVEL:
         message = f"units per arm agree with the logged probabilities ({shown(p_value)})"
-        return Check("sample ratio", False, message, p_value)
+        return Check(SAMPLE_RATIO, False, message, p_value)
     message = (
         f"the units of {arms[which[0]]} and {arms[which[1]]} do not agree with the logged "
         f"probabilities ({shown(p_value)}): find out whether these are the ones that were used"
     )
-    return Check("sample ratio", True, message, p_value)
+    return Check(SAMPLE_RATIO, True, message, p_value)
 
 
 def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int]]) -> list[Check]:
@@ -125,8 +126,8 @@ def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int
     there = units > 0
     share = without.sum() / units.sum()
     expected = np.outer([share, 1.0 - share], units[there])
-    seen = np.array([without[there], units[there] - without[there]])
-    off = float(((seen - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
+    observed = np.array([without[there], units[there] - without[there]])
+    off = float(((observed - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
     p_value = chi_square_tail(off, int(there.sum()) - 1) if share < 1.0 and there.sum() > 1 else 1.0
     each = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
@@ -137,33 +138,48 @@ def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int
     return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
 
 
-def checked_weights(arms: Sequence[str], given: object) -> list[float] | None:
+def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
+    """Whether all outcomes are such as the model allows, where it says more than two limits.
+
+    >>> outcome_values(None, None)
+    []
+    """
+    if model is None:
+        return []
+    if unfit is None:
+        return [Check("outcome values", False, f"all outcomes fit {model.words}")]
+    count = "1 outcome does" if unfit.units == 1 else f"{unfit.units:,} outcomes do"
+    message = f"{count} not fit {model.words} and still count: {unfit.reason}"
+    return [Check("outcome values", True, message)]
+
+
+def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
     """Weights by name or in the order of the arms, as numbers above 0."""
-    if given is None:
+    if weights is None:
         return None
-    if isinstance(given, dict):
-        unknown = set(map(str, given)) - set(arms)
-        if unknown or len(given) != len(arms):
+    if isinstance(weights, Mapping):
+        unknown = set(map(str, weights)) - set(arms)
+        if unknown or len(weights) != len(arms):
             raise InputError("weights", f"weights must name every arm: {', '.join(arms)}")
-        given = [given[arm] for arm in arms]
-    if not isinstance(given, (list, tuple)) or len(given) != len(arms):
+        weights = [weights[arm] for arm in arms]
+    if not isinstance(weights, (list, tuple)) or len(weights) != len(arms):
         raise InputError(
             "weights", f"weights must be {len(arms)} numbers, one an arm: {', '.join(arms)}"
         )
     try:
-        weights = [float(weight) for weight in given]
+        numbers = [float(weight) for weight in weights]
     except (TypeError, ValueError):
-        raise InputError("weights", f"weights must be numbers (got {given!r})") from None
-    if not all(0.0 < weight < np.inf for weight in weights):
+        raise InputError("weights", f"weights must be numbers (got {weights!r})") from None
+    if not all(0.0 < number < np.inf for number in numbers):
         raise InputError("weights", "weights must be above 0: they say how the units were split")
-    return weights
+    return numbers
 
 
 def two_arms(table: Table, units: int) -> Check:
     """Units that were seen in more than one arm."""
-    count = table.aside.get("unit in two arms", 0)
+    count = table.excluded.get("unit in two arms", 0)
     if count == 0:
-        return Check("units in two arms", False, "none")
+        return Check("units in two arms", False, "no unit was seen in two arms")
     share = count / (units + count)
     message = f"{count:,} units ({100 * share:.2g} %) were seen in two arms and are excluded"
     if share > MANY_IN_TWO_ARMS:
@@ -177,20 +193,9 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
     Outcomes that still grow are compared as they stood on the day of arrival.
     """
     periods = sums.periods()[:mature]
-    if sums.growth is not None:
-        at = np.arange(len(sums.days))
-        first = (sums.units, sums.growth[0][at, at], sums.growth[1][at, at])
-        periods = [
-            Statistics(
-                tuple(
-                    ArmStatistics(int(n), float(t), float(q)) for n, t, q in zip(*day, strict=True)
-                )
-            )
-            for day in zip(*first, strict=True)
-        ]
     if not periods:
         return []
-    return [_check(found, arms) for found in (trend(periods, LEVEL), shift(periods, LEVEL))]
+    return [_check(one, arms) for one in (trend(periods, LEVEL), shift(periods, LEVEL))]
 
 
 def gaps(sums: Sums) -> Check:
@@ -221,7 +226,7 @@ def gaps(sums: Sums) -> Check:
         return Check("gaps", True, f"an arm got nobody on {_days(switched)}: was it switched off?")
     if thin:
         return Check("gaps", True, f"hardly anybody arrived on {_days(thin)}: is the log complete?")
-    return Check("gaps", False, "none")
+    return Check("gaps", False, "no day is missing")
 
 
 def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Check:
@@ -253,7 +258,7 @@ def late_events(table: Table, total: float) -> Check:
         return Check("late outcomes", False, "no events after the windows of their units")
     share = abs(table.outside) / max(abs(table.outside) + abs(total), 1e-300)
     message = (
-        f"{table.late:,} events, {100 * share:.2g} % of all that was given, came after the windows "
+        f"{table.late:,} events, {100 * share:.2g} % of the total, came after the windows "
         "of their units and do not count"
     )
     if share > MUCH_LATE:
@@ -261,11 +266,11 @@ def late_events(table: Table, total: float) -> Check:
     return Check("late outcomes", share > MUCH_LATE, message)
 
 
-def _check(found: Diagnostic, arms: Sequence[str]) -> Check:
+def _check(diagnostic: Diagnostic, arms: Sequence[str]) -> Check:
     # A diagnostic that had nothing to compare has a statistic of exactly 0, and a p-value of 1.
-    made = found.statistic != 0.0 or found.p_value < 1.0
-    p_value = found.p_value if made else None
-    return Check(found.name, found.flagged, found.named(arms).message, p_value, made)
+    made = diagnostic.statistic != 0.0 or diagnostic.p_value < 1.0
+    p_value = diagnostic.p_value if made else None
+    return Check(diagnostic.name, diagnostic.flagged, diagnostic.named(arms).message, p_value, made)
 
 
 def _days(days: Sequence[object]) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import date, datetime, timedelta
-from typing import Any
 
 import numpy as np
 
-from bascule.analysis.evidence.choose import Evidence
 from bascule.analysis.evidence.course import Course
+from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
@@ -20,10 +18,15 @@ from bascule.analysis.source.rows import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
-from bascule.core.outcomes import Gaussian, Outcome, Recurrent
-from bascule.core.procedures.estimators import mean_of_means, precision_mean, total_mean
-from bascule.core.rules import UCB, Static, Tilt
-from bascule.core.statistics import Statistics
+from bascule.core.outcomes import Gaussian
+from bascule.core.procedures.estimators import (
+    mean_of_means,
+    precision_weight,
+    total_mean,
+    weighted,
+)
+from bascule.core.rules import Tilt
+from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.state import ExperimentState
 
 
@@ -31,8 +34,8 @@ def nothing(reduced: Reduced) -> str:
     """Why there is no unit at all."""
     if reduced.rows == 0:
         return "events: the log is empty"
-    aside = reduced.aside | reduced.table.aside
-    reasons = ", ".join(f"{n:,} {reason}" for reason, n in aside.items())
+    counts = reduced.excluded | reduced.table.excluded
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items())
     return f"events: no row of the log can be used ({reasons})"
 
 
@@ -47,118 +50,52 @@ def check_arms(arms: Sequence[str], sums: Sums) -> None:
         )
 
 
-def known_days(asked: Request, reduced: Reduced, sums: Sums) -> tuple[int, list[date]]:
-    """How many days of arrival have their outcomes, and when each of these had them."""
-    if asked.measure is None or reduced.ends is None:
-        return len(sums.days), list(sums.days)
-    wait = asked.measure.matures(0.0)
+def known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
+    """When each of the days of arrival whose outcomes are known had them."""
+    if request.measure is None or reduced.ends is None:
+        return list(sums.days)
+    wait = request.measure.matures(0.0)
     later = math.ceil(wait / DAY)
     dates = []
     for day in sums.days:
         over = datetime.combine(day + timedelta(days=1), datetime.min.time())
         if over + timedelta(seconds=wait) <= reduced.ends:
             dates.append(day + timedelta(days=later))
-    return len(dates), dates
+    return dates
 
 
-def first_days(sums: Sums, days: int) -> Sums:
-    """The first days alone."""
-    if days == len(sums.days):
-        return sums
-    return replace(
-        sums,
-        days=sums.days[:days],
-        units=sums.units[:days],
-        totals=sums.totals[:days],
-        squares=sums.squares[:days],
-        lows=sums.lows[:days],
-        highs=sums.highs[:days],
-        scores=None if sums.scores is None else sums.scores.first(days),
-        cubes=None if sums.cubes is None else sums.cubes[:days],
-    )
-
-
-def added(parts: Iterable[Sums]) -> Sums:
-    """The sums of all segments together; scores and growth are theirs alone."""
-    some = list(parts)
-    first, last = min(s.days[0] for s in some), max(s.days[-1] for s in some)
-    count, arms = (last - first).days + 1, some[0].units.shape[1]
-    total: dict[str, Any] = {
-        "units": np.zeros((count, arms)),
-        "totals": np.zeros((count, arms)),
-        "squares": np.zeros((count, arms)),
-        "lows": np.full((count, arms), np.inf),
-        "highs": np.full((count, arms), -np.inf),
-    }
-    for sums in some:
-        at = (sums.days[0] - first).days
-        rows = slice(at, at + len(sums.days))
-        for name in ("units", "totals", "squares"):
-            total[name][rows] += getattr(sums, name)
-        total["lows"][rows] = np.minimum(total["lows"][rows], sums.lows)
-        total["highs"][rows] = np.maximum(total["highs"][rows], sums.highs)
-    days = tuple(first + timedelta(days=i) for i in range(count))
-    return Sums(days, **total)
-
-
-def arm_answers(arms: Sequence[str], sums: Sums, inside: Sums) -> tuple[ArmAnswer, ...]:
+def arm_answers(
+    arms: Sequence[str], units: Sequence[int], statistics: Iterable[ArmStatistics]
+) -> tuple[ArmAnswer, ...]:
     """The arms: all units, those that count, and the mean and the deviation of their outcomes."""
-    found = []
-    for i, name in enumerate(arms):
-        arm = inside.arm(i)
+    answers = []
+    for name, count, arm in zip(arms, units, statistics, strict=True):
         about = arm.squares - arm.units * arm.mean**2
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
-        mean = arm.mean if arm.units else None
-        found.append(ArmAnswer(name, int(sums.units[:, i].sum()), arm.units, mean, spread))
-    return tuple(found)
+        answers.append(ArmAnswer(name, count, arm.units, arm.mean if arm.units else None, spread))
+    return tuple(answers)
 
 
-def folded_answers(design: Design, standing: ExperimentState) -> tuple[ArmAnswer, ...]:
-    """The arms of a test that was folded again."""
-    found = []
-    seen = standing.statistics
-    assert isinstance(seen, Statistics)
-    for i, name in enumerate(design.arms):
-        arm = seen.arms[i] + standing.open[i]
-        about = arm.squares - arm.units * arm.mean**2
-        spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
-        mean = arm.mean if arm.units else None
-        found.append(ArmAnswer(name, standing.assigned[i], arm.units, mean, spread))
-    return tuple(found)
+def folded_answers(design: Design, state: ExperimentState) -> tuple[ArmAnswer, ...]:
+    """The arms of a test that was folded again, with what its open block has shown."""
+    statistics = state.statistics
+    assert isinstance(statistics, Statistics)
+    parts = (arm + rest for arm, rest in zip(statistics.arms, state.open, strict=True))
+    return arm_answers(design.arms, state.assigned, parts)
 
 
-def unit_answers(design: Design, seen: Recurring) -> tuple[ArmAnswer, ...]:
+def unit_answers(design: Design, recurring: Recurring) -> tuple[ArmAnswer, ...]:
     """The arms of a test whose outcomes keep coming, with three averages of each."""
-    outcome = design.outcome
-    assert isinstance(outcome, Recurrent)
-    now = seen.statistics[-1].arms
-    return tuple(
-        ArmAnswer(
-            name,
-            arm.units,
-            arm.units,
-            mean_of_means(arm) if arm.units else None,
-            None,
-            total_mean(arm) if arm.units else None,
-            precision_mean(arm, outcome) if arm.units else None,
-        )
-        for name, arm in zip(design.arms, now, strict=True)
-    )
-
-
-def widest(outcome: Outcome | None) -> float:
-    """The largest difference that two means of such outcomes can have.
-
-    >>> from bascule.core.outcomes import Bounded
-    >>> widest(Bounded(0, 5)), widest(None)
-    (5.0, inf)
-    """
-    return math.inf if outcome is None else outcome.high - outcome.low
-
-
-def counts(sums: Sums) -> list[int]:
-    """Units of each arm."""
-    return [int(n) for n in sums.units.sum(axis=0)]
+    spreads = design.outcome.unit_spreads
+    answers = []
+    for name, arm in zip(design.arms, recurring.statistics[-1].arms, strict=True):
+        if not arm.units:
+            answers.append(ArmAnswer(name, 0, 0, None, None))
+            continue
+        total, clock = weighted(arm, precision_weight, *spreads)
+        means = {"total_mean": total_mean(arm), "precision_mean": total / clock}
+        answers.append(ArmAnswer(name, arm.units, arm.units, mean_of_means(arm), None, **means))
+    return tuple(answers)
 
 
 def sum_of(parts: Iterable[float | None]) -> float | None:
@@ -178,70 +115,70 @@ def cost_of(arms: Sequence[ArmAnswer]) -> float | None:
 
 def saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course) -> float | None:
     """What the units that came after the decision lost against the winner."""
-    reached = course.decision
-    if reached is None or reached.arm is None or course.decided is None:
+    decision = course.decision
+    if decision is None or decision.arm is None or course.decided is None:
         return None
-    best = arms[reached.arm].mean or 0.0
+    best = arms[decision.arm].mean or 0.0
     later = np.array([day.isoformat() > course.decided for day in sums.days])
-    came = sums.units[later].sum(axis=0)
-    return float(sum(n * (best - (arm.mean or 0.0)) for n, arm in zip(came, arms, strict=True)))
+    units = sums.units[later].sum(axis=0)
+    return float(sum(n * (best - (arm.mean or 0.0)) for n, arm in zip(units, arms, strict=True)))
 
 
-def days_left(course: Course, inside: Sums) -> float | None:
+def days_left(course: Course, counted: Sums) -> float | None:
     """How long a decision is expected to take from here, at the pace so far."""
     if course.decision is not None or course.times is None:
         return None
-    return (course.times - 1.0) * len(inside.days)
+    return (course.times - 1.0) * len(counted.days)
 
 
 def design_of(
-    asked: Request, arms: tuple[str, ...], evidence: Evidence, inside: Sums, error: float
+    request: Request, arms: tuple[str, ...], evidence: Evidence, counted: Sums, error: float
 ) -> Design:
-    """The design that the log was read as."""
-    if asked.design is not None:
-        return asked.design
-    model = evidence.outcome
-    if model is None:
-        units = max(float(inside.units.sum()), 2.0)
-        about = float(inside.squares.sum()) - float(inside.totals.sum()) ** 2 / units
+    """The design that the log was read as: an even split of outcomes as stated, or as they look."""
+    if request.design is not None:
+        return request.design
+    model = request.outcome or evidence.outcome
+    if model is None or math.isinf(model.sigma):
+        units = max(float(counted.units.sum()), 2.0)
+        about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units
         model = Gaussian(math.sqrt(max(about / (units - 1.0), 0.0)) or 1.0)
-    least = asked.min_effect
-    return Design(arms, model, Tilt(1), error=error, min_effect=least, measure=asked.measure)
+    least = request.min_effect
+    return Design(arms, model, Tilt(1), error=error, min_effect=least, measure=request.measure)
 
 
 def excluded_of(reduced: Reduced) -> dict[str, int]:
     """How much of the log does not count, by reason."""
     table = reduced.table
-    counts = reduced.aside | table.aside
+    counts = reduced.excluded | table.excluded
     if table.early:
         counts["event before its unit came"] = table.early
-    if table.excluded:
-        counts["unit without any value"] = table.excluded
+    if table.without_value:
+        counts["unit without any value"] = table.without_value
     if table.clipped:
         counts["outcome beyond the limits, counted as the nearest"] = table.clipped
     return counts
 
 
-def _waiting(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:
+def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:
     """Which arms have too few units for a spread that is estimated from skewed outcomes."""
     if evidence.guarantee != "asymptotic" or sums.cubes is None or reduced.recurring is not None:
         return []
     parts = (sums.units, sums.totals, sums.squares, sums.cubes)
     now = [part[:known].sum(axis=0) for part in parts]
     common = skewness(*(float(part.sum()) for part in now))
-    found = []
+    waiting = []
     for name, *arm in zip(reduced.arms, *now, strict=True):
         needed = units_needed(skewness(*map(float, arm)), common)
         if 0.0 < arm[0] < needed < math.inf:
-            found.append(
+            waiting.append(
                 f"{name} has {arm[0]:,.0f} units, and its outcomes are so skewed that an estimated "
                 f"spread needs about {needed:,.0f}: no interval and no decision before that"
             )
-    return found
+    return waiting
 
 
 def notes_on(
-    asked: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
+    request: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
 ) -> list[str]:
     """What a reader should know about how the log was read."""
     notes = [evidence.note] if evidence.note else []
@@ -252,25 +189,25 @@ def notes_on(
     if empty:
         notes.append(f"nobody was in {', '.join(empty)}")
     without = sum(count for _, count in reduced.valueless.values())
-    if without and asked.exclude:
+    if without and request.exclude:
         notes.append(
             "units without any value are excluded, so arms are compared by the others alone: that "
             "is fair only if the arm does not change who has a value"
         )
     elif without:
         notes.append(
-            f"{without:,} units have rows without any value, and count as {asked.missing:g}: give "
-            'missing="exclude" to leave them out'
+            f"{without:,} units have rows without any value, and count as {request.missing:g}: "
+            'give missing="exclude" to leave them out'
         )
     if sums.bare:
         return notes
-    notes += _waiting(reduced, sums, known, evidence)
+    notes += _skewed_arms(reduced, sums, known, evidence)
     spread = sums.squares.sum(axis=0) - sums.totals.sum(axis=0) ** 2 / np.maximum(
         sums.units.sum(axis=0), 1.0
     )
     if np.all(spread <= 1e-12 * np.maximum(sums.squares.sum(axis=0), 1e-300)):
         notes.append("all outcomes of an arm are the same: is this the right column?")
-    rule = None if asked.design is None else asked.design.rule
-    if rule is not None and not isinstance(rule, (UCB, Tilt, Static)) and not asked.recurring:
-        notes.append(f"the log is compared day by day, not in the rounds of {rule.label}")
+    design = request.design
+    if design is not None and design.procedure.counts == "units" and design.procedure.even:
+        notes.append(f"the log is compared day by day, not in the rounds of {design.rule.label}")
     return notes

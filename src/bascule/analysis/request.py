@@ -1,19 +1,21 @@
-"""What was asked about a log, checked, and what came out of it."""
+"""The options of an analysis, checked, and what a log is reduced to by them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
+from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
 from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate, Measure, seconds
-from bascule.core.outcomes import Bernoulli, Bounded, Outcome, Recurrent
+from bascule.core.outcomes import OUTCOMES, Outcome
 
 EXCLUDE = "exclude"
 """Asks that units without any value do not count."""
@@ -27,7 +29,7 @@ RECURRENT = "recurrent"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked, checked: the parts of a design that a log needs, and how outcomes are made.
+    """The options of an analysis, checked: parts of a design, and how outcomes are made.
 
     `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
     A unit without any value has the outcome `missing`, or is excluded with `exclude`.
@@ -55,12 +57,13 @@ class Request:
         outcome: Outcome | str | None,
         error: float | None,
         min_effect: float | None,
-        measure: Measure | None,
         aggregate: Aggregate | None,
         missing: Missing,
         period: float | str | None,
         until: date | datetime | str | None,
         by_day: bool,
+        window: float | str | None = None,
+        grace: float | str = 0.0,
         least_probability: float | Mapping[str, float] | None = None,
     ) -> Request:
         """Accept what fits together."""
@@ -70,15 +73,10 @@ class Request:
             for name, other in (("outcome", outcome), ("error", error), ("min_effect", min_effect)):
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
-        if outcome is not None and outcome != RECURRENT and not isinstance(outcome, Outcome):
-            raise InputError(
-                "outcome",
-                "outcome must be one of Gaussian(sigma), Bernoulli(), Bounded(low, high) or "
-                f'Recurrent(), or "recurrent" (got {outcome!r:.60})',
-            )
-        named = None if isinstance(outcome, str) else outcome
-        model = named if design is None else design.outcome
-        if measure is not None and model is not None and not isinstance(model, Recurrent):
+        model = stated_outcome(outcome) if design is None else design.outcome
+        measure = _measure(design, model, window, aggregate, missing, grace)
+        recurring = outcome == RECURRENT or (model is not None and model.recurring)
+        if measure is not None and model is not None and not recurring:
             measure.check_outcome(model)
         level = (
             checks.probability("error", DEFAULT_ERROR if error is None else error, "0.05 is usual")
@@ -90,17 +88,12 @@ class Request:
             least = checks.positive(
                 "min_effect", least, "it is the smallest difference that counts"
             )
-        how: Aggregate = aggregate or ("any" if isinstance(model, Bernoulli) else "sum")
-        recurring = outcome == RECURRENT or isinstance(model, Recurrent)
         base = missing_number(missing) if measure is None else measure.missing
-        if missing is None and isinstance(model, Bounded):
-            base = min(max(base, model.low), model.high)
-        elif isinstance(model, Bounded) and not model.low <= base <= model.high:
-            raise InputError(
-                "missing",
-                f"missing must lie within the limits of the outcomes, {model.low:g} to "
-                f"{model.high:g} (got {base:g})",
-            )
+        if model is not None and not recurring:
+            if missing is None or missing == EXCLUDE:
+                base = min(max(base, model.low), model.high)
+            else:
+                _check_missing(model, base)
         if recurring and missing is not None:
             raise InputError(
                 "missing",
@@ -112,7 +105,7 @@ class Request:
             level,
             least,
             measure,
-            how if measure is None else measure.aggregate,
+            (aggregate or default_aggregate(model)) if measure is None else measure.aggregate,
             base,
             None if period is None else _checked_period(period),
             recurring,
@@ -123,23 +116,39 @@ class Request:
         )
 
     @property
-    def limits(self) -> Bounded | None:
-        """The limits at which outcomes are capped; outcomes that are not 0 or 1 are refused."""
-        return self.outcome if isinstance(self.outcome, Bounded) else None
+    def static(self) -> bool:
+        """Whether the log is that of a static population, whose units are there from the start."""
+        return self.design is not None and self.design.procedure.assigns == "hash"
+
+    @property
+    def limits(self) -> Outcome | None:
+        """The model at whose limits outcomes are capped; outcomes that must be 0 or 1 are not."""
+        model = self.outcome
+        return None if model is None or model.binary or not model.limited else model
+
+    @property
+    def strict_outcome(self) -> Outcome | None:
+        """The model whose `check_value` says more than that outcomes lie between two limits."""
+        model = self.outcome
+        if model is None or model.binary or model.recurring:
+            return None
+        one_limit = not model.limited and (math.isfinite(model.low) or math.isfinite(model.high))
+        own_check = type(model).check_value is not Outcome.check_value
+        return model if model.integer or one_limit or own_check else None
 
     def least(self, arms: Sequence[str]) -> list[float] | None:
         """The smallest probability with which each arm was ever assigned, as it was stated."""
-        given = self.least_probability
-        if given is None:
+        stated = self.least_probability
+        if stated is None:
             return None
-        if isinstance(given, Mapping):
-            if set(given) != set(arms):
+        if isinstance(stated, Mapping):
+            if set(stated) != set(arms):
                 raise InputError(
                     "least_probability", f"least_probability must name every arm: {', '.join(arms)}"
                 )
-            each = [given[arm] for arm in arms]
+            each = [stated[arm] for arm in arms]
         else:
-            each = [given] * len(arms)
+            each = [stated] * len(arms)
         return [
             checks.probability(
                 "least_probability", one, "no arm was ever assigned with less, for any unit"
@@ -153,7 +162,8 @@ class Reduced:
     """What came out of the log: its arms, the table of sums, and how outcomes came about.
 
     `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
-    has for each arm how many units have rows, and how many of these have no value in any.
+    has for each arm how many units have rows, and how many of these have no value in any. `unfit`
+    has the outcomes that the model does not allow.
     """
 
     arms: tuple[str, ...]
@@ -161,15 +171,16 @@ class Reduced:
     final: bool
     ends: datetime | None
     rows: int
-    aside: dict[str, int]
+    excluded: dict[str, int]
     valueless: dict[int, tuple[int, int]] = field(default_factory=dict)
+    unfit: Unfit | None = None
     recurring: dict[str, Recurring] | None = None
     replayed: Replayed | None = None
 
 
-def measure_of(
+def _measure(
     design: Design | None,
-    outcome: Outcome | str | None,
+    model: Outcome | None,
     window: float | str | None,
     aggregate: Aggregate | None,
     missing: Missing,
@@ -185,9 +196,36 @@ def measure_of(
         return design.measure
     if window is None:
         return None
-    model = outcome if design is None else design.outcome
-    how: Aggregate = aggregate or ("any" if isinstance(model, Bernoulli) else "sum")
+    how = aggregate or default_aggregate(model)
     return Measure(window, how, missing_number(missing), grace=grace)
+
+
+def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
+    """The outcome model that was stated, None where the log has to tell."""
+    if outcome is None or isinstance(outcome, Outcome):
+        return outcome
+    if outcome != RECURRENT:
+        models = ", ".join(model.example for model in OUTCOMES)
+        raise InputError(
+            "outcome", f'outcome must be one of {models}, or "recurrent" (got {outcome!r:.60})'
+        )
+    return None
+
+
+def default_aggregate(model: Outcome | None) -> Aggregate:
+    """What the values of a unit add up to if nothing is said: 0/1 outcomes are 1 if any is not 0.
+
+    >>> default_aggregate(None)
+    'sum'
+    """
+    return "any" if model is not None and model.binary else "sum"
+
+
+def _check_missing(model: Outcome, missing: float) -> None:
+    try:
+        model.check_value(missing)
+    except InputError as problem:
+        raise InputError("missing", f"missing must be an outcome of a unit: {problem}") from None
 
 
 def missing_number(missing: Missing) -> float:
@@ -203,24 +241,24 @@ def missing_number(missing: Missing) -> float:
     return checks.finite("missing", missing, "it is the outcome of a unit without any value")
 
 
-def _checked_period(given: float | str) -> int:
-    days = seconds("period", given) / 86400.0
+def _checked_period(period: float | str) -> int:
+    days = seconds("period", period) / 86400.0
     if days < 1.0 or days != int(days):
-        raise InputError("period", f'period must be whole days, as "1d" or "7d" (got {given!r})')
+        raise InputError("period", f'period must be whole days, as "1d" or "7d" (got {period!r})')
     return int(days)
 
 
-def _moment(given: date | datetime | str | None) -> datetime | None:
+def _moment(until: date | datetime | str | None) -> datetime | None:
     """A time without a zone, in UTC; a day is over at its end."""
-    if given is None:
+    if until is None:
         return None
-    if isinstance(given, str):
+    if isinstance(until, str):
         try:
-            given = datetime.fromisoformat(given) if len(given) > 10 else date.fromisoformat(given)
+            until = datetime.fromisoformat(until) if len(until) > 10 else date.fromisoformat(until)
         except ValueError:
             raise InputError(
-                "until", f"until must be a day or a time, as 2026-03-01 (got {given!r})"
+                "until", f"until must be a day or a time, as 2026-03-01 (got {until!r})"
             ) from None
-    if isinstance(given, datetime):
-        return given if given.tzinfo is None else given.astimezone(UTC).replace(tzinfo=None)
-    return datetime.combine(given + timedelta(days=1), time.min)
+    if isinstance(until, datetime):
+        return until if until.tzinfo is None else until.astimezone(UTC).replace(tzinfo=None)
+    return datetime.combine(until + timedelta(days=1), time.min)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Day
+from bascule.analysis.evidence.kinds import Evidence
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.effects import Effect
@@ -17,6 +18,9 @@ from bascule.core.procedures.base import Decision
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+SAMPLE_RATIO = "sample ratio"
+"""The name of the check whose failure puts every comparison in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,9 @@ class ArmAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something that was looked for in the log, whether it was seen, and its p-value if any.
+    """One check of the log: whether it is flagged, its message, and its p-value if any.
 
-    `made` is false for a check that could not be made: it has found nothing, and passed nothing.
+    `made` is false for a check that could not be made: it is neither flagged nor passed.
     """
 
     name: str
@@ -58,18 +62,17 @@ class Check:
 class Analysis:
     """What a log says; `bascule.analyze` makes it.
 
-    `effects` are the differences of all pairs of arms now, and `days` the same day by day.
-    `decided` is the first day on which the decision was allowed. `cost` is what all units lost
-    against giving each the arm that looks best now, and `saved` what stopping on that day would
-    have saved of it. `days_left` is how long a decision is expected to take from here. `excluded`
-    says how much of the log does not count, by reason. With segments, each one is an analysis of
-    its own in `segments`, and all that is said here is about the log as a whole, without a
-    decision.
+    `evidence` says how the arms are compared, and with which kind of proof. `effects` are the
+    differences of all pairs of arms now, and `days` the same day by day. `decided` is the first
+    day on which the decision was allowed. `cost` is what all units lost against giving each the
+    arm that looks best now, and `saved` what stopping on that day would have saved of it.
+    `days_left` is how long a decision is expected to take from here. `excluded` says how much of
+    the log does not count, by reason. With segments, each one is an analysis of its own in
+    `segments`, and all that is said here is about the log as a whole, without a decision.
     """
 
     design: Design
-    evidence: str
-    guarantee: Guarantee
+    evidence: Evidence
     error: float
     rows: int
     units: int
@@ -95,6 +98,16 @@ class Analysis:
         return str(presenter("analysis.text").headline(self))
 
     @property
+    def guarantee(self) -> Guarantee:
+        """The kind of proof behind intervals and decision."""
+        return self.evidence.guarantee
+
+    @property
+    def ratio_mismatch(self) -> bool:
+        """Whether units were not split as they should have been (sample ratio mismatch)."""
+        return any(check.name == SAMPLE_RATIO for check in self.flagged)
+
+    @property
     def set_aside(self) -> dict[str, int]:
         """What `excluded` was called in the first edition."""
         return self.excluded
@@ -109,10 +122,13 @@ class Analysis:
         data = {
             field.name: _plain(getattr(self, field.name))
             for field in fields(self)
-            if field.name not in ("design", "segments")
+            if field.name not in ("design", "evidence", "segments")
         }
         return {
             "headline": self.headline,
+            "evidence": self.evidence.name,
+            "explanation": self.evidence.explanation,
+            "guarantee": self.guarantee,
             **data,
             "set_aside": data["excluded"],
             "design": self.design.to_dict(),
@@ -121,25 +137,22 @@ class Analysis:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each day and pair of arms."""
-        found = []
-        for part in self.segments or (self,):
-            for day in part.days:
-                for effect in day.effects:
-                    row = {"segment": part.segment} if part.segment is not None else {}
-                    ends = {"low": effect.low, "high": effect.high}
-                    found.append(
-                        {
-                            **row,
-                            "date": day.date,
-                            "first": effect.first,
-                            "second": effect.second,
-                            "units": sum(day.units),
-                            "difference": effect.difference,
-                            **ends,
-                            "decision": day.decision,
-                        }
-                    )
-        return found
+        return [
+            {
+                **({} if part.segment is None else {"segment": part.segment}),
+                "date": day.date,
+                "first": effect.first,
+                "second": effect.second,
+                "units": sum(day.units),
+                "difference": effect.difference,
+                "low": effect.low,
+                "high": effect.high,
+                "decision": day.decision,
+            }
+            for part in self.segments or (self,)
+            for day in part.days
+            for effect in day.effects
+        ]
 
     def to_frame(self) -> Any:
         """A data frame of pandas with a row for each day and pair of arms."""

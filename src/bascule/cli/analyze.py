@@ -145,7 +145,7 @@ def command(
         "sigma_unit": sigma_unit,
         "sigma_noise": sigma_noise,
     }
-    found = analyze(
+    analysis = analyze(
         log,
         unit=unit,
         arm=arm,
@@ -172,15 +172,15 @@ def command(
         memory=memory,
     )
     if csv is not None:
-        write_whole(csv, csv_text(found.to_rows()).encode())
+        write_whole(csv, csv_text(analysis.to_rows()).encode())
     if figure is not None:
-        write_whole(figure, rendered(found.plot(), figure_kind(figure)))
+        write_whole(figure, rendered(analysis.plot(), figure_kind(figure)))
     if html is not None:
-        found.save_html(html)
+        analysis.save_html(html)
     if as_json:
-        print_json(found.to_dict())
+        print_json(analysis.to_dict())
     else:
-        _show(found, days)
+        _show(analysis, days)
         for _, path in files:
             if path is not None:
                 typer.echo(f"wrote {path}")
@@ -198,36 +198,36 @@ def _outcome(name: str | None, sizes: dict[str, float | None]) -> Outcome | str 
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
 
 
-def _missing(given: str | None) -> float | str | None:
+def _missing(text: str | None) -> float | str | None:
     """A number if it is one; the library says what else may be given."""
     try:
-        return None if given is None else float(given)
+        return None if text is None else float(text)
     except ValueError:
-        return given
+        return text
 
 
-def _probability(given: str | None) -> str | dict[str, str] | None:
+def _probability(text: str | None) -> str | dict[str, str] | None:
     """The name of a column, or the column of each arm.
 
     >>> _probability("p"), _probability("a=p0,b=p1")
     ('p', {'a': 'p0', 'b': 'p1'})
     """
-    if given is None or "=" not in given:
-        return given
-    return dict(part.split("=", 1) for part in given.split(",") if "=" in part)
+    if text is None or "=" not in text:
+        return text
+    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
 
 
-def _show(found: Analysis, days: bool) -> None:
+def _show(analysis: Analysis, days: bool) -> None:
     from bascule.presentation.analysis.text import day_table, text_lines
 
     console = screen()
-    headline, *lines = text_lines(found)
+    headline, *lines = text_lines(analysis)
     console.print(headline, style="bold", soft_wrap=True, markup=False)
     for line in lines:
         style = "bold red" if line.startswith("! ") else None
         console.print(line, style=style, soft_wrap=True, markup=False)
     if days:
-        for part in found.segments or (found,):
+        for part in analysis.segments or (analysis,):
             console.print()
             for line in day_table(part):
                 console.print(line, soft_wrap=True, markup=False)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.analysis.evidence.series import against, costs, decision_place, leader
+from bascule.presentation.analysis.series import against, costs, decision_place, leader
 from bascule.presentation.figures import rendered
 
 

@@ -17,17 +17,22 @@ def log() -> pd.DataFrame:
 
 def test_days_that_are_numbers_are_called_by_them(log: pd.DataFrame) -> None:
     log = log.assign(day=[i // 50 for i in range(2000)])
-    told = bs.analyze(log, time="day")
-    assert told.decided is not None
-    day = int(told.decided[-2:]) - 1
-    assert told.headline.endswith(f"(proven), since day {day}")
-    assert f"stopping on day {day} would have saved" in str(told)
-    assert "day 0 to day 39" in str(told)
-    assert "1970" not in str(told)
+    analysis = bs.analyze(log, time="day")
+    assert analysis.decided is not None
+    day = int(analysis.decided[-2:]) - 1
+    assert analysis.headline.endswith(f"(proven), since day {day}")
+    assert f"stopping on day {day} would have saved" in str(analysis)
+    assert "day 0 to day 39" in str(analysis)
+    assert "1970" not in str(analysis)
+
+
+def test_cost_is_counted_in_the_unit_of_the_outcome_model(log: pd.DataFrame) -> None:
+    assert "cost so far 666 conversions" in str(bs.analyze(log))
+    assert "cost so far 666 outcome units" in str(bs.analyze(log, outcome=bs.Bounded(0, 2)))
 
 
 def test_a_log_without_days_speaks_of_none(log: pd.DataFrame) -> None:
-    told = bs.analyze(log)
-    assert told.headline.endswith("(proven)")
-    assert "1970" not in str(told)
-    assert "day 0" not in str(told)
+    analysis = bs.analyze(log)
+    assert analysis.headline.endswith("(proven)")
+    assert "1970" not in str(analysis)
+    assert "day 0" not in str(analysis)

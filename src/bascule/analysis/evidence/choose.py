@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from itertools import combinations
 
-from bascule.analysis.evidence.course import Course, Day, Judge, Terms, times_needed
+from bascule.analysis.evidence import kinds
+from bascule.analysis.evidence.course import Course, Look, Terms, course_of, course_of_looks
+from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.pairs import (
     Pair,
     bounded_days,
     estimated_days,
-    estimated_pair,
+    estimated_now,
     estimated_scores,
     normal_days,
     scored_days,
@@ -24,73 +24,80 @@ from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.effects import effects
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
-from bascule.core.procedures.base import Decision
-from bascule.core.progress import decision
-from bascule.core.rules import UCB, Static
-
-BY_RULE = "intervals of the rule"
+from bascule.core.outcomes import Bernoulli
+from bascule.core.progress import decision, recurrent_procedure
+from bascule.core.rules import UCB
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Which evidence suits a log: its name, its kind of proof, and the outcome model."""
-
-    name: str
-    guarantee: Guarantee
-    outcome: Outcome | None
-    note: str = ""
-
-
-def chosen_evidence(asked: Request, reduced: Reduced, sums: Sums) -> Evidence:
+def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     """The strongest kind of evidence that the log and the outcome model allow."""
-    model = asked.outcome
+    model, design = request.outcome, request.design
     if not reduced.final:
-        return Evidence(
-            "normal mixture, spread estimated, outcomes as they stood each day",
-            "asymptotic",
-            None,
-            "outcomes have no window and may still grow: give window to have a proven answer"
-            if asked.by_day
-            else "outcomes have no window and may still grow",
-        )
-    if isinstance(model, Bernoulli) and not sums.zero_or_one:
+        note = "outcomes have no window and may still grow"
+        if request.by_day:
+            note += ": give window to have a proven answer"
+        return kinds.estimated_mixture(note, growing=True)
+    if model is not None and model.binary and not sums.zero_or_one:
         raise InputError(
             "outcome",
-            'outcome: not every outcome is 0 or 1, as Bernoulli() needs: use aggregate "any", or '
-            "Bounded(low, high)",
+            f"outcome: not every outcome is 0 or 1, as {model!r} needs: use aggregate "
+            '"any", or Bounded(low, high)',
         )
-    guessed = ""
-    sums_up = asked.measure is not None and asked.aggregate in ("sum", "mean")
+    note = ""
+    sums_up = request.measure is not None and request.aggregate in ("sum", "mean")
     if model is None and sums.zero_or_one and not sums_up:
-        model, guessed = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
+        model, note = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
     if sums.scores is not None:
-        name = "normal mixture on scores, spread estimated"
         if not sums.scores.bounded:
-            return Evidence(
-                name,
-                "asymptotic",
-                None,
+            note = (
                 "the log has the probability of each unit's own arm only: give a column for each "
-                "arm, or least_probability, to have a proven answer",
+                "arm, or least_probability, to have a proven answer"
             )
-        if isinstance(model, (Bernoulli, Bounded)):
-            return Evidence("bets on scores", "proven", model, guessed)
-        return Evidence(name, "asymptotic", None)
-    rule = None if asked.design is None else asked.design.rule
-    if asked.design is not None and isinstance(rule, UCB):
-        return Evidence(BY_RULE, asked.design.calibration.guarantee, model)
-    if isinstance(model, Gaussian):
-        return Evidence("normal mixture", "proven", model)
-    if model is not None:
-        return Evidence("bets on daily sums", "proven", model, guessed)
-    return Evidence(
-        "normal mixture, spread estimated",
-        "asymptotic",
-        None,
+            return kinds.estimated_mixture(note, scores=True)
+        if model is not None and model.limited:
+            return kinds.bets_on_scores(model, note)
+        return kinds.estimated_mixture("", scores=True)
+    if design is not None and intervals_hold_for_any_split(design):
+        return kinds.intervals_of_rule(design)
+    if model is not None and model.limited:
+        return kinds.bets(model, note)
+    if model is not None and model.known_spread:
+        return kinds.mixture(model)
+    return kinds.estimated_mixture(
         "neither limits nor spread of the outcomes were stated: give outcome=Bounded(low, high) "
-        "or Gaussian(sigma) to have a proven answer",
+        "or Gaussian(sigma) to have a proven answer"
     )
+
+
+def intervals_hold_for_any_split(design: Design) -> bool:
+    """Whether the rule compares intervals of arms that do not rest on how units were assigned."""
+    procedure = design.procedure
+    return procedure.counts == "units" and not procedure.even
+
+
+def course_by(
+    evidence: Evidence,
+    request: Request,
+    reduced: Reduced,
+    sums: Sums,
+    dates: Sequence[date],
+    error: float,
+) -> Course:
+    """The course of a test whose outcomes come once a unit, or grow.
+
+    `sums` has the days of arrival whose outcomes are known, and `dates` when each became known.
+    """
+    model = request.outcome or evidence.outcome
+    widest = model.high - model.low if model is not None else float("inf")
+    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect, widest)
+    if evidence.by_rule:
+        assert request.design is not None
+        return course_of_looks(_looks_by_rule(request.design, sums, dates))
+    if reduced.final or request.by_day:
+        return course_of(terms, sums, pairs_of(evidence, sums), dates)
+    # Outcomes as they stand at the end of the log, looked at once.
+    last = len(sums.days) - 1
+    return course_of(terms, sums, [estimated_now(sums)], sums.days[last:], first=last)
 
 
 def pairs_of(evidence: Evidence, sums: Sums) -> Iterable[tuple[Pair, ...]]:
@@ -100,77 +107,53 @@ def pairs_of(evidence: Evidence, sums: Sums) -> Iterable[tuple[Pair, ...]]:
         return estimated_days(sums) if sums.scores is None else estimated_scores(sums)
     if sums.scores is not None:
         return scored_days(sums, model)
-    return normal_days(sums, model) if isinstance(model, Gaussian) else bounded_days(sums, model)
+    return bounded_days(sums, model) if model.limited else normal_days(sums, model)
 
 
-def course_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Course:
-    """The course by a rule that holds however units were shared out: intervals of arms."""
-    days: list[Day] = []
-    reached: Decision | None = None
-    decided = None
-    for at, known in enumerate(dates):
-        seen = sums.statistics(at + 1)
-        found = effects(design, seen)
-        reached = reached or decision(design, seen)
-        if reached is not None and decided is None:
-            decided = known.isoformat()
-        days.append(
-            Day(
-                known.isoformat(),
-                tuple(arm.units for arm in seen.arms),
-                tuple(arm.mean if arm.units else None for arm in seen.arms),
-                found,
-                None if reached is None else reached.name,
-            )
+def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterator[Look]:
+    """What a rule says day after day that holds however units were split."""
+    for day, known in enumerate(dates):
+        statistics = sums.statistics(day + 1)
+        yield Look(
+            known,
+            tuple(arm.units for arm in statistics.arms),
+            tuple(arm.mean if arm.units else None for arm in statistics.arms),
+            effects(design, statistics),
+            decision(design, statistics),
         )
-    return Course(tuple(days), reached, decided, None)
-
-
-def course_of_one_look(terms: Terms, sums: Sums) -> Course:
-    """Outcomes as they stand at the end of the log, looked at once."""
-    arms = range(len(terms.arms))
-    pairs = [
-        estimated_pair(sums.units, sums.totals, sums.squares, sums.cubes, i, j)
-        for i, j in combinations(arms, 2)
-    ]
-    found = terms.effects_of(pairs)
-    judge, date = Judge(terms), sums.days[-1].isoformat()
-    reached = judge.see(found)
-    units, totals = sums.units.sum(axis=0), sums.totals.sum(axis=0)
-    day = Day(
-        date,
-        tuple(int(n) for n in units),
-        tuple(float(t / n) if n else None for t, n in zip(totals, units, strict=True)),
-        found,
-        None if reached is None else reached.name,
-    )
-    times = None if reached is not None else times_needed(terms, pairs, judge.beaten)
-    return Course((day,), reached, None if reached is None else date, times)
 
 
 def evidence_for_units(
-    asked: Request, arms: tuple[str, ...], seen: Recurring, error: float
+    request: Request, arms: tuple[str, ...], recurring: Recurring, error: float
 ) -> tuple[Evidence, Design]:
     """The evidence where outcomes keep coming, and the design that it belongs to."""
-    if asked.design is not None and isinstance(asked.design.rule, Static):
-        kind = asked.design.calibration.guarantee
-        return Evidence(f"static population, {asked.design.rule.stop}", kind, None), asked.design
+    if request.static:
+        assert request.design is not None
+        return kinds.static_population(request.design), request.design
     guarantee: Guarantee = "gaussian"
-    note, outcome = "", asked.outcome
+    note, outcome = "", request.outcome
     if outcome is None:
-        outcome, guarantee = spreads(seen), "asymptotic"
+        estimate = spreads(recurring)
+        outcome, guarantee = estimate, "asymptotic"
         note = (
-            f"spreads estimated: {outcome.sigma_unit:.4g} between units and "
-            f"{outcome.sigma_noise:.4g} within"
+            f"spreads estimated: {estimate.sigma_unit:.4g} between units and "
+            f"{estimate.sigma_noise:.4g} within"
         )
-    rule: UCB = UCB(2, radius="mixture", stop="mixture")
-    given = None if asked.design is None else asked.design.rule
-    if isinstance(given, UCB) and given.radius == "mixture":
-        rule = given
-    elif given is not None:
-        note = (
-            f"compared by the mixture on clocks, which holds however units came, not by "
-            f"{given.label}"
-        )
-    design = Design(arms, outcome, rule, error=error, min_effect=asked.min_effect)
-    return Evidence("mixture on clocks of units", guarantee, outcome, note), design
+    rule = None if request.design is None else request.design.rule
+    if request.design is None or rule is None or not clocks_hold_for_any_arrival(request.design):
+        if rule is not None:
+            note = (
+                "compared by the mixture on clocks, which holds however units came, not by "
+                f"{rule.label}"
+            )
+        rule = UCB(2, radius="mixture", stop="mixture")
+    design = Design(arms, outcome, rule, error=error, min_effect=request.min_effect)
+    return kinds.mixture_on_clocks(outcome, guarantee, note), design
+
+
+def clocks_hold_for_any_arrival(design: Design) -> bool:
+    """Whether a rule on recurring outcomes compares clocks at every stage, however units came."""
+    if design.procedure.assigns != "units" or design.procedure.even:
+        return False
+    procedure = recurrent_procedure(design)
+    return procedure.clock_shape is not None and procedure.shape.growth == 0

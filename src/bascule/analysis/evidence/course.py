@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
-
-import numpy as np
+from typing import NamedTuple
 
 from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.calibration import Guarantee
 from bascule.core.effects import Effect
+from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
 
 MOST_TIMES = 1e3
@@ -65,20 +65,42 @@ class Terms:
 
     def effects(self, ends: Iterable[tuple[float, float]]) -> tuple[Effect, ...]:
         """Effects from differences and how far each may be off, pair after pair."""
-        each = self.error / (len(self.arms) - 1)
-        return tuple(
-            Effect(first, second, off, off - reach, off + reach, each, self.guarantee)
-            for (first, second), (off, reach) in zip(combinations(self.arms, 2), ends, strict=True)
-        )
+        return self._effects((off, off - reach, off + reach) for off, reach in ends)
 
     def effects_of(self, pairs: Iterable[Pair]) -> tuple[Effect, ...]:
         """Effects from what pairs of arms have shown."""
+        return self._effects(pair.interval(self.log_threshold, self.widest) for pair in pairs)
+
+    def _effects(self, ends: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
         each = self.error / (len(self.arms) - 1)
-        ends = (pair.interval(self.log_threshold, self.widest) for pair in pairs)
         return tuple(
             Effect(first, second, *end, each, self.guarantee)
             for (first, second), end in zip(combinations(self.arms, 2), ends, strict=True)
         )
+
+
+class Look(NamedTuple):
+    """What a test shows at the end of a day, with the decision that this day alone allows."""
+
+    date: date
+    units: tuple[int, ...]
+    means: tuple[float | None, ...]
+    effects: tuple[Effect, ...]
+    decision: Decision | None
+
+
+def course_of_looks(looks: Iterable[Look]) -> Course:
+    """The course of a test that is looked at day after day: the first decision stands."""
+    days: list[Day] = []
+    reached: Decision | None = None
+    decided = None
+    for look in looks:
+        day = look.date.isoformat()
+        if reached is None and look.decision is not None:
+            reached, decided = look.decision, day
+        winner = None if reached is None else reached.name
+        days.append(Day(day, look.units, look.means, look.effects, winner))
+    return Course(tuple(days), reached, decided)
 
 
 class Judge:
@@ -114,39 +136,33 @@ class Judge:
 
 
 def course_of(
-    terms: Terms, sums: Sums, pairs: Iterable[tuple[Pair, ...]], dates: Sequence[date]
+    terms: Terms,
+    sums: Sums,
+    pairs: Iterable[tuple[Pair, ...]],
+    dates: Sequence[date],
+    first: int = 0,
 ) -> Course:
     """The course of a test whose outcomes come once a unit, or grow.
 
-    `dates` has for each day of arrival the day at whose end its outcomes were known.
+    `dates` has for each day of arrival, from `first` on, the day at whose end its outcomes were
+    known, and `pairs` what the pairs of arms showed then.
     """
-    judge, days, decided = Judge(terms), [], None
+    judge = Judge(terms)
     last: tuple[Pair, ...] = ()
-    for at, (known, last) in enumerate(zip(dates, pairs, strict=False)):
-        effects = terms.effects_of(last)
-        reached = judge.see(effects)
-        if reached is not None and decided is None:
-            decided = known.isoformat()
-        units, totals = standing(sums, at)
-        days.append(
-            Day(
-                known.isoformat(),
-                tuple(int(n) for n in units),
-                tuple(float(t / n) if n else None for t, n in zip(totals, units, strict=True)),
-                effects,
-                None if reached is None else reached.name,
-            )
-        )
-    times = None if judge.decision is not None else times_needed(terms, last, judge.beaten)
-    return Course(tuple(days), judge.decision, decided, times)
 
+    def looks() -> Iterator[Look]:
+        nonlocal last
+        for day, (known, last) in enumerate(zip(dates, pairs, strict=False), start=first):
+            effects = terms.effects_of(last)
+            units, totals = sums.at_end_of(day)
+            means = (float(t / n) if n else None for t, n in zip(totals, units, strict=True))
+            counts = tuple(int(n) for n in units)
+            yield Look(known, counts, tuple(means), effects, judge.see(effects))
 
-def standing(sums: Sums, day: int) -> tuple[np.ndarray, np.ndarray]:
-    """Units of each arm by the end of a day, and the sum of their outcomes as it was then."""
-    units = sums.units[: day + 1].sum(axis=0)
-    if sums.growth is None:
-        return units, sums.totals[: day + 1].sum(axis=0)
-    return units, sums.growth[0][: day + 1, : day + 1].sum(axis=(0, 1))
+    course = course_of_looks(looks())
+    if course.decision is not None:
+        return course
+    return replace(course, times=times_needed(terms, last, judge.beaten))
 
 
 def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float | None:
@@ -168,11 +184,4 @@ def _times(pair: Pair, difference: float, log_threshold: float) -> float:
     """The smallest multiple of the data at which a difference is more than it may be off."""
     if difference <= 0.0 or pair.reach(log_threshold, MOST_TIMES) > difference:
         return math.inf
-    low, high = 1.0, MOST_TIMES
-    while high > 1.001 * low:
-        middle = math.sqrt(low * high)
-        if pair.reach(log_threshold, middle) <= difference:
-            high = middle
-        else:
-            low = middle
-    return high
+    return smallest(lambda times: pair.reach(log_threshold, times) <= difference, 1.0, MOST_TIMES)

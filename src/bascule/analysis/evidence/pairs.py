@@ -93,7 +93,7 @@ UNKNOWN = Pair()
 def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms whose outcomes have a known spread."""
     arms = sums.units.shape[1]
-    state = [(0.0, 0.0)] * (arms * (arms - 1) // 2)
+    state = [(0.0, 0.0)] * math.comb(arms, 2)
     for units, totals in zip(sums.units, sums.totals, strict=True):
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             weight, difference = weight_and_difference(units, totals, i, j)
@@ -104,14 +104,14 @@ def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
 
 def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms whose outcomes lie within known limits."""
-    low, width = outcome.low, outcome.high - outcome.low
+    low, width = outcome.low, outcome.scale
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * (arms * (arms - 1) // 2)
-    seen, summed = 0.0, 0.0
+    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
+    past_units, past_total = 0.0, 0.0
     for units, raw, raw_squares in zip(sums.units, sums.totals, sums.squares, strict=True):
         totals = (raw - low * units) / width
         squares = (raw_squares - 2.0 * low * raw + low * low * units) / (width * width)
-        about = squares_about(units, totals, squares, seen, summed)
+        about = squares_about(units, totals, squares, past_units, past_total)
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             weight, difference = weight_and_difference(units, totals, i, j)
             if weight > 0.0:
@@ -124,24 +124,24 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
                     width,
                     before.charges + charges,
                 )
-        seen, summed = seen + float(units.sum()), summed + float(totals.sum())
+        past_units, past_total = past_units + float(units.sum()), past_total + float(totals.sum())
         yield tuple(pairs)
 
 
 def squares_about(
-    units: FloatArray, totals: FloatArray, squares: FloatArray, seen: float, summed: float
+    units: FloatArray, totals: FloatArray, squares: FloatArray, past_units: float, past_total: float
 ) -> list[float]:
     """Squared distances of a day's outcomes from what was expected of them before the day.
 
     On the first day each arm's outcomes are expected to be like those before them on that day;
     later ones like all that came on earlier days.
     """
-    if seen == 0.0:
+    if past_units == 0.0:
         return [
             most_squares(float(n), float(total), float(square), 0.0, 1.0)
             for n, total, square in zip(units, totals, squares, strict=True)
         ]
-    guess = expected(seen, summed, 0.0, 1.0)
+    guess = expected(past_units, past_total, 0.0, 1.0)
     about = squares - 2.0 * guess * totals + guess * guess * units
     return [max(0.0, float(square)) for square in about]
 
@@ -154,12 +154,12 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     """
     scores = sums.scores
     assert scores is not None
-    low, width = outcome.low, outcome.high - outcome.low
+    low, width = outcome.low, outcome.scale
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * (arms * (arms - 1) // 2)
-    seen, summed = 0.0, 0.0
+    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
+    past_units, past_total = 0.0, 0.0
     for day in range(len(sums.days)):
-        guess = low + width * expected(seen, summed, 0.0, 1.0)
+        guess = low + width * expected(past_units, past_total, 0.0, 1.0)
         totals, squares = _scores_about(sums, day, guess)
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             before = pairs[place]
@@ -177,8 +177,8 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
                 charges,
                 _estimate(sums, day, i, j),
             )
-        seen += float(sums.units[day].sum())
-        summed += float((sums.totals[day] - low * sums.units[day]).sum()) / width
+        past_units += float(sums.units[day].sum())
+        past_total += float((sums.totals[day] - low * sums.units[day]).sum()) / width
         yield tuple(pairs)
 
 
@@ -274,6 +274,12 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
         yield tuple(
             estimated_pair(sums.units[until], *cut, i, j) for i, j in combinations(range(arms), 2)
         )
+
+
+def estimated_now(sums: Sums) -> tuple[Pair, ...]:
+    """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
+    parts = (sums.units, sums.totals, sums.squares, sums.cubes)
+    return tuple(estimated_pair(*parts, i, j) for i, j in combinations(range(len(parts[0].T)), 2))
 
 
 def _first(part: FloatArray | None, days: int) -> FloatArray | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from bascule.analysis.reduce.scores import OWN, score_sums
 from bascule.analysis.source.rows import (
@@ -14,18 +14,27 @@ from bascule.analysis.source.rows import (
     counting,
     good,
     joined,
+    membership,
     placed,
 )
+from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
 Row = dict[str, Any]
 """A line of the reduced table, by the names of its columns."""
 
 
+class Unfit(NamedTuple):
+    """How many outcomes a model does not allow, and what it says of the first of them."""
+
+    units: int
+    reason: str
+
+
 def run(expression: Any) -> list[Row]:
     """Have an expression computed where its data is."""
-    found: list[Row] = expression.to_pyarrow().to_pylist()
-    return found
+    rows: list[Row] = expression.to_pyarrow().to_pylist()
+    return rows
 
 
 def total_of(rows: Any) -> int:
@@ -41,9 +50,9 @@ def blanks(rows: Any) -> int:
 
 def counted(rows: Any) -> tuple[int, dict[str, int]]:
     """How many rows there are, and how many of them are excluded, by reason."""
-    found = {row["bad"]: row["rows"] for row in run(rows.group_by("bad").agg(rows=rows.count()))}
-    aside = {REASONS[bad - 1]: int(n) for bad, n in sorted(found.items()) if bad}
-    return sum(found.values()), aside
+    counts = {row["bad"]: row["rows"] for row in run(rows.group_by("bad").agg(rows=rows.count()))}
+    excluded = {REASONS[bad - 1]: int(n) for bad, n in sorted(counts.items()) if bad}
+    return sum(counts.values()), excluded
 
 
 def without_value(events: Any, units: Any) -> list[Row]:
@@ -57,19 +66,19 @@ def without_value(events: Any, units: Any) -> list[Row]:
         parts = {"lowest": rows["lowest"].min(), "highest": rows["highest"].max()}
     else:
         parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
-    each = rows.group_by("unit").agg(**parts, given=rows["value"].count())
+    each = rows.group_by("unit").agg(**parts, values=rows["value"].count())
     each = each.filter(each.lowest == each.highest)
     return run(
         each.group_by(arm=each.lowest).agg(
-            units=each.count(), without=counting(each.given == 0).sum()
+            units=each.count(), without=counting(each["values"] == 0).sum()
         )
     )
 
 
 def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
     """The times of the first and of the last row."""
-    found = run(rows.agg(first=rows.time.min(), last=rows.time.max()))[0]
-    return found["first"], found["last"]
+    (ends,) = run(rows.agg(first=rows.time.min(), last=rows.time.max()))
+    return ends["first"], ends["last"]
 
 
 def by_arrival(
@@ -99,7 +108,7 @@ def by_arrival(
         keys["segment"] = units.segment
     sums = {
         "units": value.count(),
-        "excluded": counting(value.isnull()).sum(),
+        "without_value": counting(value.isnull()).sum(),
         "rows": units.rows.sum(),
         "total": value.sum(),
         "squares": (value * value).sum(),
@@ -115,6 +124,31 @@ def by_arrival(
     if any(name.startswith(OWN) for name in units.columns):
         sums |= score_sums(units, value, arms, own_only=own_only)
     return run(units.group_by(**keys).agg(**sums))
+
+
+def unfit_outcomes(
+    units: Any, model: Outcome, missing: float, *, exclude: bool = False
+) -> Unfit | None:
+    """The outcomes that a model does not allow, by its own `check_value`; None if there are none.
+
+    Every different outcome is checked once. Those beyond both limits are capped elsewhere.
+    """
+    units = placed(units)
+    value = units.outcome if exclude else units.outcome.fill_null(missing)
+    if model.limited:
+        value = value.clip(model.low, model.high)
+    units = units.mutate(value=value).filter(units.arm >= 0)
+    each = units.group_by("value").agg(units=units.count()).order_by("value")
+    count, reason = 0, ""
+    for batch in each.to_pyarrow().to_batches():
+        for row in batch.to_pylist():
+            if row["value"] is None:
+                continue
+            try:
+                model.check_value(row["value"])
+            except InputError as problem:
+                count, reason = count + int(row["units"]), reason or str(problem)
+    return Unfit(count, reason) if count else None
 
 
 def arrivals(units: Any, calendar: Calendar = DAILY) -> list[Row]:
@@ -140,19 +174,9 @@ def growth(
     """
     rows = good(rows)
     day = calendar.of(rows.time)
-    parts = {"lowest": rows.code.min(), "highest": rows.code.max(), **_of_day(rows, rows.time)}
-    if "segment" in rows.columns:
-        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
-    parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
-    if aggregate == "sum" and missing == 0.0:
-        parts.pop("given")
+    parts = membership(rows) | _of_day(rows, rows.time, aggregate, missing)
     days = rows.group_by(unit=rows.unit, day=day).agg(**parts)
-    over = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
-    windows = {
-        name: getattr(days[name], how)().over(group_by="unit")
-        for name, how in over.items()
-        if name in days.columns
-    }
+    windows = _over_unit(days)
     windows["arrival"] = days.day.min().over(group_by="unit")
     return run(_grown(days, windows, aggregate, missing, limits))
 
@@ -173,41 +197,35 @@ def growth_of_units(
         "lowest": both["lowest"].min(),
         "highest": both["highest"].max(),
         "arrival": calendar.of(both["first"].min()),
-        **_of_day(both, both["at"]),
+        **_of_day(both, both["at"], aggregate, missing),
     }
     if "segment" in both.columns:
         parts |= {"segment": both["segment"].min(), "other": both["other"].max()}
-    parts = {key: part for key, part in parts.items() if aggregate in PARTS[key]}
-    if aggregate == "sum" and missing == 0.0:
-        parts.pop("given")
     days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
     return run(_grown(days, {}, aggregate, missing, limits))
 
 
-ALWAYS = ("sum", "any", "mean", "last")
-PARTS = {
-    "lowest": ALWAYS,
-    "highest": ALWAYS,
-    "segment": ALWAYS,
-    "other": ALWAYS,
-    "arrival": ALWAYS,
-    "rows": ALWAYS,
-    "given": ("sum", "mean"),
-    "sum": ("sum", "mean"),
-    "hit": ("any",),
-    "last": ("last",),
-}
-"""Which parts of a day each aggregate needs."""
+MEMBERSHIP = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
+"""How the arms and the segments of a unit are taken together over its days."""
 
 
-def _of_day(rows: Any, time: Any) -> dict[str, Any]:
+def _over_unit(days: Any) -> dict[str, Any]:
+    """The lowest and the highest arm and segment of a unit, beside each of its days."""
     return {
-        "rows": rows.count(),
-        "given": rows["value"].count(),
-        "sum": rows["value"].sum(),
-        "hit": aggregated(rows["value"], time, "any"),
-        "last": aggregated(rows["value"], time, "last"),
+        name: getattr(days[name], extreme)().over(group_by="unit")
+        for name, extreme in MEMBERSHIP.items()
+        if name in days.columns
     }
+
+
+def _of_day(rows: Any, time: Any, aggregate: str, missing: float) -> dict[str, Any]:
+    """The parts of a day that an aggregate needs."""
+    value, parts = rows["value"], {"rows": rows.count()}
+    if aggregate in ("any", "last"):
+        return parts | {aggregate: aggregated(value, time, aggregate)}
+    if aggregate == "mean" or missing != 0.0:
+        parts["values"] = value.count()
+    return parts | {"sum": value.sum()}
 
 
 def _grown(
@@ -241,7 +259,7 @@ def _grown(
         total=step.sum(),
         squares=(step * (now + before)).sum(),
         cubes=(step * (now * now + now * before + before * before)).sum(),
-        own=(step * step).sum(),
+        step_squares=(step * step).sum(),
         low=now.min(),
         high=now.max(),
         **extra,
@@ -263,9 +281,9 @@ def _with_before(
 
     if aggregate in ("sum", "mean"):
         steps["now"] = days["sum"].fill_null(0.0).sum().over(order)
-        steps["count"] = days["given"].sum().over(order)
+        steps["count"] = days["values"].sum().over(order)
     elif aggregate == "any":
-        steps["now"] = days["hit"].max().over(order)
+        steps["now"] = days["any"].max().over(order)
     else:
         steps["now"] = days["last"]
     days = days.mutate(**steps)
@@ -284,35 +302,25 @@ def cohorts_by_count(rows: Any) -> list[Row]:
     """Units by how many outcomes they have given at the end of a day, where every row is one.
 
     A row tells how many units went from `before` outcomes to `outcomes` on a day, and with them the
-    sums of their outcomes; `own` is the sum of the squares of the day's outcomes.
+    sums of their outcomes; `step_squares` is the sum of the squares of the day's outcomes.
     """
     rows = good(rows)
-    parts = {
-        "lowest": rows.code.min(),
-        "highest": rows.code.max(),
+    parts = membership(rows) | {
         "rows": rows.count(),
-        "given": rows["value"].count(),
+        "values": rows["value"].count(),
         "sum": rows["value"].sum().fill_null(0.0),
-        "own": (rows["value"] * rows["value"]).sum().fill_null(0.0),
+        "step_squares": (rows["value"] * rows["value"]).sum().fill_null(0.0),
     }
-    if "segment" in rows.columns:
-        parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
     days = rows.group_by(unit=rows.unit, day=rows.time.date()).agg(**parts)
     order = _up_to_day()
-    over = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
-    windows = {
-        name: getattr(days[name], how)().over(group_by="unit")
-        for name, how in over.items()
-        if name in days.columns
-    }
     days = placed(
         days.mutate(
-            **windows,
-            outcomes=days["given"].sum().over(order),
+            **_over_unit(days),
+            outcomes=days["values"].sum().over(order),
             now=days["sum"].sum().over(order),
         )
     )
-    days = days.mutate(before=days["outcomes"] - days["given"], earlier=days["now"] - days["sum"])
+    days = days.mutate(before=days["outcomes"] - days["values"], earlier=days["now"] - days["sum"])
     keys = ["arm", "day", "outcomes", "before"]
     keys += ["segment"] if "segment" in days.columns else []
     return run(
@@ -323,6 +331,6 @@ def cohorts_by_count(rows: Any) -> list[Row]:
             squares=(days["now"] * days["now"]).sum(),
             earlier=days["earlier"].sum(),
             earlier_squares=(days["earlier"] * days["earlier"]).sum(),
-            own=days["own"].sum(),
+            step_squares=days["step_squares"].sum(),
         )
     )

@@ -56,16 +56,7 @@ class Scores:
 
     def first(self, days: int) -> Scores:
         """The scores of the first days alone."""
-        return replace(
-            self,
-            weight=self.weight[:days],
-            scored=self.scored[:days],
-            squares=self.squares[:days],
-            squares_scored=self.squares_scored[:days],
-            squares_scored_twice=self.squares_scored_twice[:days],
-            heaviest=self.heaviest[:days],
-            clock=self.clock[:days],
-        )
+        return replace(self, **{name: getattr(self, name)[:days] for name in (*PARTS, "clock")})
 
     def limited(self, arms: Sequence[str], least: Sequence[float]) -> Scores:
         """Scores whose weights 1/p are multiplied with the smallest probability of either arm.
@@ -114,16 +105,16 @@ def score_sums(units: Any, value: Any, arms: int, *, own_only: bool) -> dict[str
         cases = [(units.arm == i, p) for i, p in enumerate(every)]
         own = ibis.cases(*cases, else_=ibis.null("float64"))
     total = sum(every[1:], every[0])
-    found = _checks(own, ibis.greatest(*every), total, ibis)
+    sums = _checks(own, ibis.greatest(*every), total, ibis)
     # A unit of the log got one of these arms: given that, their probabilities add up to 1.
     there = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
     every, own = [p / there for p in every], own / there
     for j, rival in enumerate(every):
-        found |= _sums_of((rival / (own + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
+        sums |= _sums_of((rival / (own + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
         for i in range(j):
             both = (every[i] + rival).nullif(0.0)
-            found[f"clock_{i}_{j}"] = (every[i] * rival / both).fill_null(zero).sum()
-    return found
+            sums[f"clock_{i}_{j}"] = (every[i] * rival / both).fill_null(zero).sum()
+    return sums
 
 
 def _checks(own: Any, largest: Any, total: Any, ibis: Any) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Growth(NamedTuple):
 
     totals: FloatArray
     squares: FloatArray
-    own: FloatArray
+    step_squares: FloatArray
     cubes: FloatArray
 
 
@@ -56,67 +56,104 @@ class Sums:
 
     @classmethod
     def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
-        """Nothing but the units that came on each day."""
+        """Nothing but the units that arrived on each day."""
         nothing = np.zeros(units.shape)
         return cls(days, units, nothing, nothing, nothing, nothing, bare=True)
 
     @property
     def zero_or_one(self) -> bool:
         """Whether every outcome is 0 or 1."""
-        some = self.units > 0
+        there = self.units > 0
         return bool(
-            np.all(self.lows[some] >= 0.0)
-            and np.all(self.highs[some] <= 1.0)
+            np.all(self.lows[there] >= 0.0)
+            and np.all(self.highs[there] <= 1.0)
             and np.allclose(self.totals, self.squares, rtol=1e-12)
-        )
-
-    def arm(self, i: int) -> ArmStatistics:
-        """All that one arm has shown."""
-        return ArmStatistics(
-            int(self.units[:, i].sum()),
-            float(self.totals[:, i].sum()),
-            float(self.squares[:, i].sum()),
         )
 
     def statistics(self, last: int | None = None) -> Statistics:
         """What units that arrived before day `last` have shown."""
-        cut = [part[:last].sum(axis=0) for part in (self.units, self.totals, self.squares)]
-        return Statistics(
-            tuple(
-                ArmStatistics(int(n), float(total), float(squares))
-                for n, total, squares in zip(*cut, strict=True)
-            )
-        )
+        parts = (self.units, self.totals, self.squares)
+        return _statistics(*(part[:last].sum(axis=0) for part in parts))
 
     def periods(self) -> list[Statistics]:
-        """What the units that arrived on each day have shown, for the diagnostics."""
-        return [
-            Statistics(
-                tuple(
-                    ArmStatistics(int(n), float(total), float(squares))
-                    for n, total, squares in zip(*parts, strict=True)
-                )
-            )
-            for parts in zip(self.units, self.totals, self.squares, strict=True)
-        ]
+        """What the units that arrived on each day have shown, for the diagnostics.
+
+        Outcomes that still grow are taken as they stood on the day of arrival.
+        """
+        totals, squares = self.totals, self.squares
+        if self.growth is not None:
+            arrival = np.arange(len(self.days))
+            totals = self.growth.totals[arrival, arrival]
+            squares = self.growth.squares[arrival, arrival]
+        return [_statistics(*parts) for parts in zip(self.units, totals, squares, strict=True)]
+
+    def counts(self) -> list[int]:
+        """Units of each arm."""
+        return [int(n) for n in self.units.sum(axis=0)]
+
+    def at_end_of(self, day: int) -> tuple[FloatArray, FloatArray]:
+        """Units of each arm by the end of a day, and the sum of their outcomes as it was then."""
+        units = self.units[: day + 1].sum(axis=0)
+        if self.growth is None:
+            return units, self.totals[: day + 1].sum(axis=0)
+        return units, self.growth.totals[: day + 1, : day + 1].sum(axis=(0, 1))
+
+    def first(self, days: int) -> Sums:
+        """The sums of the first days of arrival alone."""
+        if days == len(self.days):
+            return self
+        names = ("days", "units", "totals", "squares", "lows", "highs", "cubes")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parts = {name: None if part is None else part[:days] for name, part in parts.items()}
+        scores = None if self.scores is None else self.scores.first(days)
+        return replace(self, **parts, scores=scores)
+
+
+def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> Statistics:
+    return Statistics(
+        tuple(
+            ArmStatistics(int(n), float(total), float(square))
+            for n, total, square in zip(units, totals, squares, strict=True)
+        )
+    )
+
+
+def added(parts: Iterable[Sums]) -> Sums:
+    """The sums of all segments together; scores and growth are those of a segment alone."""
+    segments = list(parts)
+    first, last = min(s.days[0] for s in segments), max(s.days[-1] for s in segments)
+    days = days_between(first, last)
+    shape = (len(days), segments[0].units.shape[1])
+    units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
+    for sums in segments:
+        start = (sums.days[0] - first).days
+        rows = slice(start, start + len(sums.days))
+        units[rows] += sums.units
+        totals[rows] += sums.totals
+        squares[rows] += sums.squares
+        lows[rows] = np.minimum(lows[rows], sums.lows)
+        highs[rows] = np.maximum(highs[rows], sums.highs)
+    return Sums(days, units, totals, squares, lows, highs)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The reduced table: the sums of each segment, and what was excluded on the way.
+    """The reduced table: the sums of each segment, and what was excluded.
 
-    `excluded` counts the units without any value, where these were not to count.
+    `excluded` has the units that are left out, by reason; `without_value` counts those without any
+    value, where these are not to count.
     """
 
     segments: dict[str, Sums]
-    aside: dict[str, int]
+    excluded: dict[str, int]
     rows: int
     clipped: int = 0
     early: int = 0
     late: int = 0
     outside: float = 0.0
     events: int = 0
-    excluded: int = 0
+    without_value: int = 0
 
 
 def table_of(
@@ -134,13 +171,13 @@ def table_of(
     """
     kept: dict[str, list[Row]] = {}
     counted: dict[str, list[Row]] = {}
-    aside = {"unit in two arms": 0, "unit in two segments": 0}
+    excluded = {"unit in two arms": 0, "unit in two segments": 0}
     for row in rows if arrivals is None else [*arrivals]:
         units = int(row["units"] or 0)
         if row["arm"] == TWO_ARMS:
-            aside["unit in two arms"] += units
+            excluded["unit in two arms"] += units
         elif row["arm"] == TWO_SEGMENTS:
-            aside["unit in two segments"] += units
+            excluded["unit in two segments"] += units
     for row in rows:
         if row["arm"] is not None and row["arm"] >= 0:
             kept.setdefault(row.get("segment", ""), []).append(row)
@@ -149,22 +186,22 @@ def table_of(
             counted.setdefault(row.get("segment", ""), []).append(row)
             kept.setdefault(row.get("segment", ""), [])
 
-    def added(name: str) -> float:
-        return sum(row.get(name) or 0 for some in kept.values() for row in some)
+    def total(name: str) -> float:
+        return sum(row.get(name) or 0 for segment in kept.values() for row in segment)
 
     return Table(
         {
             name: _laid_out(kept[name], arms, missing, counted.get(name), step)
             for name in sorted(kept)
         },
-        {reason: n for reason, n in aside.items() if n},
-        int(added("rows")),
-        int(added("clipped")),
-        int(added("early")),
-        int(added("late") or (added("rows") - added("kept") if added("kept") else 0)),
-        float(added("outside")),
-        int(added("events")),
-        int(added("excluded")),
+        {reason: n for reason, n in excluded.items() if n},
+        int(total("rows")),
+        int(total("clipped")),
+        int(total("early")),
+        int(total("late") or (total("rows") - total("kept") if total("kept") else 0)),
+        float(total("outside")),
+        int(total("events")),
+        int(total("without_value")),
     )
 
 
@@ -182,26 +219,26 @@ def _laid_out(
     grows = any("arrival" in row for row in rows)
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
-    totals, squares, own, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
+    totals, squares, step_squares, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
     for row in rows:
         day, arm = place(row["day"]), row["arm"]
-        came = place(row["arrival"]) if grows else day
+        arrived = place(row["arrival"]) if grows else day
         if arrivals is None:
-            units[came, arm] += row["units"]
+            units[arrived, arm] += row["units"]
         if row["low"] is None:
             # Every unit was excluded because it has no value.
             continue
-        lows[came, arm] = min(lows[came, arm], row["low"])
-        highs[came, arm] = max(highs[came, arm], row["high"])
-        totals[came, day, arm] = row["total"]
-        squares[came, day, arm] = row["squares"]
-        cubes[came, day, arm] = row["cubes"]
-        own[came, day, arm] = row.get("own") or 0.0
+        lows[arrived, arm] = min(lows[arrived, arm], row["low"])
+        highs[arrived, arm] = max(highs[arrived, arm], row["high"])
+        totals[arrived, day, arm] = row["total"]
+        squares[arrived, day, arm] = row["squares"]
+        cubes[arrived, day, arm] = row["cubes"]
+        step_squares[arrived, day, arm] = row.get("step_squares") or 0.0
     for row in arrivals or ():
-        came, arm = place(row["day"]), row["arm"]
-        units[came, arm] += row["units"]
-        lows[came, arm] = min(lows[came, arm], missing)
-        highs[came, arm] = max(highs[came, arm], missing)
+        arrived, arm = place(row["day"]), row["arm"]
+        units[arrived, arm] += row["units"]
+        lows[arrived, arm] = min(lows[arrived, arm], missing)
+        highs[arrived, arm] = max(highs[arrived, arm], missing)
     if missing and grows:
         # Steps are counted from what a unit has before its first event.
         at = np.arange(len(days))
@@ -215,7 +252,7 @@ def _laid_out(
         squares.sum(axis=1),
         lows,
         highs,
-        Growth(totals, squares, own, cubes) if grows else None,
+        Growth(totals, squares, step_squares, cubes) if grows else None,
         scores_of(rows, first, len(days), arms),
         cubes=cubes.sum(axis=1),
     )

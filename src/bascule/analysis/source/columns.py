@@ -46,7 +46,7 @@ class Columns:
     probabilities: tuple[str, ...] = ()
 
 
-def chosen(table: Any, field: str, given: str | None, *, needed: bool = True) -> str | None:
+def chosen(table: Any, field: str, name: str | None, *, needed: bool = True) -> str | None:
     """The column that was named, or the first usual name that is there.
 
     >>> import types
@@ -54,15 +54,15 @@ def chosen(table: Any, field: str, given: str | None, *, needed: bool = True) ->
     'user_id'
     """
     there = list(table.columns)
-    if given is not None:
-        if given in there:
-            return given
-        near = nearest(given, there)
-        hint = f": did you mean {near!r}?" if near else f": there are {_listed(there)}"
-        raise InputError(field, f"{field}: there is no column {given!r}{hint}")
-    for name in USUAL.get(field, ()):
+    if name is not None:
         if name in there:
             return name
+        near = nearest(name, there)
+        hint = f": did you mean {near!r}?" if near else f": there are {_listed(there)}"
+        raise InputError(field, f"{field}: there is no column {name!r}{hint}")
+    for usual in USUAL.get(field, ()):
+        if usual in there:
+            return usual
     if needed:
         raise InputError(
             field, f"{field} is missing: name the column that has it, of {_listed(there)}"
@@ -77,16 +77,16 @@ def nearest(name: str, there: Sequence[str]) -> str | None:
     'Revenue'
     """
     lower = {column.lower(): column for column in there}
-    found = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
-    return lower[found[0]] if found else None
+    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
+    return lower[close[0]] if close else None
 
 
-def arm_names(table: Any, column: str, given: Sequence[str] | None) -> tuple[str, ...]:
+def arm_names(table: Any, column: str, design_arms: Sequence[str] | None) -> tuple[str, ...]:
     """The arms of the design, or those that the log has, in the order of their names."""
-    if given is not None:
-        return tuple(given)
-    asked = table.select(arm=_text(table[column])).distinct().limit(MOST_ARMS + 2)
-    names = sorted(name for name in asked.to_pyarrow()["arm"].to_pylist() if name is not None)
+    if design_arms is not None:
+        return tuple(design_arms)
+    values = table.select(arm=_text(table[column])).distinct().limit(MOST_ARMS + 2)
+    names = sorted(name for name in values.to_pyarrow()["arm"].to_pylist() if name is not None)
     if len(names) > MOST_ARMS:
         raise InputError(
             "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"

@@ -31,7 +31,7 @@ MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
 """What DuckDB may take; beyond it, it works on disk. With the days it takes more than it says."""
 
 SNIFFED = 200_000
-"""Lines of a CSV file from which its types are told."""
+"""Lines of a CSV file from which its types are detected."""
 
 INSTALL = "pip install 'bascule[warehouse]'"
 
@@ -78,23 +78,23 @@ def connections(memory: str) -> Iterator[Connections]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A log as it was given: a file, a data frame, an Ibis table, or a database and a query."""
+    """Where a log is: a file, a data frame, an Ibis table, or a database and a query."""
 
-    given: object
+    place: object
     query: str | None
     field: str
 
     @property
     def is_database(self) -> bool:
         """Whether it is the address of a database."""
-        return isinstance(self.given, (str, Path)) and (
-            self.query is not None or "://" in str(self.given)
+        return isinstance(self.place, (str, Path)) and (
+            self.query is not None or "://" in str(self.place)
         )
 
     @property
     def is_ibis(self) -> bool:
         """Whether it is a table of Ibis already."""
-        return type(self.given).__module__.startswith("ibis.")
+        return type(self.place).__module__.startswith("ibis.")
 
 
 def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
@@ -115,9 +115,9 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
                 "query", "query goes with a database: give its URL as the first argument"
             )
         if source.is_ibis:
-            tables.append(source.given)
-        elif isinstance(source.given, (str, Path)):
-            names, form = _files(Path(source.given), source.field)
+            tables.append(source.place)
+        elif isinstance(source.place, (str, Path)):
+            names, form = _files(Path(source.place), source.field)
             files += names
             tables.append(_read_files(opened.local, names, form, source))
         else:
@@ -188,7 +188,7 @@ def _read_files(local: Any, names: Sequence[str], form: str, source: Source) -> 
         return local.table(name)
     except (duckdb.Error, UnicodeError) as problem:
         raise InputError(
-            source.field, f"{source.field}: cannot read {source.given}: {first_line(problem)}"
+            source.field, f"{source.field}: cannot read {source.place}: {first_line(problem)}"
         ) from None
 
 
@@ -197,9 +197,9 @@ def _read_csv(connection: Any, name: str) -> Any:
     import duckdb
 
     try:
-        found = connection.execute("FROM sniff_csv(?, sample_size = ?)", [name, SNIFFED])
-        columns = [column[0] for column in found.description]
-        (values,) = found.fetchall()
+        sniffed = connection.execute("FROM sniff_csv(?, sample_size = ?)", [name, SNIFFED])
+        columns = [column[0] for column in sniffed.description]
+        (values,) = sniffed.fetchall()
         form: dict[str, Any] = {
             column: "" if value == EMPTY else value
             for column, value in zip(columns, values, strict=True)
@@ -218,13 +218,13 @@ def _read_csv(connection: Any, name: str) -> Any:
             **{name: value for name, value in formats.items() if value},
         )
     except (duckdb.Error, ValueError, TypeError):
-        # A file whose form is not found so: DuckDB reads it in its own way, or says what is wrong.
+        # Where the form cannot be detected, DuckDB reads it its own way or says what is wrong.
         return connection.read_csv(name, header=True, sample_size=SNIFFED)
 
 
 def _query_database(opened: Connections, source: Source) -> Any:
     """The answer of a database to a query, which may also be the name of a table."""
-    url, query, field = str(source.given), source.query, source.field
+    url, query, field = str(source.place), source.query, source.field
     if query is None:
         raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
     if "://" not in url:
@@ -285,21 +285,21 @@ def _connect(opened: Connections, url: str, field: str) -> Any:
 
 def _read_frame(local: Any, source: Source) -> Any:
     """A data frame of any library that Narwhals knows, as a table of the local DuckDB if given."""
-    ibis, given, field = _ibis(), source.given, source.field
+    ibis, data, field = _ibis(), source.place, source.field
     try:
         import narwhals as nw
         import pyarrow as pa
     except ModuleNotFoundError as problem:
         raise InputError(field, f"{field}: data frames need {problem.name}: {INSTALL}") from None
-    if isinstance(given, dict):
-        given = pa.table(given)
+    if isinstance(data, dict):
+        data = pa.table(data)
     try:
-        frame: Any = nw.from_native(given)
+        frame: Any = nw.from_native(data)
     except TypeError:
         raise InputError(
             field,
             f"{field} must be a file, a data frame, an Ibis table or a database URL "
-            f"(got {type(given).__name__})",
+            f"(got {type(data).__name__})",
         ) from None
     if hasattr(frame, "collect"):
         frame = frame.collect()

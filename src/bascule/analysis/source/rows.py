@@ -31,7 +31,7 @@ BLANK = "no value: the unit counts, the event does not"
 def clean(
     table: Any, columns: Columns, arms: Sequence[str], until: datetime | None, *, text: bool
 ) -> Any:
-    """The rows with the columns unit, code, value, time, and those that were asked for besides.
+    """The rows with the columns unit, code, value, time, and the others that `columns` names.
 
     `bad` is 0, or the place in `REASONS`, counted from 1; `good` finds the others sooner. Rows
     from `until` on are left out. `text` makes the units text, for two tables that differ in that.
@@ -98,16 +98,17 @@ class Calendar:
 DAILY = Calendar()
 
 
-def about_unit(rows: Any) -> dict[str, Any]:
-    """Facts about a unit whatever its outcome: arms, first moment, number of rows."""
-    parts = {
-        "lowest": rows.code.min(),
-        "highest": rows.code.max(),
-        "first": rows.time.min(),
-        "rows": rows.count(),
-    }
+def membership(rows: Any) -> dict[str, Any]:
+    """The lowest and the highest arm of a unit, and segment: they differ where it is in two."""
+    parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
+    return parts
+
+
+def about_unit(rows: Any) -> dict[str, Any]:
+    """Facts about a unit whatever its outcome: arms, first moment, number of rows."""
+    parts = membership(rows) | {"first": rows.time.min(), "rows": rows.count()}
     parts |= {name: rows[name].min() for name in rows.columns if name.startswith("probability")}
     return parts
 
@@ -132,10 +133,10 @@ def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
 
 
 def units_to_date(rows: Any, aggregate: str) -> Any:
-    """One row a unit: all that it has given in the log."""
+    """One row a unit: all its values in the log together."""
     rows = good(rows)
     outcome = aggregated(rows.value, rows.time, aggregate)
-    # A day is smaller than a moment, and all that is asked here.
+    # A day is smaller than a moment, and enough here.
     about = about_unit(rows) | {"first": rows.time.date().min()}
     return rows.group_by("unit").agg(**about, outcome=outcome)
 
@@ -147,7 +148,7 @@ def units_of(rows: Any) -> Any:
 
 
 def joined(events: Any, units: Any, names: Sequence[str]) -> Any:
-    """Every good event of a known unit with some of what is told of the unit."""
+    """Every good event of a known unit with some facts about the unit."""
     rows = good(events)
     rows = rows.select("unit", "value", at=rows.time)
     return rows.inner_join(units.select("unit", *names), "unit")
@@ -191,13 +192,13 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
             "late": counting(at >= closes).sum(),
             "outside": value.sum(where=at >= closes),
         }
-    found = both.group_by("unit").agg(
+    outcomes = both.group_by("unit").agg(
         **parts,
         events=both.count(),
         latest=at.max(),
         outcome=aggregated(value, at, aggregate, inside),
     )
-    return units.left_join(found, "unit").drop("unit_right")
+    return units.left_join(outcomes, "unit").drop("unit_right")
 
 
 def placed(units: Any) -> Any:

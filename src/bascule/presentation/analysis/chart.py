@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from bascule.analysis.evidence.series import (
+from bascule.presentation.analysis import numbers as amounts
+from bascule.presentation.analysis.numbers import Scale, minus
+from bascule.presentation.analysis.series import (
     Against,
     Step,
     against,
     costs,
     dated,
     decision_place,
+    difference_with_interval,
     span,
 )
-from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Scale
 from bascule.presentation.pages import Frame, Tick, round_steps
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Spot:
 
     @property
     def speech(self) -> str:
-        """What a reader that cannot see the chart is told."""
+        """The day in words, for readers who cannot see the chart."""
         return f"{self.title}: {'; '.join(self.lines)}"
 
 
@@ -117,7 +118,9 @@ def effect_chart(
     outline += [(x(at), y(step.low)) for at, step in reversed(shown)]
     days = _pointed(len(one.steps), shown[0][0], marked, width)
     spots = [
-        _spot(at, x, y(one.steps[at].difference), one.steps[at].date, _said(scale, one.steps[at]))
+        _spot(
+            at, x, y(one.steps[at].difference), one.steps[at].date, _day_lines(scale, one.steps[at])
+        )
         for at in days
     ]
     return Chart(
@@ -141,22 +144,22 @@ def cost_chart(
     analysis: Analysis, key: str, name: str, width: float, height: float
 ) -> Chart | None:
     """What the units so far have lost, day by day; None where it did not change."""
-    seen = costs(analysis)
-    if len(seen) < FEWEST_DAYS or seen[0] == seen[-1]:
+    losses = costs(analysis)
+    if len(losses) < FEWEST_DAYS or losses[0] == losses[-1]:
         return None
     scale, marked = Scale.of(analysis), decision_place(analysis)
-    most = 1.08 * max(seen)
-    x, y = _places(len(seen), 0.0, most, width, height)
-    line = [(x(at), y(cost)) for at, cost in enumerate(seen)]
-    floor = [(x(len(seen) - 1), y(0.0)), (x(0), y(0.0))]
+    most = 1.08 * max(losses)
+    x, y = _places(len(losses), 0.0, most, width, height)
+    line = [(x(at), y(cost)) for at, cost in enumerate(losses)]
+    floor = [(x(len(losses) - 1), y(0.0)), (x(0), y(0.0))]
     later: list[tuple[float, float]] = []
-    if marked is not None and marked + 1 < len(seen):
-        flat = y(seen[marked])
-        later = [*line[marked:], (x(len(seen) - 1), flat), (x(marked), flat)]
+    if marked is not None and marked + 1 < len(losses):
+        flat = y(losses[marked])
+        later = [*line[marked:], (x(len(losses) - 1), flat), (x(marked), flat)]
     dates = [day.date for day in analysis.days]
     spots = [
-        _spot(at, x, y(seen[at]), dates[at], (f"{amounts.number(seen[at])} {scale.cost_unit}",))
-        for at in _pointed(len(seen), 0, marked, width)
+        _spot(at, x, y(losses[at]), dates[at], (f"{amounts.number(losses[at])} {scale.cost_unit}",))
+        for at in _pointed(len(losses), 0, marked, width)
     ]
     return Chart(
         width,
@@ -199,7 +202,7 @@ def forest(analysis: Analysis) -> Forest | None:
         return round(100.0 * (value - low + room) / (high - low + 2 * room), 2)
 
     lines = tuple(
-        Line(label, _interval(scale, s), x(s.low), x(s.high), x(s.difference), sure)
+        Line(label, difference_with_interval(scale, s), x(s.low), x(s.high), x(s.difference), sure)
         for label, s, sure in rows
     )
     steps = round_steps(scale.factor * low, scale.factor * high, 4)
@@ -235,41 +238,27 @@ def _spread(
     spots: Sequence[Spot], marked: int | None, decided: str | None, width: float
 ) -> tuple[Spot, ...]:
     """Places on the axis, each with the room halfway to its neighbours."""
-    found = []
+    placed = []
     for place, spot in enumerate(spots):
         before = spots[place - 1].x if place else 2 * LEFT - spot.x
         after = spots[place + 1].x if place + 1 < len(spots) else 2 * (width - RIGHT) - spot.x
         left, right = max(LEFT, (before + spot.x) / 2), min(width - RIGHT, (spot.x + after) / 2)
         here = marked is not None and decided is not None and spot.title == amounts.day(decided)
         lines = (*spot.lines, "first day that allowed the decision") if here else spot.lines
-        found.append(
-            Spot(
-                spot.x,
-                spot.y,
-                round(left, 1),
-                round(max(right - left, 1.0), 1),
-                spot.title,
-                lines,
-                here,
-            )
+        width_here = round(max(right - left, 1.0), 1)
+        placed.append(
+            replace(spot, left=round(left, 1), width=width_here, lines=lines, marked=here)
         )
-    return tuple(found)
+    return tuple(placed)
 
 
-def _said(scale: Scale, step: Step) -> tuple[str, ...]:
+def _day_lines(scale: Scale, step: Step) -> tuple[str, ...]:
     if not step.known:
         return ("too little to tell",)
-    width = step.high - step.low
     return (
-        scale.difference(step.difference, width),
-        f"between {scale.signed(step.low, width)} and {scale.signed(step.high, width)}",
+        scale.difference(step.difference, step.high - step.low),
+        f"between {scale.interval(step.low, step.high, 'and')}",
     )
-
-
-def _interval(scale: Scale, step: Step) -> str:
-    width = step.high - step.low
-    ends = f"{scale.signed(step.low, width)} to {scale.signed(step.high, width)}"
-    return f"{scale.signed(step.difference, width)} ({ends})"
 
 
 def _date_ticks(dates: Sequence[str], x: Place, width: float) -> tuple[Tick, ...]:
@@ -282,7 +271,7 @@ def _value_ticks(low: float, high: float, y: Place, most: int = 5) -> tuple[Tick
 
 
 def _short(value: float) -> str:
-    return f"{value:,g}".replace("-", "−")
+    return minus(f"{value:,g}")
 
 
 def _marked(analysis: Analysis, place: int | None, x: Place) -> tuple[float | None, str]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.analysis.evidence.series import (
+from bascule.presentation.analysis.numbers import Scale, day
+from bascule.presentation.analysis.series import (
     Against,
     against,
     costs,
@@ -14,7 +15,6 @@ from bascule.analysis.evidence.series import (
     decision_place,
     span,
 )
-from bascule.presentation.analysis.numbers import Scale, day
 from bascule.presentation.figures import SERIES, Series, new_figure
 
 if TYPE_CHECKING:
@@ -54,16 +54,16 @@ def plot_analysis(analysis: Analysis) -> Figure:
     first = rivals[0] if rivals else None
     names = "" if first is None else f"{first.leader} - {_rivals(rivals)}"
     left.set_title(f"{names} ({scale.difference_unit})", loc="left")
-    seen = costs(analysis)
+    losses = costs(analysis)
     right.set_title(f"cost ({scale.cost_unit})", loc="left")
-    if seen:
+    if losses:
         colour = SERIES[5].colour
-        right.plot(days, seen, color=colour, linewidth=1.8)
-        right.fill_between(days, 0.0, seen, color=colour, alpha=0.14, linewidth=0)
+        right.plot(days, losses, color=colour, linewidth=1.8)
+        right.fill_between(days, 0.0, losses, color=colour, alpha=0.14, linewidth=0)
         if place is not None:
             later = slice(place, None)
             right.fill_between(
-                days[later], seen[place], seen[later], color=colour, alpha=0.35, linewidth=0
+                days[later], losses[place], losses[later], color=colour, alpha=0.35, linewidth=0
             )
         right.set_ylim(bottom=0)
     for panel, most in ((left, 6), (right, 3)):

@@ -12,21 +12,11 @@ from bascule.presentation.numbers import number, percent, signed
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
-__all__ = ["Scale", "day", "has_days", "number", "percent", "stamp"]
+__all__ = ["Scale", "day", "has_days", "minus", "number", "percent", "stamp"]
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
 )
 
 DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
@@ -35,14 +25,16 @@ DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the outcomes of a log are written."""
+    """How the outcomes of a log are written, and what cost is counted in."""
 
     percent: bool
+    cost_unit: str = "outcome units"
 
     @classmethod
     def of(cls, analysis: Analysis) -> Scale:
         """In percent if outcomes are 0 or 1."""
-        return cls(analysis.design.outcome.binary)
+        model = analysis.design.outcome
+        return cls(model.binary, model.cost_unit)
 
     @property
     def factor(self) -> float:
@@ -53,11 +45,6 @@ class Scale:
     def difference_unit(self) -> str:
         """What differences are counted in."""
         return "points" if self.percent else "outcome units"
-
-    @property
-    def cost_unit(self) -> str:
-        """What cost is counted in."""
-        return "conversions" if self.percent else "outcome units"
 
     def mean(self, value: float | None) -> str:
         """A mean or a spread, with four digits.
@@ -80,6 +67,19 @@ class Scale:
     def difference(self, value: float, width: float = math.nan) -> str:
         """Return a difference with its sign and unit."""
         return f"{self.signed(value, width)}{' points' if self.percent else ''}"
+
+    def interval(self, low: float, high: float, joint: str = "to") -> str:
+        """The two ends of an interval of differences.
+
+        >>> Scale(True).interval(-0.01, 0.02)
+        '−1.00 to +2.00'
+        """
+        return f"{self.signed(low, high - low)} {joint} {self.signed(high, high - low)}"
+
+
+def minus(text: str) -> str:
+    """Return a number as text with the sign for minus instead of a hyphen."""
+    return text.replace("-", "−")
 
 
 def day(text: str, year: bool = True) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.analysis.evidence.series import Against, against
 from bascule.presentation.analysis import numbers as amounts
 from bascule.presentation.analysis import sentences as words
 from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
 from bascule.presentation.analysis.numbers import Scale
+from bascule.presentation.analysis.series import Against, against, difference_with_interval
 from bascule.presentation.pages import NARROW, WIDE, template
 
 if TYPE_CHECKING:
@@ -113,10 +113,8 @@ def day_rows(
             *(f"{n:,}" for n in day.units),
             *(scale.mean(m) for m in day.means),
         ]
-        for some in steps:
-            step = some[day.date]
-            width = step.high - step.low
-            ends = f"{scale.signed(step.low, width)} to {scale.signed(step.high, width)}"
-            cells.append(f"{scale.signed(step.difference, width)} ({ends})" if step.known else "–")
+        for by_date in steps:
+            step = by_date[day.date]
+            cells.append(difference_with_interval(scale, step) if step.known else "–")
         rows.append((first, tuple(cells)))
     return heading, tuple(rows)

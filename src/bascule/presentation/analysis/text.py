@@ -51,10 +51,7 @@ def effect_table(effects: tuple[Effect, ...]) -> list[str]:
     if not effects:
         return []
     lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
-    for effect in effects[:MOST_PAIRS]:
-        name = f"{effect.second} - {effect.first}"
-        ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
-        lines.append(f"{name:<32}{shown(-effect.difference):>12}{ends}")
+    lines += [f"{_name(effect):<32}{_interval(effect)}" for effect in effects[:MOST_PAIRS]]
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     level = effects[0].error
@@ -71,20 +68,28 @@ def day_table(analysis: Analysis) -> list[str]:
     lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
     for day in analysis.days:
         for effect in day.effects[:MOST_PAIRS]:
-            name = f"{effect.second} - {effect.first}"
-            ends = f"{shown(-effect.high):>12}{shown(-effect.low):>12}"
             mark = f"  {day.decision}" if day.decision else ""
+            units = f"{sum(day.units):>12,}"
             lines.append(
-                f"{stamp(day.date):<12}{name:<32}{sum(day.units):>12,}{shown(-effect.difference):>12}"
-                f"{ends}{mark}"
+                f"{stamp(day.date):<12}{_name(effect):<32}{units}{_interval(effect)}{mark}"
             )
     return lines
+
+
+def _name(effect: Effect) -> str:
+    return f"{effect.second} - {effect.first}"
+
+
+def _interval(effect: Effect) -> str:
+    """The later arm minus the earlier one, and both bounds."""
+    numbers = (-effect.difference, -effect.high, -effect.low)
+    return "".join(f"{shown(number):>12}" for number in numbers)
 
 
 def _money(analysis: Analysis) -> list[str]:
     lines = []
     if analysis.cost is not None:
-        lines.append(f"cost so far {shown(analysis.cost)}, in the unit of the outcome")
+        lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.outcome.cost_unit}")
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
         lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
@@ -118,9 +123,8 @@ def shown(value: float | None) -> str:
 
 def headline(analysis: Analysis) -> str:
     """One line that says what to do; a sample ratio mismatch comes first."""
-    mismatch = any(check.name == "sample ratio" for check in analysis.flagged)
-    answer = _answer(analysis)
-    return f"Sample ratio mismatch, find its cause first. {answer}" if mismatch else answer
+    warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
+    return warning + _answer(analysis)
 
 
 def _answer(analysis: Analysis) -> str:

@@ -48,22 +48,17 @@ def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()
     that it does not watch itself. The plain functions that the loop uses are found by looking;
     they become part of it, but for those in `called`, which are rare enough to stay outside.
     """
-    # Functions of a user's own rule lie in files that the digest of the package does not cover.
-    foreign = sorted(filter(None, map(_foreign_source, used_functions(build("")))))
-    loop = build("".join((source_fingerprint(), *foreign)))
-    outside = frozenset(called)
-    for function in used_functions(loop):
+    loop = build(source_fingerprint())
+    used, outside = used_functions(loop), frozenset(called)
+    for function in used:
         _register(function, function not in outside)
-    return _compile(loop)
+    # Functions of a user's own rule lie where the digest does not reach, perhaps in a notebook:
+    # what contains them is compiled anew in each process.
+    return _compile(loop, keep=all(map(_is_own, used)))
 
 
-def _foreign_source(function: Function) -> str:
-    """A digest of a function from outside the package; nothing for one of its own."""
-    if str(function.__module__).startswith("bascule."):
-        return ""
-    code = function.__code__
-    content = repr((code.co_code, code.co_consts, code.co_names, function.__defaults__))
-    return hashlib.sha256(content.encode()).hexdigest()
+def _is_own(function: Function) -> bool:
+    return str(function.__module__).startswith("bascule.")
 
 
 def used_functions(function: Function) -> set[Function]:
@@ -106,14 +101,14 @@ def source_fingerprint() -> str:
     return digest.hexdigest()
 
 
-def _compile(function: Kernel) -> Kernel:
+def _compile(function: Kernel, keep: bool) -> Kernel:
     import numba
 
     # No reference counting: the loop owns no memory, and counting its arguments at every call of
     # a step made it three times slower.
     options: dict[str, Any] = {
         "nogil": True,
-        "cache": True,
+        "cache": keep,
         "error_model": "numpy",
         "_nrt": False,
     }

@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from bascule.core.effects import Effect
+from bascule.presentation.analysis.numbers import Scale
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
@@ -62,14 +63,14 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
     """The leader against every other arm, the nearest rival first."""
     ahead = leader(analysis)
     last = analysis.last_day or ""
-    found = []
+    rivals = []
     for name in analysis.design.arms:
         now = _turned(analysis.effects, ahead, name, last)
         if now is not None:
             steps = [_turned(day.effects, ahead, name, day.date) for day in analysis.days]
             known = tuple(step for step in steps if step is not None)
-            found.append(Against(ahead, name, now, known))
-    return tuple(sorted(found, key=lambda one: one.now.difference))
+            rivals.append(Against(ahead, name, now, known))
+    return tuple(sorted(rivals, key=lambda one: one.now.difference))
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
@@ -130,3 +131,9 @@ def _turned(effects: Sequence[Effect], ahead: str, rival: str, date: str) -> Ste
         if (effect.first, effect.second) == (rival, ahead):
             return Step(date, -effect.difference, -effect.high, -effect.low)
     return None
+
+
+def difference_with_interval(scale: Scale, step: Step) -> str:
+    """A difference and its interval, as a cell of a table has them."""
+    difference = scale.signed(step.difference, step.high - step.low)
+    return f"{difference} ({scale.interval(step.low, step.high)})"
