@@ -16,6 +16,7 @@ from tests.service.running import DESIGN, Service
 import bascule as bs
 from bascule.service.auth.keys import create_key
 from bascule.service.auth.sessions import make_link
+from bascule.service.server.shared_renders import FRESH
 
 EVIL = "<script>window.hurt=1</script>"
 HTML = {"accept": "text/html"}
@@ -162,6 +163,8 @@ def test_a_test_of_the_same_name_as_a_deleted_one_has_a_history_of_its_own(
         service.store.delete(name)
         service.store.create(name, bs.Design.from_dict(DESIGN))
         decided()
+        # Another program changed the store: a page is at most a second old.
+        time.sleep(FRESH)
         for path in ("/", f"/tests/{name}"):
             shown = browser.get(path).text
             assert "Everyone new gets it" in shown
@@ -179,6 +182,7 @@ def test_only_what_is_new_is_sent(service: Service, name: str) -> None:
         way = f"/tests/{name}/live"
         assert browser.get(way, params={"seen": has}).status_code == 204
         service.store.get(name).pause()
+        time.sleep(FRESH)
         answer = browser.get(way, params={"seen": has})
         new = {part.partition(".")[0] for part in seen(answer.text)}
         assert new == {"said", "banner", "actions", "audit"}
@@ -191,6 +195,7 @@ def test_only_news_are_read_out(service: Service, name: str) -> None:
     with signed_in(service) as browser:
         has = seen(browser.get(f"/tests/{name}").text)
         test.assign("u2")
+        time.sleep(FRESH)
         answer = browser.get(f"/tests/{name}/live", params={"seen": has})
         new = {part.partition(".")[0] for part in seen(answer.text)}
         assert "banner" in new

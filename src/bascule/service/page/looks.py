@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,18 +39,30 @@ def list_fragments(
     return {"tests": found}
 
 
-def test_page(store: Store, name: str, caller: Caller) -> dict[str, Any]:
-    """Everything on the page of one test."""
-    test = store.get(name)
-    return {
-        "name": name,
-        "fragments": test_fragments(store, name, caller),
-        "facts": words.facts(test.design),
-    }
+@dataclass(frozen=True, slots=True)
+class TestParts:
+    """The parts of a test's page that all callers of a role share, and what its buttons need."""
+
+    fragments: Mapping[str, Fragment]
+    actions: Mapping[str, Any]
+    facts: Sequence[tuple[str, str]]
+
+    def for_caller(self, caller: Caller) -> dict[str, Fragment]:
+        """Return all fragments; the buttons carry the CSRF token of the caller's session."""
+        return {**self.fragments, "actions": fragment("actions", caller=caller, **self.actions)}
 
 
-def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
-    """The parts of a test's page that are updated while it is open."""
+def shared_caller(caller: Caller) -> Caller:
+    """Return a caller who sees what this one sees, without anything of its session.
+
+    >>> shared_caller(Caller("ann", "viewer", None, "secret"))
+    Caller(name='', role='viewer', experiments=None, csrf=None)
+    """
+    return Caller("", caller.role, caller.experiments)
+
+
+def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
+    """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
     released = is_released(test)
@@ -74,8 +87,10 @@ def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragmen
         fragment("cost", cost=views.cost_of(design, status)),
         fragment("audit", rows=views.audit_rows(audit)),
     ]
-    found += _controls(test, status, caller, released)
-    return {part.id: part for part in found}
+    controls, actions = _controls(test, status, caller, released)
+    return TestParts(
+        {part.id: part for part in [*found, *controls]}, actions, words.facts(test.design)
+    )
 
 
 def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
@@ -102,7 +117,10 @@ def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
     return found
 
 
-def _controls(test: Experiment, status: Status, caller: Caller, released: bool) -> list[Fragment]:
+def _controls(
+    test: Experiment, status: Status, caller: Caller, released: bool
+) -> tuple[list[Fragment], dict[str, Any]]:
+    """Render the knob, and return what the buttons are rendered from."""
     design, may = test.design, caller.may("admin")
     turns = turns_of(test, design) if status.state in OPEN else ()
     knob = knob_view(design, status, turns) if status.state in OPEN else None
@@ -110,15 +128,14 @@ def _controls(test: Experiment, status: Status, caller: Caller, released: bool) 
     arms = [(arm.name, arm.part, by_arm[arm.name]) for arm in status.arms if arm.name in by_arm]
     # The slider is apart from its forecasts: these change while somebody holds it.
     still = None if knob is None else (knob.name, knob.meaning, knob.value, knob.low, knob.high)
-    return [
+    fragments = [
         fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
         fragment("outlook", knob=knob),
-        fragment(
-            "actions",
-            name=test.name,
-            changes=changes(status, released) if may else [],
-            arms=arms if may else [],
-            may=may,
-            caller=caller,
-        ),
     ]
+    buttons = {
+        "name": test.name,
+        "changes": changes(status, released) if may else [],
+        "arms": arms if may else [],
+        "may": may,
+    }
+    return fragments, buttons

@@ -8,7 +8,7 @@ is read out, redrawn or loses its focus unless it says something new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2s
 from importlib.resources import files
@@ -31,11 +31,12 @@ class Fragment:
 
     id: str
     html: str
+    version: str = field(init=False)
+    """A hash of the text."""
 
-    @property
-    def version(self) -> str:
-        """A hash of the text."""
-        return blake2s(self.html.encode(), digest_size=8).hexdigest()
+    def __post_init__(self) -> None:
+        version = blake2s(self.html.encode(), digest_size=8).hexdigest()
+        object.__setattr__(self, "version", version)
 
     def __html__(self) -> str:
         return self._wrapped("")
