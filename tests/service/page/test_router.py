@@ -102,7 +102,7 @@ def test_the_link_signs_in_once(service: Service) -> None:
 def test_a_viewer_looks_and_changes_nothing(service: Service, name: str) -> None:
     with signed_in(service, "viewer") as browser:
         shown = browser.get(f"/tests/{name}").text
-        assert "Changes need an admin" in shown
+        assert "Only a user with an admin key" in shown
         assert "hx-post" not in shown
         assert browser.get("/new").status_code == 403
         given = {"csrf_token": token(browser)}
@@ -158,7 +158,7 @@ def test_a_test_of_the_same_name_as_a_deleted_one_has_a_history_of_its_own(
     before = decided()
     before.release()
     with signed_in(service) as browser:
-        assert "Everyone gets it" in browser.get(f"/tests/{name}").text
+        assert "All units get green." in browser.get(f"/tests/{name}").text
         before.stop()
         service.store.delete(name)
         service.store.create(name, bs.Design.from_dict(DESIGN))
@@ -167,8 +167,8 @@ def test_a_test_of_the_same_name_as_a_deleted_one_has_a_history_of_its_own(
         time.sleep(FRESH)
         for path in ("/", f"/tests/{name}"):
             shown = browser.get(path).text
-            assert "Everyone new gets it" in shown
-            assert "Everyone gets it" not in shown
+            assert "New units get green" in shown
+            assert "All units get green" not in shown
         assert "Released" not in browser.get(f"/tests/{name}").text
         assert "Give everyone green" in browser.get(f"/tests/{name}").text
     # The log of the store itself still has everything that happened under the name.

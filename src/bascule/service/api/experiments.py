@@ -31,6 +31,7 @@ from bascule.service.auth.access import Caller, admin, allow, unnamed, viewer
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.shared_renders import SharedRenders
 from bascule.service.server.store_calls import StoreCalls
+from bascule.service.wording import bound_words, error_words
 
 Result = TypeVar("Result")
 
@@ -326,6 +327,12 @@ def status_data(status: Status) -> dict[str, Any]:
     """A status as JSON data, with its headline; diagnostics have a path of their own."""
     data = status.to_dict()
     del data["diagnostics"]
+    for effect in data["effects"]:
+        effect["level"] = max(0.0, 1.0 - 2.0 * effect["error"])
+        effect["meaning"] = bound_words(effect["error"])
+    if data["decision"] is not None and data["decision"]["arm"] is not None:
+        meaning = error_words(data["decision"]["error"], len(status.arms))
+        data["decision"]["meaning"] = meaning
     return {"headline": status.headline, **data}
 
 

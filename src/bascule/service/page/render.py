@@ -18,6 +18,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from bascule.service.page.glossary import term
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
@@ -105,6 +107,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals["static"] = static_address
+    made.globals["term"] = term
     made.filters["tight"] = tight
     return made
 

@@ -16,6 +16,7 @@ from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.form import Form, told
+from bascule.service.page.glossary import TERMS, anchor
 from bascule.service.page.plans import Plans, plan_view
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
@@ -36,6 +37,12 @@ def page_router() -> APIRouter:
     _add_changes(router)
     _add_new(router)
     _add_sign_in(router)
+
+    @router.get("/glossary")
+    async def show_glossary(request: Request) -> Response:
+        # It says nothing about any test, so that the sign-in page can link to it.
+        return page("glossary.html", await _caller_or_none(request), terms=TERMS, anchor=anchor)
+
     return router
 
 
@@ -108,7 +115,7 @@ def _add_changes(router: APIRouter) -> None:
             test = request.app.state.store.get(name)
             return knob_preview(test.design, test.status(), test, value)
 
-        return parts(render("parts/preview.html", told=await calls_of(request).long(look)))
+        return parts(render("parts/preview.html", forecast=await calls_of(request).long(look)))
 
     @router.post("/tests/{name}/do/{action}")
     async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
@@ -224,6 +231,15 @@ async def _test_parts(request: Request, name: str, caller: Caller) -> looks.Test
     return await renders_of(request).get(
         ("test", name, shared), looks.test_parts, request.app.state.store, name, shared
     )
+
+
+async def _caller_or_none(request: Request) -> Caller | None:
+    if access.COOKIE not in request.cookies:
+        return None
+    try:
+        return await access.page_viewer(request)
+    except Problem:
+        return None
 
 
 def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:
