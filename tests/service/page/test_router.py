@@ -297,3 +297,29 @@ def test_static_files_come_with_their_licences(service: Service) -> None:
         for name in ("htmx", "uPlot"):
             assert anyone.get(f"/static/vendor/{name}.LICENSE.txt").status_code == 200
         assert anyone.get("/static/../app.py").status_code in (400, 404)
+
+
+def test_pages_of_rules_that_assign_one_by_one_are_shown(service: Service) -> None:
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.UCB(2))
+    test = service.store.create("one-by-one", design)
+    for i in range(60):
+        test.record(i, float(test.assign(i) == "b" or i % 7 == 0))
+    with signed_in(service) as browser:
+        shown = browser.get("/tests/one-by-one")
+        assert shown.status_code == 200
+        assert "not a confidence interval of one mean" in shown.text
+        checked = browser.get("/tests/one-by-one/diagnostics", headers=HTMX).text
+    # Nothing was left to chance that could be compared with: no green tick for it.
+    assert checked.count("Not checked") >= 1
+    assert "unmade" in checked
+
+
+def test_a_logged_mismatch_is_the_headline_of_page_and_list(service: Service, name: str) -> None:
+    from bascule.core.diagnostics import Diagnostic
+    from bascule.live.reports.diagnostics import put_into_log
+
+    alarm = Diagnostic("allocation at any time", 900.0, 1e-4, 0.01, "any time", "units are lost")
+    service.store.get(name)._do(lambda work: put_into_log(work, alarm))
+    with signed_in(service, "viewer") as browser:
+        for path in ("/", f"/tests/{name}"):
+            assert "Sample ratio mismatch: find the cause" in browser.get(path).text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.live.api import Experiment, Status, Turn
 from bascule.service.page.amounts import Amounts, duration
 from bascule.service.wording import error_words
@@ -110,13 +111,25 @@ def offered(design: Design) -> tuple[float, ...]:
     >>> import bascule as bs
     >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4)))
     (1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 12.0, 20.0)
+    >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    (2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
     """
     knob = design.rule.knob
     if knob is None or knob_of(design) is None:
         return ()
     # A knob whose least value is 0 has no multiples: it is stepped from its present value.
     unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
-    return tuple(sorted({*(unit * step for step in STEPS), knob.value}))
+    values = sorted({*(unit * step for step in STEPS), knob.value})
+    return tuple(value for value in values if _is_possible(design, value))
+
+
+def _is_possible(design: Design, value: float) -> bool:
+    """Return whether a design accepts its knob at this value, as UCB does not accept 1."""
+    try:
+        replace(design, rule=design.rule.with_knob(value))
+    except InputError:
+        return False
+    return True
 
 
 def turns_of(test: Experiment, design: Design) -> tuple[Turn, ...]:

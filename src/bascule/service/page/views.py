@@ -203,7 +203,7 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     waiting = f"{count(pending)} pending" if pending else "none pending"
     if status.decision is not None:
         waiting = "up to the decision"
-    found = [("Units", count(status.units), of_cap), ("Counted", count(status.matured), waiting)]
+    found = [("Units", count(status.units), of_cap), ("Matured", count(status.matured), waiting)]
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
         found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), until))

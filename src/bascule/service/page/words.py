@@ -73,8 +73,11 @@ def saying(
 ) -> Saying:
     """Return the headline of a test with its reason; a sample ratio mismatch comes first."""
     if mismatch:
-        rest = f"{headline(design, status)}. {_detail(design, status, released)}"
-        return Saying(MISMATCH, f"Units are lost or counted twice. Otherwise: {rest}", "alarm")
+        detail = (
+            "The numbers of units per arm do not fit the assignment probabilities: units are lost "
+            f"or counted twice. Without it the page would say: {headline(design, status)}."
+        )
+        return Saying(MISMATCH, detail, "alarm")
     return Saying(headline(design, status), _detail(design, status, released), tone(status))
 
 
