@@ -5,8 +5,12 @@ Pure functions of numbers: nothing here asks which rule or outcome model a desig
 
 from __future__ import annotations
 
+import math
+
 from bascule.core.effects import Effect
-from bascule.presentation.plan.text import percent
+
+ROUNDING = 1e-6
+"""What floating-point numbers may be off by, in units of the last digit that is shown."""
 
 
 def error_words(error: float, arms: int = 2) -> str:
@@ -18,19 +22,19 @@ either of them with at most 10 %'
     """
     equal = "either of them" if arms == 2 else "any of them"
     return (
-        f"a worse arm is declared the winner with probability at most {percent(error)}; if the "
-        f"arms are equal, {equal} with at most {percent(min(1.0, 2 * error))}"
+        f"a worse arm is declared the winner with probability at most {at_most(error)}; if the "
+        f"arms are equal, {equal} with at most {at_most(min(1.0, 2 * error))}"
     )
 
 
 def interval_name(error: float) -> str:
     """Name an interval by its level, where each bound fails with probability at most `error`.
 
-    >>> interval_name(0.05), interval_name(0.5)
-    ('90 % interval', 'interval')
+    >>> interval_name(0.05), interval_name(0.05 / 3), interval_name(0.5)
+    ('90 % interval', '96.6 % interval', 'interval')
     """
-    level = 1.0 - 2.0 * error
-    return f"{percent(level)} interval" if level > 0.0 else "interval"
+    level = math.floor(1000.0 * (1.0 - 2.0 * error) + ROUNDING) / 10.0
+    return f"{level:g} % interval" if level > 0.0 else "interval"
 
 
 def bound_words(error: float) -> str:
@@ -39,7 +43,19 @@ def bound_words(error: float) -> str:
     >>> bound_words(0.05)
     'each bound fails with probability at most 5 %, at any time'
     """
-    return f"each bound fails with probability at most {percent(error)}, at any time"
+    return f"each bound fails with probability at most {at_most(error)}, at any time"
+
+
+def at_most(error: float) -> str:
+    """Return a probability in percent that is not below it: rounded up at the third digit.
+
+    >>> at_most(0.05), at_most(0.05 / 3), at_most(1e-6)
+    ('5 %', '1.67 %', '0.0001 %')
+    """
+    if error <= 0.0:
+        return "0 %"
+    unit = 10.0 ** (math.floor(math.log10(100.0 * error)) - 2)
+    return f"{math.ceil(100.0 * error / unit - ROUNDING) * unit:.3g} %"
 
 
 def later_minus_first(effect: Effect) -> tuple[str, float, float, float]:

@@ -151,6 +151,8 @@ def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
     feed(visit.service, "drawn", 0, 600)
     visit.go("/tests/drawn")
     view = visit.view
+    view.locator("#diagnostics li").first.wait_for()
+    view.locator("#effect-0-chart").scroll_into_view_if_needed()
     box = view.locator("#effect-0-chart .u-over").bounding_box()
     view.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
     told = view.locator("#effect-0-chart .readout").inner_text()

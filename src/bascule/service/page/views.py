@@ -177,7 +177,8 @@ def cost_of(
     if status.cost is None:
         return None
     amounts = Amounts.of(design.outcome)
-    even_cost = None if even is None or not known(even.regret) else even.regret
+    is_early = status.decision is None and status.evidence < words.TELLING
+    even_cost = None if even is None or not known(even.regret) or is_early else even.regret
     most = max(status.cost, even_cost or 0.0, 1e-300)
     return Cost(
         amounts.cost(status.cost),
@@ -358,6 +359,8 @@ def _saving(
 ) -> str:
     """Compare the whole test with the whole test of an even split, where both are known."""
     if even is None or even <= 0.0 or status.cost is None:
+        if status.decision is None and status.evidence < words.TELLING:
+            return "It is too early to forecast what an even split would cost."
         return "What an even split would have cost until its own decision is not known."
     if status.decision is not None:
         whole, verb = status.cost, "cost"
