@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import threading
+import urllib.parse
+import urllib.request
+from http.cookiejar import CookieJar
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,14 +24,37 @@ SECONDS, ROUNDS = 3.0, 3
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
-def _measured(url: str, key: str, what: str) -> dict[str, float]:
+WATCHED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-6)
+WATCHED_UNITS = 20_000
+
+
+def _measured(url: str, key: str, what: str, cookie: str | None = None) -> dict[str, float]:
     host, _, port = url.removeprefix("http://").partition(":")
     command = [sys.executable, "-m", "bench.load", host, port, key, what, str(SECONDS)]
+    command += [cookie] if cookie else []
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    told: dict[str, float] = json.loads(done.stdout)
-    if told["failed"]:
-        raise RuntimeError(f"{told['failed']} requests failed")
-    return told
+    measured: dict[str, float] = json.loads(done.stdout)
+    if measured["failed"]:
+        raise RuntimeError(f"{measured['failed']} requests failed")
+    return measured
+
+
+def _fill(store: bs.Store) -> None:
+    """Create the test whose pages are open while units are assigned."""
+    chance = random.Random(1)
+    test = store.create("watched", WATCHED)
+    for start in range(0, WATCHED_UNITS, 500):
+        units = [str(unit) for unit in range(start, start + 500)]
+        test.assign_many(units)
+        test.record_many([(unit, float(chance.random() < 0.1)) for unit in units])
+
+
+def _signed_in(url: str, key: str) -> str:
+    """Sign in on the page and return the cookie of the session."""
+    jar = CookieJar()
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    opener.open(f"{url}/sign-in", urllib.parse.urlencode({"key": key}).encode()).close()
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
 def _started(location: str) -> tuple[subprocess.Popen[str], str]:
@@ -54,17 +81,20 @@ def _started(location: str) -> tuple[subprocess.Popen[str], str]:
 
 
 def figures() -> list[Figure]:
-    """Rounds of all three in turn on one server, each against the health of the same round."""
+    """Rounds of all loads in turn on one server, each against the health of the same round."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "bench.db")
         with bs.open(path) as store:
             store.create("bench", DESIGN)
-            key = create_key(store, "client")
+            _fill(store)
+            key, viewer = create_key(store, "client"), create_key(store, "viewer")
         process, url = _started(path)
         try:
-            _measured(url, key, "known")
+            cookie = _signed_in(url, viewer)
+            _measured(url, key, "known", cookie)
             found = [
                 {what: _measured(url, key, what) for what in ("health", "new", "known")}
+                | {"mixed": _measured(url, key, "new", cookie)}
                 for _ in range(ROUNDS)
             ]
         finally:
@@ -74,6 +104,7 @@ def figures() -> list[Figure]:
         _rate("durable assignments over HTTP", "new", found, ">= 0.5"),
         _rate("known units over HTTP", "known", found, ">= 0.8"),
         _tail(found),
+        _mixed(found),
     ]
 
 
@@ -98,4 +129,16 @@ def _tail(found: list[dict[str, Any]]) -> Figure:
         target="<= 10",
         unit="ms",
         against="their median",
+    )
+
+
+def _mixed(found: list[dict[str, Any]]) -> Figure:
+    return Figure(
+        name="p99 of assignments while 20 pages and 15 diagnostics are open",
+        value=1000 * median(one["mixed"]["p99"] for one in found),
+        reference=1000 * median(one["new"]["p99"] for one in found),
+        ratio=median(one["mixed"]["p99"] / one["new"]["p99"] for one in found),
+        target="<= 2",
+        unit="ms",
+        against="their p99 without pages",
     )

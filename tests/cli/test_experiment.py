@@ -117,7 +117,7 @@ def test_where_there_is_nothing_yet_it_is_said(
 ) -> None:
     run(capsys, "create", "button", "--design", "design.json")
     assert run(capsys, "set-aside", "button") == "no outcome was excluded\n"
-    assert run(capsys, "diagnose", "button").startswith("nothing to diagnose yet")
+    assert run(capsys, "diagnose", "button").startswith("there is not enough data")
     run(capsys, "stop", "button")
     run(capsys, "delete", "button")
     assert run(capsys, "list").startswith("no experiments yet")

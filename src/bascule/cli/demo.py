@@ -60,6 +60,7 @@ def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) ->
     from bascule.service.demo_shop import BUY, DAY, TEST, Shop
     from bascule.service.server.run import serving
     from bascule.service.server.settings import Settings
+    from bascule.service.wording import error_words
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -72,11 +73,12 @@ def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) ->
             f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, "
             f"of those who\nsee the green one {BUY['green']:.0%}; nobody knows that yet. "
             f"A day takes {DAY:g} seconds.\n"
-            "Promise: the decision is wrong with probability at most 5 %, proven.\n"
+            f"Guarantee: {error_words(0.05)} (proven).\n"
         )
         console.print(f"The page: {link}\n", soft_wrap=True)
         open_browser(link)
-        shop = Shop(url, keys, random.Random(seed))
+        # Visitors of a demonstration, the same for the same seed.
+        shop = Shop(url, keys, random.Random(seed))  # nosec B311
         head = f"{'day':>5} {'visitors':>9}  {'green':<{BAR}}  what to do"
         console.print(head)
         decided = asyncio.run(shop.run(seconds, lambda status, day: _look(console, status, day)))

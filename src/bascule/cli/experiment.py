@@ -15,7 +15,12 @@ from bascule.cli.designs import AS_JSON
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bascule.core.design import Design
+    from bascule.core.diagnostics import Diagnostic
     from bascule.live.api import Experiment, Status, Store
+    from bascule.theory import Prediction
 
 
 class Form(StrEnum):
@@ -46,7 +51,7 @@ def create(
 ) -> None:
     """Create an experiment from a design file, and start it."""
     with store_at(store) as opened:
-        _show(opened.create(name, design, start=not wait).status(), as_json)
+        _show(opened.create(name, design, start=not wait), as_json)
 
 
 @app.command("list")
@@ -65,9 +70,9 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
 
 @app.command("show")
 def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """Show where an experiment stands, and what the diagnostics say."""
+    """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
-        _show(opened.get(name).status(diagnostics=True), as_json)
+        _show(opened.get(name), as_json, diagnostics=True)
 
 
 @app.command("watch")
@@ -77,7 +82,7 @@ def watch(
     every: float = typer.Option(5.0, min=0.1, help="Seconds between two looks."),
     looks: int | None = typer.Option(None, help="Stop after so many looks.", show_default=False),
 ) -> None:
-    """Show where an experiment stands, again and again until it ends."""
+    """Show the status of an experiment again and again until it ends."""
     from rich.live import Live
     from rich.text import Text
 
@@ -98,13 +103,13 @@ def watch(
 
 @app.command("start")
 def start(name: str = NAME, store: str = STORE) -> None:
-    """Start an experiment, or go on after a pause."""
+    """Start an experiment, or resume it after a pause."""
     _change(store, name, "start")
 
 
 @app.command("pause")
 def pause(name: str = NAME, store: str = STORE) -> None:
-    """Take no new units for a while."""
+    """Assign no new units until the experiment is started again."""
     _change(store, name, "pause")
 
 
@@ -116,15 +121,15 @@ def stop(name: str = NAME, store: str = STORE) -> None:
 
 @app.command("release")
 def release(name: str = NAME, store: str = STORE) -> None:
-    """After the decision: give the winner also to units that are in another arm."""
+    """After the decision: give the winner to the units of the other arms, too."""
     _change(store, name, "release")
 
 
 @app.command("knob")
 def knob(
     name: str = NAME,
-    alpha: float | None = typer.Option(None, help="For ucb.", show_default=False),
-    tilt: float | None = typer.Option(None, help="For tilt.", show_default=False),
+    alpha: float | None = typer.Option(None, help="The knob of ucb.", show_default=False),
+    tilt: float | None = typer.Option(None, help="The knob of tilted blocks.", show_default=False),
     store: str = STORE,
 ) -> None:
     """Turn the knob of a running experiment; its guarantee stays."""
@@ -133,7 +138,7 @@ def knob(
 
 @app.command("drop-arm")
 def drop_arm(name: str = NAME, arm: str = typer.Argument(...), store: str = STORE) -> None:
-    """Take an arm out of an experiment for good."""
+    """Drop an arm for good; nothing more is claimed about it."""
     _change(store, name, "drop_arm", arm=arm)
 
 
@@ -162,7 +167,7 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 
 @app.command("set-aside")
 def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """List the outcomes that do not count, each with its reason."""
+    """List excluded outcomes, each with its reason."""
     with store_at(store, there=True) as opened:
         rows = opened.get(name).excluded()
     if as_json:
@@ -176,14 +181,14 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
 
 @app.command("diagnose")
 def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """Look for drift and for arms that got other units than they should; ! is an alarm."""
+    """Check for drift of the outcomes and for a sample ratio mismatch; ! is an alarm."""
     with store_at(store, there=True) as opened:
         found = opened.get(name).diagnostics()
     if as_json:
         print_json({"diagnostics": [one.to_dict() for one in found]})
         return
     if not found:
-        print_line("nothing to diagnose yet: too few units have counted")
+        print_line("there is not enough data for diagnostics yet")
     for one in found:
         print_line(str(one))
 
@@ -210,7 +215,7 @@ def export(
 
 @app.command("verify")
 def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """Compute everything again from the raw log, and say whether it is what is stored."""
+    """Recompute everything from the raw log, and compare it with what is stored."""
     with store_at(store, there=True) as opened:
         found = opened.get(name).verify()
     if as_json:
@@ -245,10 +250,14 @@ def _change(location: str, name: str, verb: str, **given: Any) -> None:
     with store_at(location, there=True) as opened:
         test: Experiment = opened.get(name)
         getattr(test, verb)(**given)
-        _show(test.status(), as_json=False)
+        _show(test)
 
 
-def _show(status: Status, as_json: bool) -> None:
+def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
+    from bascule.service.wording import bound_words, interval_name, later_minus_first
+
+    status, design = test.status(diagnostics=diagnostics), test.design
+    even = None if as_json else test.even_split()
     if as_json:
         print_json(status.to_dict())
         return
@@ -259,17 +268,46 @@ def _show(status: Status, as_json: bool) -> None:
         print_line(line)
     print_line("")
     for effect in status.effects:
-        difference = f"{effect.first} less {effect.second}: {effect.difference:.4g}"
-        print_line(f"{difference} [{effect.low:.4g}, {effect.high:.4g}]")
+        pair, difference, low, high = later_minus_first(effect)
+        interval = f"{interval_name(effect.error)} {low:+.4g} to {high:+.4g}"
+        print_line(f"{pair}: {difference:+.4g} ({interval})")
+    for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
+        print_line(f"intervals: {bound_words(error)} ({guarantee})")
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
-    if status.cost is not None and status.even_cost is not None:
-        cost = f"{status.cost:.4g}; an even split: {status.even_cost:.4g}"
-        print_line(f"cost so far: {cost}")
-    print_line(f"guarantee: {status.promise}")
-    if status.diagnostics:
-        flagged = [one for one in status.diagnostics if one.flagged]
-        if not flagged:
-            names = ", ".join(dict.fromkeys(one.name for one in status.diagnostics))
-            print_line(f"diagnostics: nothing unusual ({names})")
-        for one in flagged:
-            print_line(f"! {one.name}: {one.message}")
+    if status.cost is not None:
+        print_line(f"cost so far: {status.cost:.4g}{_even_words(even)}")
+    print_line(f"guarantee: {_promise(status, design)}")
+    for line in _diagnostic_lines(status.diagnostics or ()):
+        print_line(line)
+
+
+def _even_words(even: Prediction | None) -> str:
+    if even is None:
+        return ""
+    return f"; an even split is expected to cost {even.regret:.2g} until its own decision"
+
+
+def _promise(status: Status, design: Design) -> str:
+    """Say what the error bounds, for a test that may still declare a winner or has done so."""
+    from bascule.service.wording import error_words
+
+    has_winner = status.decision is not None and status.decision.arm is not None
+    is_open = status.state in ("ready", "running", "paused")
+    promise = design.calibration
+    if promise.error < 1.0 and (has_winner or is_open):
+        return f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
+    return status.promise
+
+
+def _diagnostic_lines(found: Sequence[Diagnostic]) -> list[str]:
+    """List alarms, then what was checked without a finding, then what could not be checked."""
+    flagged = [f"! {one.name}: {one.message}" for one in found if one.flagged]
+    # With too little data a diagnostic has no statistic, and nothing was compared.
+    unmade = [one for one in found if one.statistic == 0.0 and one.p_value == 1.0]
+    calm = [one.name for one in found if not one.flagged and one not in unmade]
+    if calm:
+        flagged.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
+    if unmade:
+        names = ", ".join(dict.fromkeys(one.name for one in unmade))
+        flagged.append(f"not checked, too little data: {names}")
+    return flagged

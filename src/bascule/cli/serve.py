@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 if TYPE_CHECKING:
     from bascule.live.api import Store
 
-SECRET = "BASCULE_WEBHOOK_SECRET"
+SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secret
 PROXIES = "FORWARDED_ALLOW_IPS"
 
 

@@ -80,24 +80,24 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     visit = Visit(browser, service)
     view = visit.view
     visit.go("/")
-    view.get_by_label("Key").fill(service.keys["admin"])
+    view.get_by_label("API key").fill(service.keys["admin"])
     view.keyboard.press("Enter")
     view.get_by_role("heading", name="No tests yet").wait_for()
     # The planner answers beside the form, and again when something else is typed.
     view.get_by_role("link", name="New test").first.click()
     answer = view.locator("#answer-title")
-    assert answer.inner_text().startswith("Tilt 8 decides this in about")
+    assert answer.inner_text().startswith("Tilted blocks, tilt 8: a decision in about")
     view.get_by_label("Name").fill("checkout-button")
-    view.get_by_label("Mean today").fill("10%")
+    view.get_by_label("Baseline").fill("10%")
     before = view.locator("#create").bounding_box()
-    view.get_by_label("Lift worth finding").fill("no")
-    view.locator("#answer", has_text="Lift must be a number").wait_for()
+    view.get_by_label("Minimum detectable effect").fill("no")
+    view.locator("#answer", has_text="Minimum detectable effect must be a number").wait_for()
     # However long the answer is, nobody's click goes astray.
     assert view.locator("#create").bounding_box() == before
-    view.get_by_label("Lift worth finding").fill("200%")
+    view.get_by_label("Minimum detectable effect").fill("200%")
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
-    view.get_by_role("radio", name="Tilt 3").check()
+    view.get_by_role("radio", name="Tilted blocks, tilt 3").check()
     view.get_by_role("button", name="Create the test").click()
     view.wait_for_url("**/tests/checkout-button")
     visit.banner("Keep running")
@@ -125,7 +125,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     view.keyboard.press("Escape")
     assert not dialog.is_visible()
     assert service.store.get("checkout-button").design.rule == bs.Tilt(3)
-    view.get_by_role("button", name="See what changes").click()
+    view.get_by_role("button", name="Preview the change").click()
     dialog.get_by_role("button", name="Turn it to 20").click()
     view.locator("#notice", has_text="Tilt is 20 from now on").wait_for()
     view.locator("#audit", has_text="Turned tilt from 3 to 20").wait_for()
@@ -137,7 +137,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     visit.banner("Ship variant: wrong with probability at most 5")
     view.get_by_role("button", name="Give everyone variant").click()
     dialog.get_by_role("button", name="Release it").click()
-    view.locator("#banner", has_text="Everyone gets it.").wait_for()
+    view.locator("#banner", has_text="All units get variant.").wait_for()
     assert view.evaluate("window.stays") is True
     said = view.locator("[aria-live=polite] #said").inner_text()
     assert said.startswith("Ship variant: wrong with probability")
@@ -151,10 +151,12 @@ def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
     feed(visit.service, "drawn", 0, 600)
     visit.go("/tests/drawn")
     view = visit.view
+    view.locator("#diagnostics li").first.wait_for()
+    view.locator("#effect-0-chart").scroll_into_view_if_needed()
     box = view.locator("#effect-0-chart .u-over").bounding_box()
     view.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)
     told = view.locator("#effect-0-chart .readout").inner_text()
-    view.get_by_text("variant less control as a table").click()
+    view.get_by_text("variant - control as a table").click()
     last = view.locator("#effect-0-table tbody tr").last.inner_text().split("\t")
     assert told == f"{last[0]}: {last[2]} ({last[3]} to {last[4]}) points"
     painted = """id => {
@@ -193,7 +195,7 @@ def test_it_can_be_read_on_every_screen(visit: Visit) -> None:
     test = visit.service.store.create("seen", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3)))
     feed(visit.service, "seen", 0, 100)
     test.pause_arm("third")
-    for path in ("/", "/tests/seen", "/new", "/tests/seen/ask/stop"):
+    for path in ("/", "/tests/seen", "/new", "/glossary", "/tests/seen/ask/stop"):
         visit.go(path)
         for width in (PHONE, DESK):
             visit.view.set_viewport_size({"width": width, "height": 900})
@@ -212,7 +214,7 @@ def test_it_works_without_scripts(browser: Any, service: Service) -> None:
     tab.view.get_by_role("button", name="Pause").click()
     assert service.store.get("plain").state == "paused"
     tab.view.get_by_label("Tilt", exact=False).last.fill("2")
-    tab.view.get_by_role("button", name="See what changes").click()
+    tab.view.get_by_role("button", name="Preview the change").click()
     tab.view.get_by_role("button", name="Turn it to 2").click()
     assert tab.view.locator("#audit").inner_text().count("Turned tilt from 8 to 2") == 1
     tab.close()

@@ -92,7 +92,7 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     assert words.headline(design, status).startswith("Keep running: about ")
     capped = replace(design, max_units=status.units + 10)
     late = words.saying(capped, status)
-    assert late.headline == "Keep running: a decision in time looks unlikely"
+    assert late.headline == "Keep running: a decision before the cap is unlikely"
     assert late.detail.endswith("The test ends after 10 more units.")
     early = replace(status, evidence=0.1)
     assert words.headline(capped, early) == "Keep running: too early to say how long"
@@ -101,7 +101,7 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     ship = words.saying(decided.design, decided.status())
     assert ship.headline == "Ship b: wrong with probability at most 5 %"
     assert ship.tone == "good"
-    assert "until you release them" in ship.detail
+    assert "until you release the winner" in ship.detail
     assert "until you release" not in words.saying(decided.design, decided.status(), True).detail
 
 
@@ -111,10 +111,36 @@ def test_cost_is_that_of_the_test_and_not_of_what_came_after(decided: Experiment
     after = decided.status()
     assert after.units == before.units + 500
     assert (after.cost, after.even_cost) == (before.cost, before.even_cost)
-    cost = views.cost_of(decided.design, after)
+
+
+def test_savings_are_against_the_whole_test_of_an_even_split(decided: Experiment) -> None:
+    status, even = decided.status(), decided.even_split()
+    assert even is not None
+    # An even split decides sooner than a tilted one, so it is no split of as many units.
+    assert status.decision is not None
+    assert even.decision_time < status.decision.units
+    assert status.even_cost is not None
+    assert even.regret < status.even_cost
+    cost = views.cost_of(decided.design, status, (), even)
     assert cost is not None
-    assert cost.mine_part < cost.even_part == 100.0
-    assert "less than an even split" in cost.words
+    assert f"expected to cost {cost.even} until its own decision" in cost.words
+
+
+def test_a_running_test_is_compared_by_what_it_is_expected_to_cost_in_all(
+    three: Experiment,
+) -> None:
+    status, turns = three.status(), three.forecast([3.0])
+    cost = views.cost_of(three.design, status, turns, three.even_split())
+    assert cost is not None
+    assert "This test is expected to cost" in cost.words
+
+
+def test_no_savings_are_claimed_where_the_even_split_is_not_known(decided: Experiment) -> None:
+    cost = views.cost_of(decided.design, decided.status(), (), None)
+    assert cost is not None
+    assert cost.even is None
+    assert "saved" not in cost.words
+    assert "not known" in cost.words
 
 
 def test_what_wants_doing_comes_first(three: Experiment, decided: Experiment) -> None:
@@ -136,7 +162,65 @@ def test_alarms_come_first() -> None:
     calm = Diagnostic("trend", 1.0, 0.5, 0.01, "fixed time", "no drift")
     alarm = Diagnostic("shift", 9.0, 0.001, 0.01, "fixed time", "arms moved")
     rows = views.diagnostic_rows([calm, alarm])
-    assert [(row.name, row.flagged) for row in rows] == [("Shift", True), ("Trend", False)]
+    assert [(row.name, row.flagged) for row in rows] == [
+        ("Difference within parts of the test", True),
+        ("Trend of the outcomes", False),
+        ("Sample ratio", False),
+    ]
+
+
+def test_only_what_holds_at_any_time_raises_an_alarm_while_a_test_runs() -> None:
+    once = Diagnostic("shift", 9.0, 0.001, 0.01, "fixed time", "arms moved")
+    always = Diagnostic("allocation at any time", 900.0, 0.001, 0.01, "any time", "units are lost")
+    running = views.diagnostic_rows([once, always])
+    assert [(row.name, row.is_alarm) for row in running] == [
+        ("Sample ratio", True),
+        ("Difference within parts of the test", False),
+    ]
+    assert all(row.is_alarm for row in views.diagnostic_rows([once, always], ended=True))
+
+
+def test_a_check_that_was_not_made_is_not_ticked_off(three: Experiment) -> None:
+    made = {row.name: row.made for row in views.diagnostic_rows(three.diagnostics())}
+    assert made["Sample ratio"]
+    store = bs.open(":memory:")
+    test = store.create("young", THREE)
+    test.record_many([(unit, 1.0) for unit in ("a", "b", "c") if test.assign(unit)])
+    rows = views.diagnostic_rows(test.diagnostics())
+    assert {row.name: row.made for row in rows}["Trend of the outcomes"] is False
+    unlogged = views.diagnostic_rows([])
+    assert [(row.name, row.made) for row in unlogged] == [("Sample ratio", False)]
+
+
+def test_a_sample_ratio_mismatch_is_the_headline(decided: Experiment) -> None:
+    said = words.saying(decided.design, decided.status(), mismatch=True)
+    assert said.headline.startswith("Sample ratio mismatch")
+    assert said.tone == "alarm"
+    assert "Ship b" in said.detail
+
+
+def test_errors_and_intervals_say_what_they_bound(three: Experiment, decided: Experiment) -> None:
+    for test in (three, decided):
+        text = words.promise(test.design, test.status())
+        assert text.startswith(
+            "A worse arm is declared the winner with probability at most 5 %; if the arms are equal"
+        )
+        assert "at most 10 %" in text
+    name, meaning = views.interval_heading(decided.status())
+    assert name == "90 % interval"
+    assert "each bound fails with probability at most 5 %, at any time (proven)" in meaning
+    # With three arms each pair has half of the error.
+    assert views.interval_heading(three.status())[0] == "95 % interval"
+
+
+def test_differences_are_later_arm_minus_first(three: Experiment) -> None:
+    status = three.status()
+    assert status.leader == "b"
+    assert sorted(comparisons(status)) == [("b", "a"), ("c", "b")]
+    rows = {row.name: row.pair for row in views.arm_rows(three.design, status)}
+    assert rows == {"a": "b - a", "b": "", "c": "c - b"}
+    for chart in effect_charts(status, three.history(5), Amounts.of(three.design.outcome)):
+        assert "95 % interval" in chart.summary
 
 
 def test_every_change_is_told_in_words() -> None:

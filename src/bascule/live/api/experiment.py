@@ -11,12 +11,13 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
-from bascule.live.reports.forecast import Turn, evidence_of, turns
+from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
 from bascule.live.storage.queries import audit_entries, history_of
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
+from bascule.theory import Prediction
 
 if TYPE_CHECKING:
     from bascule.live.reports.verify import Verification
@@ -85,6 +86,11 @@ class Experiment(Units):
         loaded = self._loaded()
         seen = loaded.state.statistics
         return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
+
+    def even_split(self) -> Prediction | None:
+        """Forecast the whole test as an even split would run it; None if nothing is known."""
+        loaded = self._loaded()
+        return even_split(loaded.design, loaded.state.statistics)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Test for drift of the outcomes, and for a sample ratio mismatch.

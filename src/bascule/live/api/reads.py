@@ -5,6 +5,7 @@ It loads the database layer, which `bascule.live.api` itself leaves until a stor
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ from bascule.live.storage.state import Phase
 
 __all__ = [
     "Summary",
+    "alarm_names",
     "arms_of_unit",
     "audit_log",
     "gone",
@@ -52,6 +54,16 @@ class Summary:
     def arms(self) -> tuple[str, ...]:
         """The names of the arms."""
         return tuple(self.design.arms)
+
+
+def alarm_names(store: Store) -> dict[int, list[str]]:
+    """Return the names of all alarms in the audit log, by the number of their experiment."""
+    asked = select(audit_log.c.experiment, audit_log.c.detail).where(audit_log.c.action == "alarm")
+    found: dict[int, list[str]] = {}
+    with store.reading() as connection:
+        for number, detail in connection.execute(asked):
+            found.setdefault(number, []).append(str(json.loads(detail).get("name")))
+    return found
 
 
 def read_summaries(

@@ -180,6 +180,40 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
     return _expected(design, gaps, _rounded(means[0]), _rounded(spread))
 
 
+def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
+    """Return what theory expects of an even split from its first unit to its decision or cap.
+
+    The means are taken as they look now. None where the rule has no even split, or where theory
+    says nothing about it.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> seen = bs.Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
+    >>> expected = even_split(design, seen)
+    >>> round(expected.decision_time), round(expected.regret)
+    (248, 50)
+    """
+    if isinstance(seen, CohortStatistics):
+        return None
+    knob = design.rule.knob
+    even = design
+    if knob is not None:
+        value = math.inf if knob.regret_grows else knob.least
+        try:
+            even = replace(design, rule=design.rule.with_knob(value))
+        except InputError:
+            return None
+    if not even.procedure.even:
+        return None
+    # An even split starts with all arms, also with those that were beaten since.
+    expected = expectation(even, replace(seen, dropped=frozenset()))
+    cap = design.max_units
+    if expected is None or cap is None or expected.decision_time <= cap:
+        return expected
+    part = cap / expected.decision_time
+    return replace(expected, decision_time=float(cap), regret=part * expected.regret)
+
+
 @lru_cache(maxsize=1024)
 def _expected(
     design: Design, gaps: tuple[float, ...], best: float, spread: float

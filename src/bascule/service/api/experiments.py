@@ -29,7 +29,9 @@ from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
 from bascule.service.auth.access import Caller, admin, allow, unnamed, viewer
 from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.shared_renders import SharedRenders
 from bascule.service.server.store_calls import StoreCalls
+from bascule.service.wording import bound_words, error_words
 
 Result = TypeVar("Result")
 
@@ -54,6 +56,12 @@ def calls_of(request: Request) -> StoreCalls:
     return calls
 
 
+def renders_of(request: Request) -> SharedRenders:
+    """What callers who ask at about the same time share."""
+    renders: SharedRenders = request.app.state.renders
+    return renders
+
+
 async def change(
     request: Request, caller: Caller, do: Callable[..., Result], *given: Any, **named: Any
 ) -> Result:
@@ -63,6 +71,7 @@ async def change(
             return await calls_of(request).short(do, *given, **named)
         finally:
             request.app.state.directory.forget()
+            renders_of(request).forget()
 
 
 @router.post(
@@ -233,7 +242,8 @@ async def audit(request: Request, name: str, caller: Looker) -> Response:
 async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
     entry = await find(request, caller, name)
-    found = await calls_of(request).long(entry.test.diagnostics)
+    key = ("diagnostics of", entry.test.id)
+    found = await renders_of(request).get(key, entry.test.diagnostics)
     return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
 
 
@@ -317,6 +327,12 @@ def status_data(status: Status) -> dict[str, Any]:
     """A status as JSON data, with its headline; diagnostics have a path of their own."""
     data = status.to_dict()
     del data["diagnostics"]
+    for effect in data["effects"]:
+        effect["level"] = max(0.0, 1.0 - 2.0 * effect["error"])
+        effect["meaning"] = bound_words(effect["error"])
+    if data["decision"] is not None and data["decision"]["arm"] is not None:
+        meaning = error_words(data["decision"]["error"], len(status.arms))
+        data["decision"]["meaning"] = meaning
     return {"headline": status.headline, **data}
 
 

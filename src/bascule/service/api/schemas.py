@@ -155,7 +155,11 @@ class ArmOut(BaseModel):
 
 
 class EffectOut(BaseModel):
-    """The difference of two arms and the interval that it lies in; None is infinite."""
+    """The mean of `first` minus that of `second`, and its interval (a confidence sequence).
+
+    Each bound fails with probability at most `error`, at any time; `level` is that of both
+    together. None is an infinite bound.
+    """
 
     first: str
     second: str
@@ -164,10 +168,12 @@ class EffectOut(BaseModel):
     high: float | None
     error: float
     guarantee: str
+    level: float | None = None
+    meaning: str | None = None
 
 
 class VerdictOut(BaseModel):
-    """A decision: it never changes."""
+    """A decision, which never changes; `meaning` says what its error bounds."""
 
     arm: int | None
     name: str
@@ -175,10 +181,15 @@ class VerdictOut(BaseModel):
     guarantee: str
     units: int
     time: float
+    meaning: str | None = None
 
 
 class StatusOut(BaseModel):
-    """The status of a test."""
+    """The status of a test.
+
+    `even_cost` is what an even split of as many units would have cost; it is no forecast of an
+    even split's own test, which may end sooner.
+    """
 
     name: str
     state: State

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeGuard
 
 from bascule.core.approximate import about
-from bascule.core.outcomes import Bernoulli, Outcome
+from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import amount
 
 UNKNOWN = "–"
@@ -32,10 +32,10 @@ class Amounts:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Amounts:
-        """The way that suits an outcome model."""
-        if isinstance(outcome, Bernoulli):
-            return cls(100.0, " %", " points", "conversions")
-        return cls(1.0, "", "", "outcome units")
+        """Return percent for 0/1 outcomes, and plain numbers for all others."""
+        if outcome.binary:
+            return cls(100.0, " %", " points", outcome.cost_unit)
+        return cls(1.0, "", "", outcome.cost_unit)
 
     def mean(self, value: float | None) -> str:
         """A mean, in four digits at most."""

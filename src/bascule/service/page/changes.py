@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.api import OPEN, Experiment, Status, knob_of
-from bascule.live.api.reads import with_knob
-from bascule.service.page.knob import consequences, forecast_words
+from bascule.live.api import OPEN, Experiment, Status
+from bascule.service.page.knob import consequences, forecast_words, knob_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def changes(status: Status, released: bool) -> list[Change]:
     if status.state == "ready":
         found.append(Change("start", "Start", look="primary"))
     if status.state == "paused":
-        found.append(Change("start", "Go on", look="primary"))
+        found.append(Change("start", "Resume", look="primary"))
     if status.state == "running":
         found.append(Change("pause", "Pause"))
     if status.decision is not None and status.decision.arm is not None and not released:
@@ -83,8 +82,8 @@ def ask(
         return _knob_question(design, status, test, value)
     if action == "stop":
         lines: tuple[str, ...] = (
-            "New units are not taken any more, and outcomes count no more.",
-            "Units that are in keep their arm. This cannot be undone.",
+            "No new units are assigned, and further outcomes are not counted.",
+            "Units already assigned keep their arm. This cannot be undone.",
         )
         if status.decision is None:
             lines = ("The test ends without a decision.", *lines)
@@ -93,18 +92,18 @@ def ask(
         others = sum(u.units for u in status.arms if u.name != status.decision.name)
         lines = (
             f"{others:,} units in other arms will get {status.decision.name} from now on.",
-            "What was counted stays as it is.",
+            "The statistics of the test do not change.",
         )
         title = f"Give everyone {status.decision.name}?"
         return Question("release", title, lines, "Release it")
     if action == "drop-arm" and arm in design.arms:
         lines = (
-            f"{arm} gets no more units, and nothing is claimed about it any more.",
+            f"{arm} gets no new units, and nothing more is claimed about it.",
             "The guarantee for the other arms stays. This cannot be undone.",
         )
         title = f"Drop {arm}?"
         return Question("drop-arm", title, lines, "Drop it", arm=arm, danger=True)
-    raise InputError("action", f"{status.name} cannot do that now")
+    raise InputError("action", f"{action} is not possible while {status.name} is {status.state}")
 
 
 def make(test: Experiment, action: str, value: str, arm: str) -> str:
@@ -113,7 +112,7 @@ def make(test: Experiment, action: str, value: str, arm: str) -> str:
         "start": (test.start, f"{test.name} is running."),
         "pause": (test.pause, f"{test.name} is paused."),
         "stop": (test.stop, f"{test.name} is stopped."),
-        "release": (test.release, "Everyone gets the winner now."),
+        "release": (test.release, "All units get the winner now."),
         "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
         "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
         "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was dropped."),
@@ -124,7 +123,7 @@ def make(test: Experiment, action: str, value: str, arm: str) -> str:
         return done
     found = knob_of(test.design) if action == "knob" else None
     if found is None:
-        raise InputError("action", f"{test.name} cannot do that")
+        raise InputError("action", f"{action} is not possible for {test.name}")
     name, new = found[0], read_knob(found[0], value)
     test.knob(**{name: new})
     return f"{name.capitalize()} is {new:g} from now on."
@@ -177,5 +176,5 @@ def _asked(design: Design, status: Status, value: str) -> tuple[str, float, floa
         raise InputError("knob", f"{status.name} has no knob to turn now")
     name, stands = found
     new = read_knob(name, value)
-    with_knob(design, name, new)
+    replace(design, rule=design.rule.with_knob(new))
     return name, stands, new

@@ -10,6 +10,7 @@ from datetime import datetime
 from bascule.core.effects import Effect
 from bascule.live.api import Point, Status
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
+from bascule.service.wording import interval_name
 
 MOST_RIVALS = 5
 """Comparisons that get a chart; more would be a wall of them."""
@@ -60,17 +61,16 @@ def points_for(arms: int) -> int:
 
 
 def comparisons(status: Status) -> list[tuple[str, str]]:
-    """Pairs of arms whose differences decide: of two arms, what the second adds to the first.
+    """Return the pairs of arms whose differences decide, each as (later arm, first arm).
 
-    Of more, the arm that leads against each of the others.
+    Of more than two arms these are the leader and each of the others.
     """
     names = [arm.name for arm in status.arms]
-    if len(names) == 2:
-        return [(names[1], names[0])]
     first = names[0] if status.leader is None else status.leader
     if status.decision is not None and status.decision.arm is not None:
         first = status.decision.name
-    return [(first, name) for name in names if name != first]
+    pairs = [(first, name) for name in names if name != first]
+    return [(max(pair, key=names.index), min(pair, key=names.index)) for pair in pairs]
 
 
 def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) -> list[Chart]:
@@ -94,11 +94,11 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
             Chart(
                 f"effect-{number}",
                 "interval",
-                f"{mine} less {rival}",
-                _now(now, amounts),
+                f"{mine} - {rival}",
+                _now(now, amounts, (effect or status.effects[0]).error),
                 amounts.difference_unit.strip(),
                 (names.index(mine),),
-                (_progress(status), "Difference", "Lower end", "Upper end"),
+                (_progress(status), "Difference", "Lower bound", "Upper bound"),
                 tuple(row for row in rows if row.cells[2].value is not None),
             )
         )
@@ -141,11 +141,12 @@ def seen_from(effect: Effect, first: str) -> tuple[float, float, float]:
     return -effect.difference, -effect.high, -effect.low
 
 
-def _now(three: tuple[float, float, float], amounts: Amounts) -> str:
+def _now(three: tuple[float, float, float], amounts: Amounts, error: float) -> str:
     difference, low, high = three
     if not known(low) or not known(high):
         return ""
-    return f"now {amounts.difference(difference)}, {amounts.interval(low, high)}"
+    shown = amounts.interval(low, high)
+    return f"now {amounts.difference(difference)} ({interval_name(error)} {shown})"
 
 
 def _progress(status: Status) -> str:

@@ -18,16 +18,16 @@ from bascule.planning.result import Plan
 LABELS = {
     "name": "Name",
     "arms": "Arms",
-    "sigma": "Spread",
-    "low": "Smallest",
-    "high": "Largest",
-    "baseline": "Mean today",
-    "lift": "Lift",
+    "sigma": "Standard deviation",
+    "low": "Lower limit",
+    "high": "Upper limit",
+    "baseline": "Baseline",
+    "lift": "Minimum detectable effect",
     "error": "Error",
-    "units_per_day": "Units a day",
-    "deadline_days": "Days at most",
-    "window": "Window",
-    "aggregate": "Events of a unit",
+    "units_per_day": "Units per day",
+    "deadline_days": "Maximum duration",
+    "window": "Conversion window",
+    "aggregate": "Combine the events of a unit",
 }
 """What the form calls its fields."""
 
@@ -116,7 +116,7 @@ def told(error: InputError) -> str:
     """What is wrong, with the field as the form calls it.
 
     >>> told(InputError("baseline", "baseline must be a number (got 'x')"))
-    "Mean today must be a number (got 'x')."
+    "Baseline must be a number (got 'x')."
     """
     text = str(error)
     if error.field in LABELS and text.startswith(f"{error.field} "):

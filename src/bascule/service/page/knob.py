@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
-from bascule.live.api import Experiment, Status, Turn, knob_of
-from bascule.presentation.numbers import percent
+from bascule.core.errors import InputError
+from bascule.live.api import Experiment, Status, Turn
 from bascule.service.page.amounts import Amounts, duration
+from bascule.service.wording import error_words
 
-OFFERED = {"tilt": (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0), "alpha": (2.0, 3.0, 4.0, 6.0, 10.0, 16.0)}
-"""Where the knob may be put by the slider; a number may be typed beyond."""
+STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+"""Multiples of its least value that the slider offers for a knob; any number may be typed."""
 
 MEANINGS = {
-    "tilt": "How many units the arm ahead gets, at most, for each one of another. "
-    "More costs less and takes longer.",
-    "alpha": "How hard the test looks at arms that are behind. More is sooner and costs more.",
+    "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
+    "alpha": "How much an arm's uncertainty counts when the next unit is assigned.",
 }
+"""What the knobs of our own rules mean; a rule of a user has the general sentence only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,17 @@ class Knob:
     cost_unit: str
 
 
+def knob_of(design: Design) -> tuple[str, float] | None:
+    """Return the name and the value of a design's knob; None if there is nothing to turn.
+
+    >>> import bascule as bs
+    >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
+    ('tilt', 3.0)
+    """
+    knob = design.rule.knob
+    return None if knob is None or not math.isfinite(knob.value) else (knob.name, knob.value)
+
+
 def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | None:
     """The knob with its trade-off; None where a rule has none."""
     found = knob_of(design)
@@ -66,21 +79,57 @@ def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | N
         )
         for turn in turns
     )
-    low, high = OFFERED[name][0], max(OFFERED[name][-1], stands)
+    places = offered(design)
     return Knob(
-        name, MEANINGS[name], f"{stands:g}", f"{low:g}", f"{high:g}", choices, amounts.cost_unit
+        name,
+        meaning(design),
+        f"{stands:g}",
+        f"{places[0]:g}",
+        f"{places[-1]:g}",
+        choices,
+        amounts.cost_unit,
     )
 
 
+def meaning(design: Design) -> str:
+    """Say what a design's knob does.
+
+    >>> import bascule as bs
+    >>> meaning(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4))).split(". ")[1]
+    'A larger value costs less and takes longer.'
+    """
+    knob = design.rule.knob
+    if knob is None:
+        return ""
+    trade = "costs more and decides sooner" if knob.regret_grows else "costs less and takes longer"
+    return f"{MEANINGS.get(knob.name, '')} A larger value {trade}.".strip()
+
+
 def offered(design: Design) -> tuple[float, ...]:
-    """The places that the table shows, that where the knob stands among them.
+    """Return the values that the slider and the table offer, the present one among them.
 
     >>> import bascule as bs
     >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4)))
     (1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 12.0, 20.0)
+    >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    (2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
     """
-    found = knob_of(design)
-    return () if found is None else tuple(sorted({*OFFERED[found[0]], found[1]}))
+    knob = design.rule.knob
+    if knob is None or knob_of(design) is None:
+        return ()
+    # A knob whose least value is 0 has no multiples: it is stepped from its present value.
+    unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
+    values = sorted({*(unit * step for step in STEPS), knob.value})
+    return tuple(value for value in values if _is_possible(design, value))
+
+
+def _is_possible(design: Design, value: float) -> bool:
+    """Return whether a design accepts its knob at this value, as UCB does not accept 1."""
+    try:
+        replace(design, rule=design.rule.with_knob(value))
+    except InputError:
+        return False
+    return True
 
 
 def turns_of(test: Experiment, design: Design) -> tuple[Turn, ...]:
@@ -92,17 +141,17 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
     """What will change when the knob is turned, and what will not."""
     found = knob_of(design)
     assert found is not None
-    since = "block" if found[0] == "tilt" else "unit"
+    since = "block" if design.procedure.counts == "blocks" else "unit"
     lines = [
-        f"It applies from the next {since} on. Units that are in keep their arm.",
-        f"The guarantee stays: a wrong decision has probability at most "
-        f"{percent(design.calibration.error)} ({design.calibration.guarantee}).",
+        f"It applies from the next {since} on. Units already assigned keep their arm.",
+        f"The guarantee stays: {error_words(design.calibration.error, len(design.arms))} "
+        f"({design.calibration.guarantee}).",
     ]
     if now is None or then is None:
         lines.append("How long it will take cannot be forecast yet.")
         return lines
-    told = forecast_words(design, status, now, then)
-    lines.append(f"{told} This is a forecast, if the means are as they look.")
+    forecast = forecast_words(design, status, now, then)
+    lines.append(f"{forecast} It assumes that the true means equal the present estimates.")
     return lines
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import OPEN, Experiment, Status, Store
-from bascule.live.api.reads import Summary, is_released
+from bascule.live.api import OPEN, Experiment, Status, Store, Turn
+from bascule.live.api.reads import Summary, alarm_names, is_released
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
@@ -30,60 +31,87 @@ def list_fragments(
     """The list of tests that the caller may see."""
     seen = {entry.name: entry for entry in entries if caller.sees(entry.name)}
     statuses, _ = directory.statuses(list(seen.values()))
+    alarms = alarm_names(directory.store)
     lines = []
     for status in statuses:
         entry = seen[status.name]
-        lines.append((status, views.line(entry.design, status, entry.winner is not None)))
+        mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
+        lines.append((status, views.line(entry.design, status, entry.winner is not None, mismatch)))
     found = fragment("tests", lines=views.in_order(lines), caller=caller)
     return {"tests": found}
 
 
-def test_page(store: Store, name: str, caller: Caller) -> dict[str, Any]:
-    """Everything on the page of one test."""
-    test = store.get(name)
-    return {
-        "name": name,
-        "fragments": test_fragments(store, name, caller),
-        "facts": words.facts(test.design),
-    }
+@dataclass(frozen=True, slots=True)
+class TestParts:
+    """The parts of a test's page that all callers of a role share, and what its buttons need."""
+
+    fragments: Mapping[str, Fragment]
+    actions: Mapping[str, Any]
+    facts: Sequence[tuple[str, str]]
+
+    def for_caller(self, caller: Caller) -> dict[str, Fragment]:
+        """Return all fragments; the buttons carry the CSRF token of the caller's session."""
+        return {**self.fragments, "actions": fragment("actions", caller=caller, **self.actions)}
 
 
-def test_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
-    """The parts of a test's page that are updated while it is open."""
+def shared_caller(caller: Caller) -> Caller:
+    """Return a caller who sees what this one sees, without anything of its session.
+
+    >>> shared_caller(Caller("ann", "viewer", None, "secret"))
+    Caller(name='', role='viewer', experiments=None, csrf=None)
+    """
+    return Caller("", caller.role, caller.experiments)
+
+
+def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
+    """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    released = is_released(test)
+    released, is_open = is_released(test), status.state in OPEN
+    turns = turns_of(test, design) if is_open else ()
+    logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
+    mismatch = views.has_mismatch(logged)
+    interval, bounds = views.interval_heading(status)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
     found = [
-        fragment("said", text=words.announcement(design, status)),
+        fragment("said", text=words.announcement(design, status, mismatch)),
         fragment(
             "banner",
             name=name,
-            saying=words.saying(design, status, released),
+            saying=words.saying(design, status, released, mismatch),
             state=words.STATES[status.state],
-            rule=rule_name(design.rule),
+            rule=rule_name(design),
             promise=words.promise(design, status),
             guarantee=words.guarantee_kind(design, status),
             figures=views.figures(design, status),
             evidence=round(100 * status.evidence),
-            shows_evidence=status.state in OPEN and status.matured > 0,
+            shows_evidence=is_open and status.matured > 0,
         ),
-        fragment("arms", name=name, rows=views.arm_rows(design, status), units=status.units),
-        fragment("effects", charts=effects),
+        fragment(
+            "arms",
+            name=name,
+            rows=views.arm_rows(design, status),
+            units=status.units,
+            interval=interval,
+            bounds=bounds,
+        ),
+        fragment("effects", charts=effects, bounds=bounds),
         fragment("allocation", chart=allocation, arms=design.arms),
-        fragment("cost", cost=views.cost_of(design, status)),
+        fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
         fragment("audit", rows=views.audit_rows(audit)),
     ]
-    found += _controls(test, status, caller, released)
-    return {part.id: part for part in found}
+    controls, actions = _controls(test, status, caller, released, turns)
+    return TestParts(
+        {part.id: part for part in [*found, *controls]}, actions, words.facts(test.design)
+    )
 
 
 def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
     """Diagnostics, which are computed from the whole log."""
     test = store.get(name)
-    rows = views.diagnostic_rows(_diagnosed(store, test))
+    rows = views.diagnostic_rows(_diagnosed(store, test), ended=test.state not in OPEN)
     set_aside = views.set_aside_words(visible_reasons(caller, test.excluded_counts()))
-    alarms = [row for row in rows if row.flagged]
+    alarms = [row for row in rows if row.is_alarm]
     found = [
         fragment("alarm", alarms=alarms),
         fragment("diagnostics", rows=rows, set_aside=set_aside),
@@ -102,23 +130,24 @@ def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
     return found
 
 
-def _controls(test: Experiment, status: Status, caller: Caller, released: bool) -> list[Fragment]:
+def _controls(
+    test: Experiment, status: Status, caller: Caller, released: bool, turns: Sequence[Turn]
+) -> tuple[list[Fragment], dict[str, Any]]:
+    """Render the knob, and return what the buttons are rendered from."""
     design, may = test.design, caller.may("admin")
-    turns = turns_of(test, design) if status.state in OPEN else ()
     knob = knob_view(design, status, turns) if status.state in OPEN else None
     by_arm = arm_changes(status)
     arms = [(arm.name, arm.part, by_arm[arm.name]) for arm in status.arms if arm.name in by_arm]
     # The slider is apart from its forecasts: these change while somebody holds it.
     still = None if knob is None else (knob.name, knob.meaning, knob.value, knob.low, knob.high)
-    return [
+    fragments = [
         fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
         fragment("outlook", knob=knob),
-        fragment(
-            "actions",
-            name=test.name,
-            changes=changes(status, released) if may else [],
-            arms=arms if may else [],
-            may=may,
-            caller=caller,
-        ),
     ]
+    buttons = {
+        "name": test.name,
+        "changes": changes(status, released) if may else [],
+        "arms": arms if may else [],
+        "may": may,
+    }
+    return fragments, buttons

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from starlette.concurrency import run_in_threadpool
 
 from bascule.core.approximate import two_digits
-from bascule.core.rules import UCB, AnyRule, Tilt
+from bascule.core.design import Design
 from bascule.planning.choose import Point
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
@@ -121,34 +121,47 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
     )
 
 
-def rule_name(rule: AnyRule) -> str:
-    """A rule as the form calls it.
+def rule_name(design: Design) -> str:
+    """Return the words of a design's rule as a title; an even split is called so.
 
     >>> import bascule as bs
-    >>> rule_name(bs.Tilt(1)), rule_name(bs.Tilt(5)), rule_name(bs.UCB(4))
-    ('Even split', 'Tilt 5', 'UCB, alpha 4')
+    >>> arms, outcome = ["a", "b"], bs.Bernoulli()
+    >>> [rule_name(bs.Design(arms, outcome, rule)) for rule in (bs.Tilt(5), bs.Tilt(1), bs.ETC())]
+    ['Tilted blocks, tilt 5', 'Even split, tilted blocks', 'Even split, ETC']
     """
-    if isinstance(rule, Tilt):
-        told = "" if rule.effect is None else ", for this lift"
-        return f"Even split{told}" if rule.tilt == 1 else f"Tilt {rule.tilt:g}{told}"
-    return f"UCB, alpha {rule.alpha:g}" if isinstance(rule, UCB) else "Even split"
+    rule = design.rule
+    if design.procedure.even and not rule.words.startswith("even split"):
+        return f"Even split, {rule.family}"
+    return f"{rule.words[:1].upper()}{rule.words[1:]}"
+
+
+def _choice_name(plan: Plan, point: Point) -> str:
+    """Return the name of a choice, with the rule's label where two would have the same name."""
+    name = rule_name(point.design)
+    same = [other for other in plan.points if rule_name(other.design) == name]
+    return name if len(same) == 1 else f"{name} ({point.rule.label})"
 
 
 def _headline(plan: Plan) -> str:
     if not plan.possible:
-        return f"No design decides this by day {plan.wishes.deadline_days:g}"
+        return f"No design decides within {plan.wishes.deadline_days:g} days"
     days = duration(plan.expected_days.mean)
-    return f"{rule_name(plan.rule)} decides this in about {days}"
+    return f"{rule_name(plan.chosen.design)}: a decision in about {days}"
 
 
 def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
     seen, wishes = point.outlook, plan.wishes
     nine = "later than the deadline" if seen.p90_days == float("inf") else duration(seen.p90_days)
     return (
-        ("Until it ends", duration(seen.days.mean), f"nine of ten by {nine}"),
+        ("Duration", duration(seen.days.mean), f"90 % of tests end by {nine}"),
         (f"{wishes.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
         (f"Decided by day {wishes.deadline_days:g}", percent(seen.decided.mean), ""),
-        ("Wrong winner", f"≤ {percent(wishes.error)}", point.design.calibration.guarantee),
+        (
+            "Worse arm declared the winner",
+            f"≤ {percent(wishes.error)}",
+            f"{point.design.calibration.guarantee}; either of two equal arms "
+            f"≤ {percent(min(1.0, 2 * wishes.error))}",
+        ),
     )
 
 
@@ -156,7 +169,7 @@ def _choice(plan: Plan, point: Point, picked: Point) -> Choice:
     seen = point.outlook
     return Choice(
         point.rule.label,
-        rule_name(point.rule),
+        _choice_name(plan, point),
         duration(seen.days.mean),
         two_digits(seen.cost.mean),
         percent(seen.decided.mean),

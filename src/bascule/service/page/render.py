@@ -8,7 +8,7 @@ is read out, redrawn or loses its focus unless it says something new.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2s
 from importlib.resources import files
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
+
+from bascule.service.page.glossary import term
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,11 +33,12 @@ class Fragment:
 
     id: str
     html: str
+    version: str = field(init=False)
+    """A hash of the text."""
 
-    @property
-    def version(self) -> str:
-        """A hash of the text."""
-        return blake2s(self.html.encode(), digest_size=8).hexdigest()
+    def __post_init__(self) -> None:
+        version = blake2s(self.html.encode(), digest_size=8).hexdigest()
+        object.__setattr__(self, "version", version)
 
     def __html__(self) -> str:
         return self._wrapped("")
@@ -43,7 +46,8 @@ class Fragment:
     @property
     def out_of_band(self) -> Markup:
         """The fragment as HTML that replaces the one on the page."""
-        return Markup(self._wrapped(' hx-swap-oob="true"'))
+        # The template has escaped everything in it.
+        return Markup(self._wrapped(' hx-swap-oob="true"'))  # nosec B704
 
     def _wrapped(self, attributes: str) -> str:
         # The id is ours, and the text was escaped by its template.
@@ -104,6 +108,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals["static"] = static_address
+    made.globals["term"] = term
     made.filters["tight"] = tight
     return made
 

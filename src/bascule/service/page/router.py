@@ -10,12 +10,13 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.service.api.experiments import calls_of, change
+from bascule.service.api.experiments import calls_of, change, renders_of
 from bascule.service.auth import access
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.form import Form, told
+from bascule.service.page.glossary import TERMS, anchor
 from bascule.service.page.plans import Plans, plan_view
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
@@ -36,6 +37,12 @@ def page_router() -> APIRouter:
     _add_changes(router)
     _add_new(router)
     _add_sign_in(router)
+
+    @router.get("/glossary")
+    async def show_glossary(request: Request) -> Response:
+        # It says nothing about any test, so that the sign-in page can link to it.
+        return page("glossary.html", await _caller_or_none(request), terms=TERMS, anchor=anchor)
+
     return router
 
 
@@ -53,22 +60,26 @@ def _add_tests(router: APIRouter) -> None:
     @router.get("/tests/{name}")
     async def show_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await calls_of(request).long(looks.test_page, request.app.state.store, name, caller)
-        return page("test.html", caller, **found)
+        found = await _test_parts(request, name, caller)
+        fragments = found.for_caller(caller)
+        return page("test.html", caller, name=name, fragments=fragments, facts=found.facts)
 
     @router.get("/tests/{name}/live")
     async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await calls_of(request).long(
-            looks.test_fragments, request.app.state.store, name, caller
-        )
-        return _new_parts(request, found)
+        found = await _test_parts(request, name, caller)
+        return _new_parts(request, found.for_caller(caller))
 
     @router.get("/tests/{name}/diagnostics")
     async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
-        found = await calls_of(request).long(
-            looks.diagnostic_fragments, request.app.state.store, name, caller
+        shared = looks.shared_caller(caller)
+        found = await renders_of(request).get(
+            ("diagnostics", name, shared),
+            looks.diagnostic_fragments,
+            request.app.state.store,
+            name,
+            shared,
         )
         return _new_parts(request, found)
 
@@ -104,7 +115,7 @@ def _add_changes(router: APIRouter) -> None:
             test = request.app.state.store.get(name)
             return knob_preview(test.design, test.status(), test, value)
 
-        return parts(render("parts/preview.html", told=await calls_of(request).long(look)))
+        return parts(render("parts/preview.html", forecast=await calls_of(request).long(look)))
 
     @router.post("/tests/{name}/do/{action}")
     async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
@@ -124,7 +135,7 @@ def _add_changes(router: APIRouter) -> None:
             problem = str(error)
         if not _is_htmx(request):
             return RedirectResponse(f"/tests/{name}", 303)
-        found = await calls_of(request).long(looks.test_fragments, store, name, caller)
+        found = (await _test_parts(request, name, caller)).for_caller(caller)
         text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
         answer = parts(text + render("parts/notice.html", done=done, problem=problem))
         answer.headers["HX-Trigger"] = "changed"
@@ -205,8 +216,30 @@ def _add_sign_in(router: APIRouter) -> None:
 
 async def _list(request: Request, caller: Caller) -> Mapping[str, Any]:
     directory = request.app.state.directory
-    entries = await directory.all(age=0.0)
-    return await calls_of(request).long(looks.list_fragments, directory, entries, caller)
+    shared = looks.shared_caller(caller)
+
+    async def render() -> Mapping[str, Any]:
+        entries = await directory.all(age=0.0)
+        return await calls_of(request).long(looks.list_fragments, directory, entries, shared)
+
+    found: Mapping[str, Any] = await renders_of(request).wait(("list", shared), render)
+    return found
+
+
+async def _test_parts(request: Request, name: str, caller: Caller) -> looks.TestParts:
+    shared = looks.shared_caller(caller)
+    return await renders_of(request).get(
+        ("test", name, shared), looks.test_parts, request.app.state.store, name, shared
+    )
+
+
+async def _caller_or_none(request: Request) -> Caller | None:
+    if access.COOKIE not in request.cookies:
+        return None
+    try:
+        return await access.page_viewer(request)
+    except Problem:
+        return None
 
 
 def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:

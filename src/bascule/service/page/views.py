@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import Point, State, Status, audit_words
+from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
 from bascule.presentation.numbers import percent
 from bascule.service.page import words
 from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
-from bascule.service.page.charts import Chart, allocation_chart, effect_charts, seen_from
+from bascule.service.page.charts import Chart, allocation_chart, effect_charts
+from bascule.service.wording import bound_words, interval_name, later_minus_first
+from bascule.theory import Prediction
 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
 """The plot of an interval in a table, in pixels, and what is left free on each side of it."""
@@ -53,7 +56,10 @@ class Forest:
 
 @dataclass(frozen=True, slots=True)
 class ArmRow:
-    """An arm in the table of arms; `against` is its difference from the arm that leads."""
+    """An arm in the table of arms; `against` is its difference from the leading arm.
+
+    Differences are later arm minus first arm, as `pair` says.
+    """
 
     index: int
     name: str
@@ -61,6 +67,7 @@ class ArmRow:
     matured: str
     mean: str
     interval: str
+    pair: str
     against: str
     forest: Forest | None
     part: str
@@ -69,10 +76,13 @@ class ArmRow:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the test has cost so far, and what an even split of as many units would have."""
+    """What the test has cost so far, beside the expected cost of an even split's own test.
+
+    `even` is None where theory does not say what an even split would have cost.
+    """
 
     mine: str
-    even: str
+    even: str | None
     unit: str
     words: str
     mine_part: float
@@ -96,11 +106,13 @@ class DiagnosticRow:
     message: str
     flagged: bool
     validity: str
+    made: bool
+    is_alarm: bool
 
 
-def line(design: Design, status: Status, released: bool) -> Line:
-    """A test in one line."""
-    said = words.saying(design, status, released)
+def line(design: Design, status: Status, released: bool, mismatch: bool = False) -> Line:
+    """Return a test as a line of the list."""
+    said = words.saying(design, status, released, mismatch)
     return Line(
         status.name,
         words.STATES[status.state],
@@ -110,7 +122,7 @@ def line(design: Design, status: Status, released: bool) -> Line:
         count(status.units),
         ", ".join(design.arms) if len(design.arms) <= MOST_NAMES else f"{len(design.arms)} arms",
         round(100 * status.evidence),
-        status.matured > 0 and said.tone in ("good", "going", "waiting"),
+        status.matured > 0 and said.tone in ("good", "going", "waiting", "alarm"),
         words.guarantee_kind(design, status),
     )
 
@@ -136,6 +148,7 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
             count(arm.matured),
             amounts.mean(arm.mean),
             amounts.mean_interval(arm.low, arm.high) if arm.low is not None else "",
+            _pair(status, leader, arm.name),
             _against_words(found[arm.name], amounts),
             _forest(found[arm.name], low, high),
             PARTS.get(arm.part, arm.part),
@@ -145,19 +158,27 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
     ]
 
 
-def cost_of(design: Design, status: Status) -> Cost | None:
-    """Cost so far beside that of an even split; None before every arm has outcomes."""
-    if status.cost is None or status.even_cost is None:
+def cost_of(
+    design: Design, status: Status, turns: Sequence[Turn] = (), even: Prediction | None = None
+) -> Cost | None:
+    """Return the cost so far beside that of an even split's own test, from start to decision.
+
+    `turns` forecast the rest of this test at values of its knob. None before every arm has
+    outcomes.
+    """
+    if status.cost is None:
         return None
     amounts = Amounts.of(design.outcome)
-    most = max(status.cost, status.even_cost, 1e-300)
+    is_early = status.decision is None and status.evidence < words.TELLING
+    even_cost = None if even is None or not known(even.regret) or is_early else even.regret
+    most = max(status.cost, even_cost or 0.0, 1e-300)
     return Cost(
         amounts.cost(status.cost),
-        amounts.cost(status.even_cost),
+        None if even_cost is None else two_digits(even_cost),
         amounts.cost_unit,
-        _saving(status.cost, status.even_cost, amounts),
+        _saving(design, status, turns, even_cost, amounts),
         round(100 * status.cost / most, 1),
-        round(100 * status.even_cost / most, 1),
+        round(100 * (even_cost or 0.0) / most, 1),
     )
 
 
@@ -175,10 +196,10 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     waiting = f"{count(pending)} pending" if pending else "none pending"
     if status.decision is not None:
         waiting = "up to the decision"
-    found = [("Units", count(status.units), of_cap), ("Counted", count(status.matured), waiting)]
-    if status.cost is not None and status.even_cost is not None:
-        even = f"{amounts.cost(status.even_cost)} with an even split"
-        found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), even))
+    found = [("Units", count(status.units), of_cap), ("Matured", count(status.matured), waiting)]
+    if status.cost is not None:
+        until = "until the decision" if status.decision is not None else "so far, estimated"
+        found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), until))
     return found
 
 
@@ -198,13 +219,56 @@ def _audit_text(entry: Mapping[str, Any]) -> str:
         return f"{str(entry['action']).capitalize()}: {entry['detail']}"
 
 
-def diagnostic_rows(found: Sequence[Diagnostic]) -> list[DiagnosticRow]:
-    """Diagnostics, alarms first."""
+def diagnostic_rows(found: Sequence[Diagnostic], ended: bool = False) -> list[DiagnosticRow]:
+    """Return the diagnostics, alarms first; those that could not be computed are not ticked off.
+
+    While a test runs it is looked at again and again, so only what is valid at any time raises an
+    alarm.
+    """
     rows = [
-        DiagnosticRow(_begun(one.name), _begun(one.message), one.flagged, one.validity)
+        DiagnosticRow(
+            NAMES.get(one.name, _begun(one.name)),
+            _begun(one.message),
+            one.flagged,
+            one.validity,
+            # With too little data a diagnostic has no statistic, and nothing was compared.
+            not (one.statistic == 0.0 and one.p_value == 1.0),
+            one.flagged and (ended or one.validity == "any time"),
+        )
         for one in found
     ]
-    return sorted(rows, key=lambda row: not row.flagged)
+    if not any(one.name in MISMATCHES for one in found):
+        rows.append(NO_SAMPLE_RATIO)
+    return sorted(rows, key=lambda row: (not row.is_alarm, not row.flagged, not row.made))
+
+
+MISMATCHES = ("allocation", "allocation at any time")
+"""Diagnostics that find a sample ratio mismatch."""
+
+NAMES = {
+    "allocation": "Sample ratio, one look",
+    "allocation at any time": "Sample ratio",
+    "shift": "Difference within parts of the test",
+    "trend": "Trend of the outcomes",
+}
+
+NO_SAMPLE_RATIO = DiagnosticRow(
+    "Sample ratio",
+    "Not checked: there are no assignments with logged probabilities to compare with",
+    False,
+    "any time",
+    False,
+    False,
+)
+
+
+def has_mismatch(alarms: Sequence[str]) -> bool:
+    """Return whether a sample ratio mismatch is among the names of alarms.
+
+    >>> has_mismatch(["trend"]), has_mismatch(["allocation at any time"])
+    (False, True)
+    """
+    return any(name in MISMATCHES for name in alarms)
 
 
 def set_aside_words(counts: Mapping[str, int]) -> str:
@@ -237,15 +301,34 @@ def _against(status: Status, leader: str | None, name: str) -> tuple[float, floa
         return None
     for effect in status.effects:
         if {effect.first, effect.second} == {leader, name}:
-            three = seen_from(effect, name)
-            return three if known(three[1]) and known(three[2]) else None
+            _, *three = later_minus_first(effect)
+            difference, low, high = three
+            return (difference, low, high) if known(low) and known(high) else None
     return None
+
+
+def _pair(status: Status, leader: str | None, name: str) -> str:
+    if leader is None or name == leader:
+        return ""
+    pairs = (effect for effect in status.effects if {effect.first, effect.second} == {leader, name})
+    return next((later_minus_first(effect)[0] for effect in pairs), "")
+
+
+def interval_heading(status: Status) -> tuple[str, str]:
+    """Return the name of the intervals of differences, and what their bounds promise."""
+    if not status.effects:
+        return "interval", ""
+    effect = status.effects[0]
+    name, meaning = interval_name(effect.error), bound_words(effect.error)
+    return name, f"{name}s (confidence sequences): {meaning} ({effect.guarantee})."
 
 
 def _against_words(three: tuple[float, float, float] | None, amounts: Amounts) -> str:
     if three is None:
         return UNKNOWN
-    return amounts.interval(three[1], three[2])
+    difference, low, high = three
+    ends = f"{amounts.signed(low)} to {amounts.signed(high)}"
+    return f"{amounts.difference(difference)} ({ends})"
 
 
 def _forest(three: tuple[float, float, float] | None, low: float, high: float) -> Forest | None:
@@ -259,11 +342,31 @@ def _forest(three: tuple[float, float, float] | None, low: float, high: float) -
     return Forest(place(three[1]), place(three[0]), place(three[2]), place(0.0))
 
 
-def _saving(cost: float, even: float, amounts: Amounts) -> str:
-    saved = even - cost
-    if even <= 0.0 or abs(saved) < 0.005 * even:
-        return "As much as an even split would have cost."
-    part, size = percent(abs(saved) / even), f"{amounts.cost(abs(saved))} {amounts.cost_unit}"
-    if saved > 0:
-        return f"{size} saved: {part} less than an even split of as many units."
-    return f"{size} more than an even split of as many units, by {part}."
+def _saving(
+    design: Design,
+    status: Status,
+    turns: Sequence[Turn],
+    even: float | None,
+    amounts: Amounts,
+) -> str:
+    """Compare the whole test with the whole test of an even split, where both are known."""
+    if even is None or even <= 0.0 or status.cost is None:
+        if status.decision is None and status.evidence < words.TELLING:
+            return "It is too early to forecast what an even split would cost."
+        return "What an even split would have cost until its own decision is not known."
+    if status.decision is not None:
+        whole, verb = status.cost, "cost"
+    else:
+        knob = design.rule.knob
+        left = [turn.cost for turn in turns if knob is not None and turn.value == knob.value]
+        if status.state not in OPEN or not left:
+            return "An even split's cost is a forecast for its whole test, until its own decision."
+        whole, verb = status.cost + left[0], "is expected to cost"
+    saved = even - whole
+    start = (
+        f"This test {verb} {two_digits(whole)} {amounts.cost_unit} in all; an even split is "
+        f"expected to cost {two_digits(even)} until its own decision"
+    )
+    if abs(saved) < 0.05 * even:
+        return f"{start}: about as much."
+    return f"{start}: {percent(abs(saved) / even)} {'saved' if saved > 0 else 'more'}."

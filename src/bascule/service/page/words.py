@@ -7,13 +7,12 @@ from typing import Literal
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian
-from bascule.core.rules import ETC, UCB, ETCPrime, Tilt
 from bascule.live.api import OPEN, State, Status
 from bascule.presentation.numbers import percent
 from bascule.service.page.amounts import count, duration
+from bascule.service.wording import error_words, sentence
 
-Tone = Literal["good", "going", "waiting", "ended"]
+Tone = Literal["good", "going", "waiting", "ended", "alarm"]
 """The tone of a state: it selects colour and icon, and the text says it too."""
 
 STATES: dict[State, str] = {
@@ -26,10 +25,10 @@ STATES: dict[State, str] = {
 }
 
 GUARANTEES = {
-    "proven": "proven for every outcome the design allows, however often you look",
-    "gaussian": "exact for normal outcomes of the given spread, however often you look",
-    "as published": "as published for this rule",
-    "asymptotic": "in the limit of many units",
+    "proven": "proven for every outcome that the design allows, however often you look",
+    "gaussian": "exact if outcomes are normal with the given spread, however often you look",
+    "as published": "as published for this rule, without a proof here",
+    "asymptotic": "approximate, and better with more units",
 }
 
 
@@ -47,8 +46,10 @@ class Saying:
     tone: Tone
 
 
-def announcement(design: Design, status: Status) -> str:
-    """The text that a screen reader reads out when it changes: no figures, which change often."""
+def announcement(design: Design, status: Status, mismatch: bool = False) -> str:
+    """Return the text that a screen reader reads out: no figures, which change often."""
+    if mismatch:
+        return f"{MISMATCH}."
     if status.decision is not None:
         return f"{headline(design, status)}."
     ahead = "" if status.leader is None else f" {status.leader} is ahead."
@@ -64,8 +65,19 @@ def tone(status: Status) -> Tone:
     return "waiting" if status.state in ("ready", "paused") else "ended"
 
 
-def saying(design: Design, status: Status, released: bool = False) -> Saying:
-    """The headline of a test with its reason."""
+MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
+
+
+def saying(
+    design: Design, status: Status, released: bool = False, mismatch: bool = False
+) -> Saying:
+    """Return the headline of a test with its reason; a sample ratio mismatch comes first."""
+    if mismatch:
+        detail = (
+            "The numbers of units per arm do not fit the assignment probabilities: units are lost "
+            f"or counted twice. Without it the page would say: {headline(design, status)}."
+        )
+        return Saying(MISMATCH, detail, "alarm")
     return Saying(headline(design, status), _detail(design, status, released), tone(status))
 
 
@@ -75,7 +87,7 @@ def headline(design: Design, status: Status) -> str:
         if status.left is not None and status.evidence < TELLING:
             return "Keep running: too early to say how long"
         if _rest(design, status) is not None:
-            return "Keep running: a decision in time looks unlikely"
+            return "Keep running: a decision before the cap is unlikely"
         if status.left is not None and status.left < 1.0:
             return "Keep running: the decision may come at any time"
         if status.days_left is not None:
@@ -88,26 +100,30 @@ def headline(design: Design, status: Status) -> str:
 def _detail(design: Design, status: Status, released: bool) -> str:
     decided = status.decision
     if decided is not None and decided.arm is not None:
-        who = "Everyone gets it" if released else "Everyone new gets it"
-        kept = "" if released else "; units in another arm keep theirs until you release them"
-        return f"Decided after {count(decided.units)} units. {who}{kept}."
+        after = f"Decided after {count(decided.units)} units."
+        if released:
+            return f"{after} All units get {decided.name}."
+        return (
+            f"{after} New units get {decided.name}; units in other arms keep theirs until you "
+            "release the winner."
+        )
     if decided is not None:
-        return f"Decided after {count(decided.units)} units: no difference that matters is left."
+        return f"Decided after {count(decided.units)} units: no relevant difference is left."
     if status.state == "ready":
-        return "Start it when the code that assigns units is in place."
+        return "Start the test when the code that assigns units is in place."
     if status.state == "paused":
-        return "Units that are in keep their arm, and their outcomes count."
+        return "Units already assigned keep their arm, and their outcomes count."
     if status.state in ("over", "stopped"):
-        return "No arm was proven better. Outcomes count no more."
+        return "No arm was shown to be better. Further outcomes are not counted."
     if status.matured == 0:
-        return "No outcome has counted yet."
+        return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
     ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
     rest = _rest(design, status)
     if rest is not None:
         return f"{ahead} The test ends after {count(rest)} more units."
-    return f"{ahead} Looking costs nothing."
+    return f"{ahead} You may look as often as you like."
 
 
 def _rest(design: Design, status: Status) -> int | None:
@@ -126,26 +142,39 @@ def guarantee_kind(design: Design, status: Status) -> str:
 def promise(design: Design, status: Status) -> str:
     """The guarantee in words."""
     kind = guarantee_kind(design, status)
-    meaning = GUARANTEES.get(kind, kind)
+    if design.calibration.error >= 1.0:
+        return f"No error is proven at delta {design.calibration.delta:.3g} ({kind})."
+    if status.decision is not None and status.decision.arm is not None:
+        words = error_words(status.decision.error, len(design.arms))
+        return f"{sentence(words)} {kind_words(kind)}"
     if status.decision is not None:
-        return f"The bound on the error is {meaning}."
+        return f"{sentence(status.promise)} {kind_words(kind)}"
     if status.state not in OPEN:
         return f"{status.promise[0].upper()}{status.promise[1:]}."
-    bound = percent(design.calibration.error)
-    return f"A wrong decision has probability at most {bound}: {meaning}."
+    return f"{sentence(error_words(design.calibration.error, len(design.arms)))} {kind_words(kind)}"
+
+
+def kind_words(kind: str) -> str:
+    """Say what kind of guarantee stands behind an error.
+
+    >>> kind_words("proven")
+    'Proven for every outcome that the design allows, however often you look.'
+    """
+    return sentence(GUARANTEES.get(kind, kind))
 
 
 def facts(design: Design) -> list[tuple[str, str]]:
-    """The design as terms and what they are."""
+    """Return the design as terms and their values."""
+    promise = design.calibration
     found = [
         ("Arms", ", ".join(design.arms)),
-        ("Outcome", outcome_words(design)),
-        ("Allocation", rule_words(design)),
-        ("Error", f"at most {percent(design.calibration.error)}, {design.calibration.guarantee}"),
+        ("Outcome", design.outcome.words),
+        ("Rule", design.rule.words),
+        ("Error", f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"),
     ]
-    found.append(("A unit counts", _counting(design)))
+    found.append(("Outcome of a unit", _counting(design)))
     if design.min_effect is not None:
-        found.append(("Smallest difference that matters", f"{design.min_effect:g}"))
+        found.append(("Smallest relevant difference", f"{design.min_effect:g}"))
     if design.max_units is not None:
         found.append(("Ends undecided", f"after {count(design.max_units)} units"))
     if design.deadline is not None:
@@ -153,42 +182,16 @@ def facts(design: Design) -> list[tuple[str, str]]:
     return found
 
 
-def outcome_words(design: Design) -> str:
-    """The outcome model."""
-    outcome = design.outcome
-    if isinstance(outcome, Bernoulli):
-        return "0 or 1"
-    if isinstance(outcome, Bounded):
-        return f"a number between {outcome.low:g} and {outcome.high:g}"
-    if isinstance(outcome, Gaussian):
-        return f"a number with a spread of {outcome.sigma:g} or less"
-    return "numbers that keep coming"
-
-
-def rule_words(design: Design) -> str:
-    """The allocation rule in words."""
-    rule = design.rule
-    if isinstance(rule, Tilt) and rule.tilt == 1:
-        return "an even split, in blocks"
-    if isinstance(rule, Tilt):
-        return f"blocks with up to {rule.tilt:g} units of the arm ahead for each of another"
-    if isinstance(rule, UCB):
-        return f"the arm with the highest mean plus {rule.alpha:g} radii"
-    if isinstance(rule, ETC | ETCPrime):
-        return "the arms in turn"
-    return "fixed shares of a population"
-
-
 def _counting(design: Design) -> str:
     measure = design.measure
     if measure is None:
-        return "with the first number recorded for it"
-    names = {"sum": "the sum of its events", "any": "1 if anything happened, or 0"}
+        return "the first value recorded"
+    names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}
     names |= {"mean": "the mean of its events", "last": "its last event"}
     what = names[measure.aggregate]
     if measure.window is None:
-        return f"again for every {duration(_days(measure.period))}, with {what}"
-    return f"{duration(_days(measure.window))} after it came, with {what}"
+        return f"{what}, in every period of {duration(_days(measure.period))}"
+    return f"{what}, within a conversion window of {duration(_days(measure.window))}"
 
 
 def _days(seconds: float | str | None) -> float:

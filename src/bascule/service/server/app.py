@@ -1,7 +1,8 @@
 """The service as an ASGI application: `make_app(store, settings)`.
 
 `app.state` has the `store`, the `settings`, the `calls` of the store (`StoreCalls`), the `keys` (a
-`Keyring`), the `directory` of experiments, the `planner`, the `metrics` and the rate limits.
+`Keyring`), the `directory` of experiments, the `renders` that viewers share, the `planner`, the
+`metrics` and the rate limits.
 
 The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
 at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
@@ -41,6 +42,7 @@ from bascule.service.server.middleware import Envelope, FastPath
 from bascule.service.server.planner import Planner
 from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
+from bascule.service.server.shared_renders import SharedRenders, Traffic
 from bascule.service.server.store_calls import StoreCalls
 from bascule.service.server.telemetry import Metrics, log
 
@@ -71,6 +73,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.calls = StoreCalls()
     app.state.keys = Keyring(store, app.state.calls)
     app.state.directory = Directory(store, app.state.calls)
+    app.state.traffic = Traffic()
+    app.state.renders = SharedRenders(app.state.calls, app.state.traffic)
     app.state.probe = operation.make_probe(store, app.state.calls)
     app.state.planner = Planner()
     app.state.metrics = Metrics()
@@ -83,7 +87,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     _answer_problems(app)
     _add_page(app)
-    app.add_middleware(FastPath)
+    app.add_middleware(FastPath, traffic=app.state.traffic)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -26,7 +26,7 @@ class Directory:
     """The experiments of a store by name."""
 
     def __init__(self, store: Store, calls: StoreCalls) -> None:
-        self._store = store
+        self.store = store
         self._calls = calls
         self._entries: SharedRead[dict[str, Summary]] = SharedRead(self._read, {})
         self._statuses: dict[int, tuple[int, float, Status]] = {}
@@ -97,7 +97,7 @@ class Directory:
 
     async def _read(self) -> dict[str, Summary]:
         known = {entry.test.id: entry for entry in self._entries.value.values()}
-        found, damaged = await self._calls.short(read_summaries, self._store, known)
+        found, damaged = await self._calls.short(read_summaries, self.store, known)
         for name in damaged.keys() - self.damaged.keys():
             fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
             log("experiment unreadable", "error", **fields)

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bascule.core.errors import InputError, StoreError
 from bascule.service.api import ofrep, units
 from bascule.service.server.responses import Problem, problem_of, refusal
+from bascule.service.server.shared_renders import Traffic
 from bascule.service.server.telemetry import LOGGER, Metrics, log
 
 CSP = (
@@ -168,8 +169,9 @@ class FastPath:
     way to them than their work does.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
         self._app = app
+        self._traffic = traffic
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the requests of fast routes, and pass on all others."""
@@ -180,8 +182,9 @@ class FastPath:
                     name = path[len(route.before) : len(path) - len(route.after)]
                     if name and "/" not in name:
                         scope["route"] = route
-                        answer = await _fast_answer(route, Request(scope, receive), name)
-                        await answer(scope, receive, send)
+                        with self._traffic.unit():
+                            answer = await _fast_answer(route, Request(scope, receive), name)
+                            await answer(scope, receive, send)
                         return
         await self._app(scope, receive, send)
 

@@ -6,7 +6,7 @@ The service keeps one such process beside it: a plan takes seconds of a processo
 from __future__ import annotations
 
 import base64
-import pickle
+import pickle  # nosec B403: it only writes
 import sys
 from typing import IO
 

@@ -109,7 +109,13 @@ def run(app: FastAPI, listening: socket.socket) -> None:
     # Uvicorn sends the signal that ended it again to the handlers that it found: they must not end
     # the process before the store is closed.
     with _handled(stop):
+        sys.setswitchinterval(SWITCH)
         server.run(sockets=[listening])
+
+
+SWITCH = 0.0005
+"""Seconds after which a thread that computes lets others run: a page that is rendered must not hold
+up assignments for Python's usual 5 ms at a time."""
 
 
 @contextmanager

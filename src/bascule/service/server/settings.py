@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from bascule.core.errors import InputError
 
-WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"
+WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secret
 """The environment variable with the secret that signs webhooks."""
 
 

@@ -1,0 +1,124 @@
+"""Renders that all viewers who ask at about the same time share, few of them at once.
+
+Twenty people who look at one test need one render a second, not twenty. What is shared must be the
+same for all of them: the key of a render has everything of a caller that its result depends on,
+and what belongs to one session (the CSRF token) is filled in afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from bascule.service.server.store_calls import SharedRead, StoreCalls
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+FRESH = 1.0
+"""Seconds for which a render is used."""
+
+REST = 3.0
+"""A render is used for at least so many times as long as it took, so that no page takes more than
+a third of a thread however many look at it."""
+
+AT_ONCE = 2
+"""Renders that are made at once: they compute as much as they read, and assignments come first."""
+
+BUSY, TURN = 4, 0.01
+"""While so many requests of units are being answered, pages have a turn each so many seconds."""
+
+MOST_KEPT = 256
+
+
+class Traffic:
+    """Counts the requests of units that are being answered, and lets others give way to them."""
+
+    def __init__(self) -> None:
+        self._units = 0
+        self._turnstile = asyncio.Lock()
+
+    @contextmanager
+    def unit(self) -> Iterator[None]:
+        """Count a request of a unit while it is answered."""
+        self._units += 1
+        try:
+            yield
+        finally:
+            self._units -= 1
+
+    async def give_way(self) -> None:
+        """Wait for a turn: while units are being assigned, one page after the other has one."""
+        if self._units >= BUSY:
+            async with self._turnstile:
+                await asyncio.sleep(TURN)
+
+
+class SharedRenders:
+    """Renders by key, each shared among the viewers who ask while it is fresh."""
+
+    def __init__(self, calls: StoreCalls, traffic: Traffic) -> None:
+        self._calls = calls
+        self._traffic = traffic
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._kept: dict[Hashable, _Render] = {}
+
+    async def get(
+        self, key: Hashable, do: Callable[Given, Result], *given: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """Return the result of `do(*given)`, at most a second old unless it takes long to compute.
+
+        A key stands for one function and its arguments.
+        """
+
+        async def render() -> Result:
+            async with self._room:
+                return await self._calls.long(do, *given, **named)
+
+        return await self.wait(key, render)  # type: ignore[no-any-return]
+
+    async def wait(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what `read()` gave at most a second ago, or let it read again."""
+        await self._traffic.give_way()
+        render = self._kept.get(key)
+        if render is None:
+            self._make_room()
+            render = self._kept[key] = _Render(read)
+        try:
+            return await render.value(time.monotonic())
+        except Exception:
+            # Nothing is kept of what failed: names that do not exist would fill the memory.
+            self._kept.pop(key, None)
+            raise
+
+    def forget(self) -> None:
+        """Render everything again when it is asked for: something was changed."""
+        for render in self._kept.values():
+            render.shared.forget()
+
+    def _make_room(self) -> None:
+        if len(self._kept) >= MOST_KEPT:
+            oldest = min(self._kept, key=lambda key: self._kept[key].shared.read_at)
+            del self._kept[oldest]
+
+
+class _Render:
+    """One shared render, and how long it took."""
+
+    def __init__(self, read: Callable[[], Awaitable[Any]]) -> None:
+        self._do = read
+        self._seconds = 0.0
+        self.shared: SharedRead[Any] = SharedRead(self._read, None)
+
+    async def value(self, now: float) -> Any:
+        return await self.shared.newer_than(now - max(FRESH, REST * self._seconds))
+
+    async def _read(self) -> Any:
+        since = time.monotonic()
+        try:
+            return await self._do()
+        finally:
+            self._seconds = time.monotonic() - since

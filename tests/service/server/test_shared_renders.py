@@ -1,0 +1,133 @@
+"""Viewers who ask at about the same time share one render, and give way to assignments."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from bascule.service.server import shared_renders
+from bascule.service.server.shared_renders import AT_ONCE, BUSY, MOST_KEPT, SharedRenders, Traffic
+from bascule.service.server.store_calls import StoreCalls
+
+
+class Work:
+    """A render that counts how often it runs, and how many run at once."""
+
+    def __init__(self, seconds: float = 0.02) -> None:
+        self.seconds = seconds
+        self.runs = 0
+        self.now = 0
+        self.most = 0
+
+    def __call__(self) -> int:
+        self.runs += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        time.sleep(self.seconds)
+        self.now -= 1
+        return self.runs
+
+
+def played(play: Callable[[SharedRenders, Traffic], Awaitable[None]]) -> None:
+    """Play a scene with renders of its own."""
+
+    async def scene() -> None:
+        calls, traffic = StoreCalls(), Traffic()
+        try:
+            await play(SharedRenders(calls, traffic), traffic)
+        finally:
+            await calls.close()
+
+    asyncio.run(scene())
+
+
+def test_twenty_viewers_cause_one_render() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        work = Work()
+        found = await asyncio.gather(*(renders.get("page", work) for _ in range(20)))
+        assert found == [1] * 20
+        assert await renders.get("page", work) == 1
+        assert work.runs == 1
+
+    played(play)
+
+
+def test_a_render_is_made_again_when_it_is_a_second_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_renders, "FRESH", 0.05)
+
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        work = Work(0.0)
+        assert await renders.get("page", work) == 1
+        await asyncio.sleep(0.1)
+        assert await renders.get("page", work) == 2
+
+    played(play)
+
+
+def test_a_change_is_seen_at_once() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        work = Work(0.0)
+        assert await renders.get("page", work) == 1
+        renders.forget()
+        assert await renders.get("page", work) == 2
+
+    played(play)
+
+
+def test_callers_who_see_different_things_do_not_share() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        assert await renders.get(("page", "admin"), lambda: "buttons") == "buttons"
+        assert await renders.get(("page", "viewer"), lambda: "no buttons") == "no buttons"
+
+    played(play)
+
+
+def test_few_renders_are_made_at_once() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        work = Work()
+        await asyncio.gather(*(renders.get(key, work) for key in range(12)))
+        assert work.runs == 12
+        assert work.most <= AT_ONCE
+
+    played(play)
+
+
+def test_failures_reach_all_who_wait_and_are_not_kept() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        def fail() -> None:
+            raise LookupError("no such test")
+
+        asked = (renders.get("missing", fail) for _ in range(3))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [str(error) for error in found] == ["no such test"] * 3
+        assert await renders.get("missing", lambda: "there now") == "there now"
+
+    played(play)
+
+
+def test_memory_is_bounded() -> None:
+    async def play(renders: SharedRenders, _: Traffic) -> None:
+        for key in range(MOST_KEPT + 20):
+            await renders.wait(key, lambda: asyncio.sleep(0, "text"))
+        assert len(renders._kept) == MOST_KEPT
+
+    played(play)
+
+
+def test_pages_have_one_turn_after_the_other_while_units_are_assigned() -> None:
+    async def play(renders: SharedRenders, traffic: Traffic) -> None:
+        work = Work(0.0)
+        await renders.get("page", work)
+        requests = [traffic.unit() for _ in range(BUSY)]
+        for request in requests:
+            request.__enter__()
+        since = time.monotonic()
+        await asyncio.gather(*(renders.get("page", work) for _ in range(10)))
+        assert time.monotonic() - since >= 10 * shared_renders.TURN * 0.9
+        for request in requests:
+            request.__exit__(None, None, None)
+
+    played(play)
