@@ -123,6 +123,25 @@ def test_where_there_is_nothing_yet_it_is_said(
     assert run(capsys, "list").startswith("no experiments yet")
 
 
+def test_errors_and_intervals_say_what_they_bound(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    with bs.open(store) as opened:
+        test = opened.get("button")
+        for i in range(60):
+            test.assign(i)
+            test.record(i, float(i % 3 == 0))
+        first, second = test.design.arms
+        assert test.status().decision is None
+    shown = run(capsys, "show", "button")
+    assert f"{second} - {first}: " in shown
+    assert "(90 % interval " in shown
+    assert "intervals: each bound fails with probability at most 5 %, at any time (proven)" in shown
+    assert "a worse arm is declared the winner with probability at most 5 %" in shown
+    assert "if the arms are equal, either of them with at most 10 % (proven)" in shown
+
+
 def test_the_knob_turns_and_the_log_says_who_turned_it(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

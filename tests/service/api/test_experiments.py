@@ -284,3 +284,18 @@ def test_a_list_of_many_tests_is_computed_once() -> None:
             assert [status["units"] for status in again].count(31) == 1
     finally:
         service.close()
+
+
+def test_intervals_and_decisions_say_what_they_bound(
+    service: Service, admin: httpx.Client, name: str
+) -> None:
+    test = service.store.get(name)
+    for i in range(400):
+        test.record(i, float(test.assign(i) == "green"))
+        if test.state == "decided":
+            break
+    status = admin.get(f"/v1/experiments/{name}/status").json()
+    (effect,) = status["effects"]
+    assert effect["level"] == pytest.approx(0.9)
+    assert effect["meaning"] == "each bound fails with probability at most 5 %, at any time"
+    assert status["decision"]["meaning"].startswith("a worse arm is declared the winner with")
