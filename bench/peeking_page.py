@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 HEAD = """# Peeking
 
-*`python -m bench.peeking {logs}` measured this page. `make peeking` draws 2,000 logs of
-each kind, which takes about a quarter of an hour on one core.*
+*`python -m bench.peeking {logs}` measured this page. `make peeking` draws 2,000
+logs of each kind, which takes about a quarter of an hour on one core.*
 
 Whoever looks at a test every day and stops at the first good moment finds a winner where there is
 none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
@@ -21,8 +21,8 @@ that answer real ones.
 A test with an error of 5 % declares a worse arm the winner with probability 5 % at most. Where arms
 are equal none is worse, and *each* of the two may be declared the winner that often. So 5 % are
 promised for the last column of a table, and twice as much for the one before it, which counts
-either arm. ± is one standard error; where no log of {logs:,} had a winner, the share may still be
-up to {room:.2g} % (at 95 % confidence).
+either arm. ± is one standard error; where no log of {logs:,} had a winner, the share may still
+be up to {room:.2g} % (at 95 % confidence).
 
 """
 
