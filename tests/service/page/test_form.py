@@ -77,5 +77,5 @@ def test_the_answer_shows_every_design_and_recommends_one(plan: bs.Plan) -> None
 def test_an_impossible_wish_says_what_would_do() -> None:
     answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).wishes()))
     assert not answer.possible
-    assert answer.headline == "No design decides this by day 2"
+    assert answer.headline == "No design decides within 2 days"
     assert "Nearest that would do" in answer.limits[0]
