@@ -21,7 +21,7 @@ TYPES = ("int", "sequence[int]")
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON has it: no empty fields, lists, and infinity as a word.
+    """Return a value as JSON has it: no empty fields, lists, and infinity as a word.
 
     >>> plain({"alpha": math.inf, "effect": None, "arms": ("a", "b")})
     {'alpha': 'Infinity', 'arms': ['a', 'b']}

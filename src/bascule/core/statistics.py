@@ -126,7 +126,7 @@ class Statistics:
         return cls(tuple(ArmStatistics() for _ in range(arms)))
 
     def record(self, arm: int, value: float) -> Statistics:
-        """The same with one outcome more."""
+        """Return the statistics with one outcome more."""
         arm = checks.whole("arm", arm, 0, "arms are counted from 0", len(self.arms) - 1)
         value = checks.finite("value", value, "an outcome is a number")
         seen = list(self.arms)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.evidence.betting import BETS, LOG_PARTS
+from bascule.core.numerics import turning_point
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.theory.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.passage import Boundary, first_passage
@@ -29,7 +30,7 @@ LOG_BLOCKS = np.log(BLOCKS)
 SLOPES = np.geomspace(1e-6, 60.0, 300)
 """How far the law of a block is bent away from a fair game, by the inverse of its deviation."""
 
-STEEPEST, HALVINGS = 60.0, 40
+STEEPEST = 60.0
 """Where the fair game is looked for."""
 
 LEAST = 1e-9
@@ -211,11 +212,8 @@ def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatA
 
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
     """The slope of the factor that makes the mean difference 0."""
-    low, high = -STEEPEST / deviation, 0.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        if float(_bent(values, chances, np.array([middle]))[0] @ values) > 0.0:
-            high = middle
-        else:
-            low = middle
-    return high
+
+    def too_low(slope: float) -> bool:
+        return float(_bent(values, chances, np.array([slope]))[0] @ values) <= 0.0
+
+    return turning_point(too_low, -STEEPEST / deviation, 0.0)

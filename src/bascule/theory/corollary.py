@@ -10,6 +10,7 @@ from bascule.core.calibration import peel
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import LOG_2
+from bascule.core.numerics import turning_point
 from bascule.theory.published import published_shape
 
 ZETA_THREE_HALVES = 2.6123753486854883
@@ -58,11 +59,9 @@ def corollary_delta(error: float, design: Design) -> float:
     """
     error = checks.probability("error", error, "0.05 is usual")
     shape = published_shape(design)
-    low, high = math.log(error) - 40.0, math.log(error)
-    for _ in range(80):
-        middle = (low + high) / 2
-        if shape.sequences * corollary(math.exp(middle)) <= error:
-            low = middle
-        else:
-            high = middle
-    return shape.count * math.exp(low)
+
+    def proves(level: float) -> bool:
+        return shape.sequences * corollary(math.exp(level)) <= error
+
+    largest = turning_point(proves, math.log(error) - 40.0, math.log(error))
+    return shape.count * math.exp(math.nextafter(largest, -math.inf))

@@ -99,7 +99,7 @@ def predict(
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
-    """The same on the path on which all noise averages out: coarser, for any number of arms.
+    """Return what to expect on the path on which noise averages out: coarser, for any arms.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))

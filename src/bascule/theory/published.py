@@ -48,7 +48,7 @@ def published_shape(design: Design) -> Shape:
 
 
 def published_unit_shape(design: Design) -> UnitShape:
-    """The same for units whose outcomes keep coming: the mean of means and its radii.
+    """Return the radius and the proof that the paper has for units whose outcomes recur.
 
     >>> import bascule as bs
     >>> published_unit_shape(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2))).count

@@ -100,7 +100,7 @@ class AllocationStatistics:
         )
 
     def record(self, arm: int, probabilities: Sequence[float]) -> AllocationStatistics:
-        """The same with one unit more, which joined `arm`."""
+        """Return the statistics with one unit more, which joined `arm`."""
         return self + AllocationStatistics.of([arm], [probabilities])
 
     def __add__(self, other: AllocationStatistics) -> AllocationStatistics:

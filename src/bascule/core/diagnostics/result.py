@@ -58,7 +58,7 @@ class Diagnostic:
         return replace(self, p_value=p_value, validity="any time", message=message)
 
     def named(self, arms: Sequence[str]) -> Diagnostic:
-        """The same with names in its message instead of numbers of arms.
+        """Return the diagnostic with names in its message instead of numbers of arms.
 
         >>> found = Diagnostic("shift", 9.0, 0.0001, 0.01, "fixed time", "arms 0 and 1 differ")
         >>> found.named(["old", "new"]).message

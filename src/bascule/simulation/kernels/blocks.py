@@ -16,7 +16,7 @@ from bascule.core.procedures.block_state import (
 )
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream, uniform
 
@@ -137,17 +137,13 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
                     winner = NO_DIFFERENCE
             if control[STOP] != 0:
                 break
-            times[row] = units
-            winners[row] = winner
-            for arm in range(arms):
-                counts[row * arms + arm] = np.int64(state[arm])
-            control[FINISHED] += 1
-            control[STEPS] += units
+            finish_run(state, 0, arms, row, units, winner, times, winners, counts, control)
 
     return play
 
 
 CALLED = (
+    finish_run,
     seed_stream,
     outside_layer,
     log_mixture,

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bascule.core.procedures.interval_state import FloatArray
+
 IntArray = NDArray[np.int64]
 Kernel = Callable[..., None]
 
@@ -24,3 +26,24 @@ def new_control() -> IntArray:
     0
     """
     return np.zeros(CONTROL_SIZE, np.int64)
+
+
+def finish_run(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    row: int,
+    units: int,
+    winner: int,
+    times: IntArray,
+    winners: IntArray,
+    counts: IntArray,
+    control: IntArray,
+) -> None:
+    """Write how a run ended into its row of the result; `state[first:]` holds the units."""
+    times[row] = units
+    winners[row] = winner
+    for arm in range(arms):
+        counts[row * arms + arm] = np.int64(state[first + arm])
+    control[FINISHED] += 1
+    control[STEPS] += units

@@ -30,12 +30,11 @@ from bascule.core.procedures.interval_state import (
 )
 from bascule.simulation.kernels.control import (
     ALIVE,
-    FINISHED,
-    STEPS,
     STOP,
     WAITING,
     IntArray,
     Kernel,
+    finish_run,
 )
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import (
@@ -66,27 +65,6 @@ def start_run(
     """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
     seed_stream(streams, at, seed, run)
     clear(state, first, arms, unseen_score)
-
-
-def finish_run(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    row: int,
-    units: int,
-    winner: int,
-    times: IntArray,
-    winners: IntArray,
-    counts: IntArray,
-    control: IntArray,
-) -> None:
-    """Write down how a run ended."""
-    times[row] = units
-    winners[row] = winner
-    for arm in range(arms):
-        counts[row * arms + arm] = np.int64(state[first + arm])
-    control[FINISHED] += 1
-    control[STEPS] += units
 
 
 def move_lane(

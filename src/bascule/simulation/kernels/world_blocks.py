@@ -16,7 +16,7 @@ from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
     beta,
@@ -146,18 +146,14 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     folded += 1
             if control[STOP] != 0:
                 break
-            times[row] = units
-            winners[row] = winner
             regrets[row] = regret
-            for arm in range(arms):
-                counts[row * arms + arm] = np.int64(assigned[arm])
-            control[FINISHED] += 1
-            control[STEPS] += units
+            finish_run(assigned, 0, arms, row, units, winner, times, winners, counts, control)
 
     return play
 
 
 CALLED = (
+    finish_run,
     *CALLED_BY_BLOCKS,
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )

@@ -32,7 +32,7 @@ from bascule.core.procedures.interval_state import (
     value_of,
 )
 from bascule.core.procedures.intervals import SpreadOf, known_spread
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
@@ -218,18 +218,14 @@ def build(
             wipe(heads, dues, units)
             if control[STOP] != 0:
                 break
-            times[row] = units
-            winners[row] = winner
             regrets[row] = regret
-            for arm in range(arms):
-                counts[row * arms + arm] = np.int64(assigned[arm])
-            control[FINISHED] += 1
-            control[STEPS] += units
+            finish_run(assigned, 0, arms, row, units, winner, times, winners, counts, control)
 
     return play
 
 
 CALLED = (
+    finish_run,
     *CALLED_BY_INTERVALS,
     *(fill_normals, normal, gamma, beta, student_t, exponential, pick),
     *(drift, wipe),

@@ -37,12 +37,11 @@ from bascule.core.procedures.interval_state import (
 )
 from bascule.simulation.kernels.control import (
     ALIVE,
-    FINISHED,
-    STEPS,
     STOP,
     WAITING,
     IntArray,
     Kernel,
+    finish_run,
 )
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream
 from bascule.simulation.recurrent.noise import fall_asleep, take_up
@@ -273,13 +272,8 @@ def build(
                         winner = NO_DIFFERENCE
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
-            times[row] = units
-            winners[row] = winner
-            for arm in range(arms):
-                counts[row * arms + arm] = np.int64(tallies[arm])
             control[WAITING] = row + 1
-            control[FINISHED] += 1
-            control[STEPS] += units
+            finish_run(tallies, 0, arms, row, units, winner, times, winners, counts, control)
 
     return play
 
@@ -300,6 +294,7 @@ def build_tables(weight: Weight, fingerprint: str) -> Kernel:
 
 
 CALLED = (
+    finish_run,
     *(seed_stream, outside_layer, clear, take_up, fall_asleep),
     *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
     *(log_two_arms, ceiling, product_and_derivatives),

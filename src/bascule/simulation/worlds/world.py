@@ -253,7 +253,7 @@ class World:
         return expected and not replace(self, noise=None, means=self.start).extras
 
     def for_outcome(self, outcome: Outcome, arms: int) -> World:
-        """The same world with its noise written out, checked against a design."""
+        """Return the world with its noise written out, checked against a design."""
         if len(self.start) != arms:
             raise InputError(
                 "means",
