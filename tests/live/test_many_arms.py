@@ -26,7 +26,7 @@ def enrol(test: bs.Experiment, units: list[str], seed: int) -> None:
 def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> None:
     """Through batches of blocks, an arm taken out, one paused, and a new start of the program."""
     for part in range(3):
-        with bs.open(tmp_path / "many.db") as store:
+        with bs.open(tmp_path / "many.db", shuffle=random.Random(part).shuffle) as store:
             if part == 0:
                 store.create("many", coins(60, bs.Tilt(3, batch=2)))
             test = store.get("many")

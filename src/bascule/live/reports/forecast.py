@@ -257,7 +257,7 @@ def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[
     """Return the arm that is furthest on its way to beating all others, and how far it is."""
     into = [name for i, name in enumerate(design.arms) if i not in seen.out]
     least = dict.fromkeys(into, 1.0)
-    rivals = dict.fromkeys(into, 0)
+    rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
     for effect in found:
         sides = (
             (effect.first, effect.second, effect.difference, effect.low),
@@ -266,10 +266,12 @@ def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[
         for mine, rival, difference, low in sides:
             if mine in least and rival in least:
                 least[mine] = min(least[mine], _share(difference, low))
+                nearest[mine] = min(nearest[mine], difference)
                 rivals[mine] += 1
     # Of many arms not every pair is listed; the leader is compared with every other arm.
     compared = [name for name in into if rivals[name] == len(into) - 1]
-    best = max(compared, key=lambda name: least[name])
+    # While nothing is known of some pair, the arm that is furthest ahead of its nearest rival.
+    best = max(compared, key=lambda name: (least[name], nearest[name]))
     return (best, least[best]) if seen.units else (None, 0.0)
 
 

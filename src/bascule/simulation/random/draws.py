@@ -52,6 +52,7 @@ DRAWS: dict[type[object], Draws] = {Normal: NORMAL, Coin: ZERO_OR_ONE}
 def draws_of(noise: Noise) -> Draws | None:
     """Return how noise is drawn in bursts; None for noise that the general loops draw.
 
+    >>> from bascule.core.outcomes import Beta
     >>> draws_of(Coin()) is ZERO_OR_ONE, draws_of(Beta())
     (True, None)
     """

@@ -246,6 +246,7 @@ class World:
     def plain_for(self, outcome: Outcome) -> bool:
         """Whether this is the world that a design with this outcome model expects.
 
+        >>> from bascule.core.outcomes import Gaussian
         >>> World([0, 1], batch=2).plain_for(Gaussian(1))
         False
         """
