@@ -136,3 +136,14 @@ def test_registering_refuses_what_is_no_rule_and_a_kind_that_is_taken() -> None:
         @dataclass(frozen=True)
         class Mine(bs.Tilt):
             pass
+
+
+def test_a_class_that_is_registered_again_takes_the_place_of_the_first() -> None:
+    again = _page_code()["Poisson"]
+    data = bs.Design(ARMS, outcome=Poisson(5), rule=bs.Tilt(2)).to_dict()
+    assert type(bs.Design.from_dict(data).outcome) is Poisson
+    OUTCOMES.register(again)
+    try:
+        assert type(bs.Design.from_dict(data).outcome) is again
+    finally:
+        OUTCOMES.register(Poisson)

@@ -143,7 +143,7 @@ class Design:
         if isinstance(parts.get("outcome"), dict):
             # A file may leave out the kind of the most common outcome model.
             parts["outcome"] = {"kind": "gaussian", **parts["outcome"]}
-        return read(_adapter(OUTCOMES.kinds, RULES.kinds), parts, "design")
+        return read(_adapter(tuple(OUTCOMES), tuple(RULES)), parts, "design")
 
     def save(self, path: str | Path) -> None:
         """Write the design to a JSON file."""
@@ -201,8 +201,12 @@ def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
 
 
 @lru_cache(maxsize=4)
-def _adapter(outcomes: tuple[str, ...], rules: tuple[str, ...]) -> TypeAdapter[Design]:  # noqa: ARG001
-    # Loaded at first use: most programs never read a design file. Made anew when a kind is added.
+def _adapter(
+    outcomes: tuple[type[Outcome], ...],  # noqa: ARG001
+    rules: tuple[type[Rule], ...],  # noqa: ARG001
+) -> TypeAdapter[Design]:
+    # Loaded at first use: most programs never read a design file. Made anew when a
+    # class is registered, also one that takes the place of another, as in a notebook run twice.
     from pydantic import TypeAdapter
 
     return TypeAdapter(Design)
