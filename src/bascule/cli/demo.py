@@ -100,21 +100,27 @@ def _look(console: Console, status: dict[str, Any], day: float) -> None:
 
 
 def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: bool) -> None:
+    from bascule.core.design import Design
+    from bascule.core.outcomes import Bernoulli
+    from bascule.core.rules import Tilt
     from bascule.service.demo_shop import BUY
+    from bascule.theory import predict
 
     if not decided:
         console.print("\nThere is no decision yet: give it more --seconds.")
         return
     best = max(BUY.values())
     lost = sum(count * (best - BUY[arm]) for arm, count in shop.seen.items())
-    even = sum(shop.seen.values()) * (best - sum(BUY.values()) / len(BUY))
     verdict = status["decision"]
+    # Compared with the even split's own test, which stops at a decision of its own.
+    even = Design(list(BUY), Bernoulli(), Tilt(1), error=verdict["error"])
+    expected = predict(even, best - min(BUY.values()), best=best)
     console.print(
         f"\nDecision after {verdict['units']:,} visitors: {verdict['name']} "
         f"({verdict['guarantee']}, error at most {100 * verdict['error']:g} %).\n"
-        f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales; "
-        f"an even split of\nthe same visitors would have cost {even:.0f}. Saved: "
-        f"{even - lost:.0f} sales, {1 - lost / even:.0%}."
+        f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales.\n"
+        f"A test with an even split would cost {expected.regret:.0f} on average, with "
+        f"{expected.decision_time:,.0f} visitors, if outcomes were known at once."
     )
 
 
