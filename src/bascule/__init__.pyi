@@ -1,0 +1,150 @@
+"""What `import bascule` offers; each name is loaded from its module when it is first used."""
+
+from . import theory
+from .analysis import Analysis, ArmAnswer, Check, Day, analyze
+from .comparison.audit import Audit, AuditRow, audit
+from .comparison.frontier import Frontier, frontier
+from .contract import check_contract
+from .core.bucket import bucket, buckets
+from .core.calibration import Calibration
+from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from .core.design import Design
+from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
+from .core.effects import Effect, effects
+from .core.ends import Ending, ending, remove_arm
+from .core.errors import InfeasibleError, InputError, StoreError
+from .core.measure import Measure
+from .core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from .core.procedures.base import Block, Decision, Interval, Procedure
+from .core.procedures.static import Look
+from .core.progress import (
+    close_stage,
+    decision,
+    fold_block,
+    intervals,
+    look,
+    next_arm,
+    next_block,
+    record,
+)
+from .core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
+from .core.statistics import ArmStatistics, PairStatistics, Statistics
+from .live import open  # noqa: A004
+from .live.api.experiment import Experiment
+from .live.api.store import Store
+from .live.clock import ManualClock
+from .live.reports.status import ArmStatus, Point, Status
+from .live.steps.maturity import Receipt
+from .planning import plan
+from .planning.request import PlanRequest
+from .planning.result import Plan
+from .planning.sample import Sample
+from .simulation import (
+    Beta,
+    Change,
+    Coin,
+    Delay,
+    Discrete,
+    Estimate,
+    Normal,
+    Simulation,
+    Stage,
+    Step,
+    StudentT,
+    Trend,
+    World,
+    simulate,
+    trace,
+    trace_stages,
+)
+
+__version__: str
+__all__ = [
+    "ETC",
+    "UCB",
+    "AllocationStatistics",
+    "Analysis",
+    "ArmAnswer",
+    "ArmCohorts",
+    "ArmStatistics",
+    "ArmStatus",
+    "Audit",
+    "AuditRow",
+    "Bernoulli",
+    "Beta",
+    "Block",
+    "Bounded",
+    "Calibration",
+    "Change",
+    "Check",
+    "Cohort",
+    "CohortStatistics",
+    "Coin",
+    "Day",
+    "Decision",
+    "Delay",
+    "Design",
+    "Diagnostic",
+    "Discrete",
+    "ETCPrime",
+    "Effect",
+    "Ending",
+    "Estimate",
+    "Experiment",
+    "Frontier",
+    "Gaussian",
+    "InfeasibleError",
+    "InputError",
+    "Interval",
+    "Knob",
+    "Look",
+    "ManualClock",
+    "Measure",
+    "Normal",
+    "Outcome",
+    "PairStatistics",
+    "Plan",
+    "PlanRequest",
+    "Point",
+    "Procedure",
+    "Receipt",
+    "Recurrent",
+    "Rule",
+    "Sample",
+    "Simulation",
+    "Stage",
+    "Static",
+    "Statistics",
+    "Status",
+    "Step",
+    "Store",
+    "StoreError",
+    "StudentT",
+    "Tilt",
+    "Trend",
+    "World",
+    "analyze",
+    "audit",
+    "bucket",
+    "buckets",
+    "check_contract",
+    "close_stage",
+    "decision",
+    "diagnose",
+    "effects",
+    "ending",
+    "fold_block",
+    "frontier",
+    "intervals",
+    "look",
+    "next_arm",
+    "next_block",
+    "open",
+    "plan",
+    "record",
+    "remove_arm",
+    "simulate",
+    "theory",
+    "trace",
+    "trace_stages",
+]
