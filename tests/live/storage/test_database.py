@@ -94,6 +94,10 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
         "UPDATE blocks SET slots = substr(slots, 2, length(slots) - 2)",
         "CREATE INDEX ix_set_aside_experiment ON set_aside (experiment)",
         "DROP INDEX set_aside_events",
+        "DROP TABLE erased",
+        "DROP TABLE descriptions",
+        "ALTER TABLE service_keys DROP COLUMN unit_names",
+        "ALTER TABLE service_sessions DROP COLUMN caller",
         "UPDATE bascule_version SET version_num = '0003'",
     )
     with bs.open(path) as store:

@@ -124,5 +124,22 @@ history = Table(
     Column("statistics", Text, nullable=False),
 )
 
-OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history)
+erased = Table(
+    "erased",
+    metadata,
+    _of_experiment(),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+descriptions = Table(
+    "descriptions",
+    metadata,
+    _of_experiment(),
+    # JSON: owner, hypothesis, description, links and tags.
+    Column("description", Text, nullable=False),
+)
+
+OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history, erased, descriptions)
 """What is deleted with an experiment; the audit log stays."""

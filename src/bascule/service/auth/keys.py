@@ -15,7 +15,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from sqlalchemy import Column, Connection, Double, MetaData, Table, Text, insert, select, update
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    insert,
+    select,
+    update,
+)
 
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
@@ -41,6 +52,7 @@ keys = Table(
     Column("created", Double, nullable=False),
     Column("creator", Text, nullable=False),
     Column("revoked", Double),
+    Column("unit_names", Integer),
 )
 
 

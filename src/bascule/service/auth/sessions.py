@@ -26,6 +26,7 @@ sessions = Table(
     Column("kind", Text, nullable=False),
     Column("key", Text),
     Column("expires", Double, nullable=False),
+    Column("caller", Text),
 )
 
 
