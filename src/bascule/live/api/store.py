@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from bascule.live.storage.queries import audit_entries, database_time, gone, loa
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
+    from bascule.live.api.erasure import Expired
     from bascule.live.reports.verify import Verification
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -153,6 +154,32 @@ class Store(StoreContext):
             table = schema.experiments
             connection.execute(delete(table).where(table.c.id == found))
         self.runner.forget(found)
+
+    def unit_data(self, unit: str | int) -> dict[str, Any]:
+        """Return all that the store knows of a unit, as plain data."""
+        from bascule.live.api.erasure import unit_data
+
+        return unit_data(self, unit)
+
+    def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Erase a unit in all experiments, or in some; return the names of those that had it.
+
+        Its name, event ids, times and excluded outcomes go; the number that it counted as stays
+        without a name, so that statistics and decisions stay and can be verified.
+        """
+        from bascule.live.api.erasure import erase_unit
+
+        return erase_unit(self, unit, experiments)
+
+    def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
+        """Erase the units that came more than `age` ago, as "90d", in experiments that have ended.
+
+        With `running`, those of running ones too: a unit that comes back there is a new one, and
+        may get another arm.
+        """
+        from bascule.live.api.erasure import erase_older
+
+        return erase_older(self, age, running=running)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return every change by hand and every decision, the oldest first; of a name or of all.

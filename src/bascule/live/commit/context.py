@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bascule.live.storage.queries import Loaded
+    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 _ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
 
@@ -100,6 +101,10 @@ class StoreContext:
     def writing(self) -> AbstractContextManager[Connection]:
         """Run a transaction on tables that belong to no experiment; on disk when it ends."""
         return self._database.writing()
+
+    def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
+        """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
+        self.runner.erase(experiments, step, acting(self._actor))
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""

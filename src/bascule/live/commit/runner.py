@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
@@ -44,6 +45,7 @@ class Runner:
         self._actor = actor
         self._kept: dict[int, _Kept] = {}
         self._latest: dict[int, tuple[Loaded, float]] = {}
+        self._erased: dict[int, int] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
@@ -77,7 +79,9 @@ class Runner:
         """Return an experiment as it is stored."""
         kept = self._kept.get(experiment)
         known = None if kept is None else kept.loaded
-        return load(connection, experiment, name, known)[0]
+        loaded, _ = load(connection, experiment, name, known)
+        self._notice_erasures(loaded)
+        return loaded
 
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
@@ -101,6 +105,27 @@ class Runner:
         """Forget an experiment that is gone."""
         self.memory.forget(experiment)
         self._latest.pop(experiment, None)
+
+    def erase(
+        self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None], actor: str
+    ) -> None:
+        """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
+        with self._database.erasing() as connection:
+            for experiment in sorted(experiments):
+                name = experiments[experiment]
+                loaded, database_time = load(connection, experiment, name, None, lock=True)
+                now = self.guard.now(loaded.state.clock, database_time)
+                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
+                step(work)
+                work.save()
+        for experiment in experiments:
+            self.forget(experiment)
+
+    def _notice_erasures(self, loaded: Loaded) -> None:
+        """Forget the units of an experiment if some were erased since they were remembered."""
+        if loaded.state.erased != self._erased.get(loaded.id, 0):
+            self.memory.forget(loaded.id)
+            self._erased[loaded.id] = loaded.state.erased
 
     def _run(self, jobs: list[Job]) -> None:
         try:
@@ -140,6 +165,7 @@ class Runner:
             for job in jobs:
                 job.error = error
             return None
+        self._notice_erasures(loaded)
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         remembered = self.memory.of(experiment)
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)

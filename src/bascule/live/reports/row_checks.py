@@ -18,6 +18,7 @@ from bascule.live.steps.maturity import judge_value
 from bascule.live.storage import queries, schema
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase, run_from_json
+from bascule.live.transactions.erase import PREFIX
 
 READ_AT_ONCE = 5000
 
@@ -37,6 +38,10 @@ _OUTCOMES = (
     "SELECT o.id, a.unit, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
     "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
     "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
+)
+_ERASED = (
+    "SELECT e.number, a.unit FROM erased e LEFT JOIN assignments a "
+    "ON a.experiment = e.experiment AND a.number = e.number WHERE e.experiment = ?"
 )
 BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
@@ -127,6 +132,19 @@ def check_leftovers(
             findings.add(f"audit entry {row} ({action}) cannot be read: {reason(error)}")
         if not _is_time(time):
             findings.add(f"audit entry {row} ({action}): time stored as {short(time)}")
+
+
+def check_erased(
+    connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
+) -> int:
+    """Compare the list of erased units with their rows, and return how many there are."""
+    rows = queries.fetch(connection, _ERASED, experiment)
+    for number, unit in rows:
+        if unit is None or not unit.startswith(PREFIX):
+            findings.add(f"unit {number} is listed as erased, but has a name or no row")
+    if stored is not None and stored.state.erased != len(rows):
+        findings.add(f"erased stored as {stored.state.erased}, but {len(rows)} units are listed")
+    return len(rows)
 
 
 def check_orphans(connection: Connection, findings: Findings) -> None:

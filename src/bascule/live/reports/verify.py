@@ -20,6 +20,7 @@ from bascule.live.reports.row_checks import (
     READ_AT_ONCE,
     Findings,
     RowCheck,
+    check_erased,
     check_leftovers,
     check_orphans,
     check_outcomes,
@@ -39,12 +40,17 @@ from bascule.live.transactions.settle import read_stage
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Result of a recomputation; `differences` is empty if it gives what is stored."""
+    """Result of a recomputation; `differences` is empty if it gives what is stored.
+
+    `erased` units were erased on request or by age: what they counted as was taken from the log,
+    but their single events are gone and cannot be added up again.
+    """
 
     name: str
     units: int
     outcomes: int
     differences: tuple[str, ...]
+    erased: int = 0
 
     @property
     def agrees(self) -> bool:
@@ -53,6 +59,8 @@ class Verification:
 
     def __str__(self) -> str:
         counted = f"{self.units:,} units and {self.outcomes:,} outcomes"
+        if self.erased:
+            counted += f" ({self.erased:,} units erased: what they counted as stays, without names)"
         if self.agrees:
             return f"{self.name}: {counted} give what is stored, to the last digit"
         return f"{self.name}: {counted} do not give what is stored: " + "; ".join(self.differences)
@@ -77,7 +85,8 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
         check_outcomes(connection, stored, findings)
     check_leftovers(connection, experiment, stored, findings)
     counted = queries.fetch(connection, _COUNT_OUTCOMES, experiment)[0][0]
-    return Verification(name, units, counted, findings.all())
+    erased = check_erased(connection, experiment, stored, findings)
+    return Verification(name, units, counted, findings.all(), erased)
 
 
 def verify_orphans(connection: Connection, name: str) -> Verification:

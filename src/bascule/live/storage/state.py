@@ -145,7 +145,8 @@ class ExperimentState(NamedTuple):
 
     Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
-    the first edition.
+    the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
+    those that have not counted yet.
     """
 
     statistics: AnyStatistics
@@ -166,6 +167,8 @@ class ExperimentState(NamedTuple):
     origin: float | None = None
     crowd: tuple[Crowd, ...] = ()
     clock: str = ""
+    erased: int = 0
+    erasing: tuple[int, ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -301,8 +304,8 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     True
     """
     data = json.loads(text)
-    for name in ("assigned", "paused"):
-        data[name] = tuple(data[name])
+    for name in ("assigned", "paused", "erasing"):
+        data[name] = tuple(data.get(name, ()))
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data["verdict"] is not None:

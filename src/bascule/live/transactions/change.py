@@ -9,6 +9,7 @@ from bascule.core.serialization import plain
 from bascule.live.steps.folding import take_out, with_knob
 from bascule.live.steps.stages import begun
 from bascule.live.storage.state import OPEN, Phase
+from bascule.live.transactions.erase import finish
 from bascule.live.transactions.settle import decide, settle
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> 
         if to == "running":
             work.state = begun(work.design, work.state, work.now)
         work.log(action)
+        finish(work)
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:

@@ -13,6 +13,7 @@ from bascule.live.steps.folding import fold_unit
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
 from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
+from bascule.live.transactions.erase import finish
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -47,6 +48,8 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
         work.phase = "over"
         work.log("end", after=work.state.progress)
     _show(work)
+    if work.state.erasing:
+        finish(work)
     return more and work.state.verdict is None
 
 

@@ -1,0 +1,203 @@
+"""What a store knows of a unit, and how it forgets it: on request, or after some time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.errors import InputError
+from bascule.core.measure import seconds
+from bascule.live.clock import moment
+from bascule.live.commit.context import StoreContext
+from bascule.live.steps.inputs import checked_unit
+from bascule.live.storage import queries
+from bascule.live.storage.state import OPEN
+from bascule.live.transactions.erase import PREFIX, erase, erase_excluded
+from bascule.live.transactions.settle import settle
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from bascule.live.transactions.unit_of_work import UnitOfWork
+
+ERASED_AT_ONCE = 500
+"""Units that one transaction erases, so that assignments do not wait long for it."""
+
+_WHERE = (
+    "SELECT id, name FROM experiments WHERE "
+    "EXISTS (SELECT 1 FROM assignments WHERE experiment = experiments.id AND unit = ?) OR "
+    "EXISTS (SELECT 1 FROM set_aside WHERE experiment = experiments.id AND unit = ?) ORDER BY id"
+)
+_OUTCOMES = (
+    "SELECT value, at, received, event FROM outcomes WHERE experiment = ? AND number = ? "
+    "ORDER BY id"
+)
+_EXCLUDED = (
+    "SELECT value, at, received, event, reason, detail FROM set_aside "
+    "WHERE experiment = ? AND unit = ? ORDER BY id"
+)
+_OLD = (
+    "SELECT a.number, a.unit, a.time FROM assignments a LEFT JOIN erased e "
+    "ON e.experiment = a.experiment AND e.number = a.number "
+    "WHERE a.experiment = ? AND a.number > ? AND a.time < ? AND e.number IS NULL "
+    "ORDER BY a.number LIMIT ?"
+)
+_COUNT_OLD = (
+    "SELECT count(*) FROM assignments a LEFT JOIN erased e "
+    "ON e.experiment = a.experiment AND e.number = a.number "
+    "WHERE a.experiment = ? AND a.time < ? AND e.number IS NULL"
+)
+_OLD_EXCLUDED = (
+    "SELECT count(*) FROM set_aside WHERE experiment = ? AND received < ? "
+    f"AND unit <> '{PREFIX}excluded'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What was done with the units of an experiment that came before some time."""
+
+    experiment: str
+    erased: int
+    kept: int
+    """Units that were kept, because the test still runs and needs their names."""
+
+    def __str__(self) -> str:
+        kept = f"; {self.kept:,} are kept while the test runs" if self.kept else ""
+        return f"{self.experiment}: {self.erased:,} units erased{kept}"
+
+
+def unit_data(store: StoreContext, unit: str | int) -> dict[str, Any]:
+    """Return all that a store knows of a unit, as plain data: its right of access.
+
+    >>> import bascule as bs
+    >>> with bs.open(":memory:") as store:
+    ...     unit_data(store, "user-42")
+    {'unit': 'user-42', 'experiments': []}
+    """
+    named = checked_unit(unit)
+    with store.reading() as connection:
+        found = [
+            _in_experiment(store, connection, number, name, named)
+            for number, name in queries.fetch(connection, _WHERE, named, named)
+        ]
+    return {"unit": named, "experiments": found}
+
+
+def _in_experiment(
+    store: StoreContext, connection: Connection, experiment: int, name: str, unit: str
+) -> dict[str, Any]:
+    data: dict[str, Any] = {"experiment": name, "assignment": None, "outcomes": [], "excluded": []}
+    assigned = queries.find_units(connection, experiment, [unit]).get(unit)
+    if assigned is not None:
+        arms = store.load(connection, experiment, name).design.arms
+        data["assignment"] = {
+            "arm": arms[assigned.arm],
+            "number": assigned.number,
+            "probability": assigned.probability,
+            "time": _text(assigned.time),
+        }
+        data["outcomes"] = [
+            {"value": value, "at": _text(at), "received": _text(received), "id": event}
+            for value, at, received, event in queries.fetch(
+                connection, _OUTCOMES, experiment, assigned.number
+            )
+        ]
+    names = ("value", "at", "received", "id", "reason", "detail")
+    for row in queries.fetch(connection, _EXCLUDED, experiment, unit):
+        entry = dict(zip(names, row, strict=True))
+        entry |= {time: _text(entry[time]) for time in ("at", "received")}
+        data["excluded"].append(entry)
+    return data
+
+
+def erase_unit(
+    store: StoreContext, unit: str | int, experiments: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Erase a unit in all experiments, or in some, and return the names of those that had it.
+
+    Its name, event ids, times and excluded outcomes go; what it counted as stays as a number
+    without a name, so that statistics and decisions stay and can be verified. On SQLite what goes
+    is overwritten in the file.
+    """
+    named = checked_unit(unit)
+    with store.reading() as connection:
+        rows = queries.fetch(connection, _WHERE, named, named)
+    found = {number: name for number, name in rows if experiments is None or name in experiments}
+    if not found:
+        where = "this store" if experiments is None else ", ".join(experiments)
+        raise InputError(
+            "unit", f"there is no unit {named!r:.60} in {where}: check its name", kind="not_found"
+        )
+    store.erasing(found, partial(_erase, [named]))
+    return tuple(found.values())
+
+
+def erase_older(
+    store: StoreContext, age: float | str, *, running: bool = False
+) -> tuple[Expired, ...]:
+    """Erase all units that came more than `age` ago, as "90d", in experiments that have ended.
+
+    With `running`, those of running ones too: a unit that comes back there is a new one, and may
+    get another arm.
+    """
+    before = store.clock.now() - seconds("age", age)
+    done = []
+    with store.reading() as connection:
+        tests = queries.fetch(connection, "SELECT id, name, state FROM experiments ORDER BY id")
+    for number, name, phase in tests:
+        if phase in OPEN and not running:
+            with store.reading() as connection:
+                ((kept,),) = queries.fetch(connection, _COUNT_OLD, number, before)
+            erased = 0
+        else:
+            erased, kept = _erase_before(store, number, name, before)
+        if erased or kept:
+            done.append(Expired(name, erased, kept))
+    return tuple(done)
+
+
+def _erase_before(store: StoreContext, number: int, name: str, before: float) -> tuple[int, int]:
+    """Erase the units of an experiment that came before a time; count those erased, and kept."""
+    erased, kept, last = 0, 0, -1
+    while True:
+        with store.reading() as connection:
+            rows = queries.fetch(connection, _OLD, number, last, before, ERASED_AT_ONCE)
+        if not rows:
+            break
+        last = rows[-1][0]
+        units = [row[1] for row in rows]
+        try:
+            store.erasing({number: name}, partial(_erase, units, log=False))
+            erased += len(units)
+        except InputError:
+            # One of them cannot be erased yet: the others are, one by one.
+            for unit in units:
+                try:
+                    store.erasing({number: name}, partial(_erase, [unit], log=False))
+                    erased += 1
+                except InputError:
+                    kept += 1
+    with store.reading() as connection:
+        ((listed,),) = queries.fetch(connection, _OLD_EXCLUDED, number, before)
+    if erased or listed:
+        store.erasing({number: name}, partial(_end, before=before, units=erased))
+    return erased, kept
+
+
+def _erase(units: Sequence[str], work: UnitOfWork, log: bool = True) -> None:
+    settle(work)
+    erased = erase(work, units)
+    if log:
+        work.log("erase", units=erased)
+
+
+def _end(work: UnitOfWork, before: float, units: int) -> None:
+    erase_excluded(work, before)
+    work.log("erase", units=units, before=_text(before))
+
+
+def _text(time: float | None) -> str | None:
+    return None if time is None else moment(time).isoformat()

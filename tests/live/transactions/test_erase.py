@@ -1,0 +1,221 @@
+"""Erased units: names and outcomes go, statistics stay, and nobody can bend a result by erasing."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from tests.live.conftest import START
+
+import bascule as bs
+
+SALES = bs.Design(
+    ["a", "b"], bs.Bounded(0, 100), bs.Tilt(3), measure=bs.Measure("7d", "sum"), error=1e-6
+)
+CLICKS = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), measure=bs.Measure("1d", "any"))
+
+
+def opened(location: object, clock: bs.ManualClock) -> bs.Store:
+    return bs.open(str(location), clock=clock, shuffle=random.Random(3).shuffle)
+
+
+def run(test: bs.Experiment, clock: bs.ManualClock, units: Iterable[int]) -> None:
+    """Enrol units a minute apart; each second one buys twice."""
+    for unit in units:
+        test.assign(f"customer-{unit}")
+        clock.advance("1m")
+        if unit % 2:
+            test.record(f"customer-{unit}", 12.5 + unit, id=f"order-of-customer-{unit}")
+            test.record(f"customer-{unit}", 55.25)
+
+
+@pytest.mark.parametrize("database", ["file", "postgresql"])
+def test_names_and_outcomes_go_and_statistics_stay(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "tests.db"
+    location: object = path
+    if database == "postgresql":
+        create: Callable[[], str] = request.getfixturevalue("new_database")
+        location = create()
+    clock = bs.ManualClock(START)
+    with opened(location, clock) as store:
+        test, other = store.create("sales", SALES), store.create("other", CLICKS)
+        run(test, clock, range(20))
+        other.assign("customer-7")
+        test.record("customer-7", math.nan)
+        test.record("nobody-known", 1.0, id="nobody-known-1")
+        clock.advance("8d")
+        before = test.status()
+        assert before.matured == 20
+        data = store.unit_data("customer-7")
+        assert [one["experiment"] for one in data["experiments"]] == ["sales", "other"]
+        assert [row["value"] for row in data["experiments"][0]["outcomes"]] == [19.5, 55.25]
+        assert [row["reason"] for row in data["experiments"][0]["excluded"]] == ["not a number"]
+
+        assert store.erase("customer-7") == ("sales", "other")
+        assert store.erase("nobody-known") == ("sales",)
+        assert store.unit_data("customer-7")["experiments"] == []
+        assert test.status() == before
+        assert test.excluded_counts() == {"not a number": 1, "unknown unit": 1}
+        found = test.verify()
+        assert found.agrees, found
+        assert found.erased == 1
+        assert "1 units erased" in str(found)
+        assert other.verify().agrees
+        # What it counted as is left: one number, without the time at which it came.
+        (row,) = [row for row in _rows(store, "outcomes") if row["number"] == 7]
+        assert (row["value"], row["event"]) == (74.75, None)
+        assert row["at"] == _rows(store, "assignments")[6]["time"]
+        assert [entry["action"] for entry in test.audit()][-2:] == ["erase", "erase"]
+        with pytest.raises(bs.InputError, match="there is no unit 'customer-7' in this store"):
+            store.erase("customer-7")
+        # The test goes on.
+        run(test, clock, range(20, 30))
+        assert test.assign("customer-7") in ("a", "b")
+        assert test.status().units == 31
+        clock.advance("8d")
+        assert test.status().matured == 31
+        assert test.verify().agrees
+        store.erase("customer-7")
+    if database == "file":
+        for file in tmp_path.iterdir():
+            written = file.read_bytes()
+            assert b"customer-8" in written
+            assert b"customer-7" not in written
+            assert b"nobody-known" not in written
+
+
+def test_erasing_units_before_they_count_changes_no_result() -> None:
+    """Erasing the best customers of one arm at once is what a person would do who roots for it."""
+    ends = []
+    for erases in (False, True):
+        clock = bs.ManualClock(START)
+        with opened(":memory:", clock) as store:
+            test = store.create("sales", SALES)
+            run(test, clock, range(40))
+            if erases:
+                for unit in (f"customer-{i}" for i in range(1, 40, 2)):
+                    if test.assign(unit) == "b":
+                        store.erase(unit)
+                        assert test.record(unit, 1.0).reason == "unknown unit"
+                assert test.status().matured == 0
+                erased = {row["number"] for row in _rows(store, "erased")}
+                rows = [row for row in _rows(store, "outcomes") if row["number"] in erased]
+                assert len(rows) == 2 * len(erased) > 6
+                assert {row["event"] for row in rows} == {None}
+            clock.advance("8d")
+            ends.append(test.status())
+            assert test.verify().agrees
+            if erases:
+                assert test.verify().erased == len(erased)
+                rows = [row for row in _rows(store, "outcomes") if row["number"] in erased]
+                assert len(rows) == len(erased)
+    assert ends[0] == ends[1]
+
+
+def test_outcomes_that_will_never_count_go_when_the_test_is_stopped(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    test = store.create("sales", SALES)
+    run(test, clock, range(4))
+    store.erase("customer-1")
+    assert [row["number"] for row in _rows(store, "outcomes")] == [1, 1, 3, 3]
+    test.stop()
+    assert [row["number"] for row in _rows(store, "outcomes")] == [3, 3]
+    store.erase("customer-3")
+    assert _rows(store, "outcomes") == []
+    assert test.verify().agrees
+
+
+def test_a_unit_that_a_test_waits_for_is_not_erased(store: bs.Store) -> None:
+    test = store.create("first", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    test.assign_many(["u", "v"])
+    with pytest.raises(bs.InputError, match="would wait for ever: record it"):
+        store.erase("u")
+    test.record("u", 1.0)
+    assert store.erase("u") == ("first",)
+    test.record("v", 0.0)
+    assert test.status().matured == 2
+    assert test.verify().agrees
+
+
+def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.ManualClock) -> None:
+    design = bs.Design(
+        ["a", "b"], bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), measure=bs.Measure(period="1d")
+    )
+    test = store.create("visits", design)
+    for day in range(3):
+        test.assign_many([f"{day}-{i}" for i in range(4)])
+        clock.advance("1h")
+        test.record(f"{day}-0", 2.0, id=f"{day}-0-first")
+        clock.advance("1d")
+    before = test.status()
+    store.erase("0-0")
+    assert test.status() == before
+    assert test.verify().agrees
+    assert _rows(store, "outcomes")[0]["event"] is None
+    static = bs.Design(
+        ["a", "b"],
+        bs.Recurrent(1, 1),
+        bs.Static((50, 50), horizon=50),
+        measure=bs.Measure(period="1d"),
+    )
+    mail = store.create("mail", static)
+    mail.record("u", 1.0)
+    with pytest.raises(bs.InputError, match="would count twice; stop the test first"):
+        store.erase("u", ["mail"])
+    mail.stop()
+    assert store.erase("u") == ("mail",)
+    assert mail.verify().agrees
+
+
+def test_another_program_forgets_an_erased_unit(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "tests.db") as one, bs.open(tmp_path / "tests.db") as other:
+        here = one.create("clicks", CLICKS)
+        there = other.get("clicks")
+        here.assign_many([f"u{i}" for i in range(9)])
+        for i in range(9):
+            there.assign(f"u{i}")
+        assert there.remembered("u4") is not None
+        one.erase("u4")
+        there.status()
+        assert there.remembered("u4") is None
+        there.assign("u4")
+        assert there.status().units == 10
+
+
+def test_units_are_erased_by_age(store: bs.Store, clock: bs.ManualClock) -> None:
+    ended, running = store.create("ended", CLICKS), store.create("running", CLICKS)
+    for test in (ended, running):
+        test.assign_many([f"old-{i}" for i in range(510)])
+        test.record("a-stranger", 1.0)
+    clock.advance("60d")
+    ended.assign("new")
+    ended.stop()
+    statuses = ended.status(), running.status()
+    assert list(map(str, store.erase_older("30d"))) == [
+        "ended: 510 units erased",
+        "running: 0 units erased; 510 are kept while the test runs",
+    ]
+    assert [one["experiment"] for one in store.unit_data("old-3")["experiments"]] == ["running"]
+    assert [one["experiment"] for one in store.unit_data("a-stranger")["experiments"]] == [
+        "running"
+    ]
+    assert len(store.unit_data("new")["experiments"]) == 1
+    assert [entry["detail"]["units"] for entry in ended.audit()[-1:]] == [510]
+    assert store.erase_older("30d", running=True)[-1].erased == 510
+    assert store.erase_older("30d", running=True) == ()
+    assert (ended.status(), running.status()) == statuses
+    assert all(found.agrees for found in store.verify())
+
+
+def _rows(store: bs.Store, table: str) -> list[dict[str, object]]:
+    from sqlalchemy import text
+
+    with store.reading() as connection:
+        asked = text(f"SELECT * FROM {table} WHERE experiment = 1 ORDER BY number")
+        return [dict(row) for row in connection.execute(asked).mappings()]
