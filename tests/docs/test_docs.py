@@ -38,7 +38,7 @@ console.log(JSON.stringify(JSON.parse(terms).map((term) => [term, first(term)]))
 
 PAGES = {
     "CUPED": "explanation/comparison",
-    "GDPR": "how-to/run-the-service",
+    "GDPR": "how-to/erase-units",
     "GrowthBook": "explanation/comparison",
     "SRM": "explanation/diagnostics",
     "Thompson sampling": "explanation/trade-off",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +31,16 @@ def screen() -> Console:
 def print_line(text: str, style: str | None = None) -> None:
     """Print a line of plain text, however long."""
     screen().print(text, style=style, soft_wrap=True)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something that cannot be undone; raise unless the answer is yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InputError("yes", f"{question} Nobody can be asked here: give --yes")
+    if not typer.confirm(question):
+        raise typer.Abort
 
 
 def print_json(data: dict[str, Any]) -> None:

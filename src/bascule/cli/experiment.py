@@ -220,6 +220,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         found = opened.get(name).verify()
     if as_json:
         told = {"agrees": found.agrees, "units": found.units, "outcomes": found.outcomes}
+        told["erased"] = found.erased
         print_json({**told, "differences": list(found.differences)})
     else:
         print_line(str(found))

@@ -33,6 +33,9 @@ def create(
     experiment: list[str] = typer.Option(
         [], "--experiment", help="Good for this experiment only; may be given again."
     ),
+    unit_names: bool = typer.Option(
+        False, "--unit-names", help="A viewer may see and export the names of units."
+    ),
     label: str = typer.Option("", help="Whose it is, for the list and the audit log."),
     store: str = STORE,
     as_json: bool = AS_JSON,
@@ -41,7 +44,7 @@ def create(
     from bascule.service.auth.keys import create_key
 
     with store_at(store) as made:
-        key = create_key(made, role.value, experiment, label, acting_user())
+        key = create_key(made, role.value, experiment, label, acting_user(), unit_names)
         there = {test.name for test in made.experiments()}
     if as_json:
         print_json({"key": key, "role": role.value, "experiments": experiment or None})
@@ -66,6 +69,7 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
                 "id": key.id,
                 "role": key.role,
                 "label": key.label,
+                "unit_names": key.role == "admin" or key.unit_names,
                 "experiments": key.experiments,
                 "created": moment(key.created).isoformat(),
                 "creator": key.creator,

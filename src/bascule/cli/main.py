@@ -24,6 +24,7 @@ from bascule.cli import (
     plan,
     serve,
     simulate,
+    unit,
 )
 from bascule.core.errors import InputError, StoreError
 
@@ -49,6 +50,7 @@ app.command("paper")(paper.command)
 app.command("serve")(serve.command)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(key.app, name="key")
+app.add_typer(unit.app, name="unit")
 
 
 def _print_version(wanted: bool) -> None:

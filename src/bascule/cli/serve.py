@@ -39,6 +39,12 @@ def command(
         "--webhook",
         help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
     ),
+    retention: str = typer.Option(
+        "",
+        metavar="AGE",
+        help="Erase units that came longer ago, as 90d, in experiments that have ended.",
+        show_default=False,
+    ),
     largest_body: int = typer.Option(1_000_000, help="Bytes that a request may have."),
     largest_batch: int = typer.Option(1000, help="Outcomes that a request may have."),
     rate: float = typer.Option(
@@ -63,6 +69,7 @@ def command(
         rate=rate,
         webhooks=tuple(webhook),
         webhook_secret=os.environ.get(SECRET, ""),
+        retention=retention,
     )
     # An interrupt is how one ends a service in a terminal.
     with suppress(KeyboardInterrupt):

@@ -22,7 +22,10 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
         # Three arms, so that one may be paused, as in the example of the description.
         design = bs.Design.from_dict({**DESIGN, "arms": ["control", "green", "blue"]})
         for name in ("known", "victim"):
-            service.store.create(name, design)
+            test = service.store.create(name, design)
+            # The unit of the description's examples, which can be erased.
+            test.assign("user-42")
+            test.record("user-42", 1.0)
         command = [
             *(sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"),
             *("--config-file", str(Path(__file__).parents[1] / "schemathesis.toml")),

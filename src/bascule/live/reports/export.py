@@ -49,11 +49,12 @@ def export(
 
 
 def some_rows(
-    experiment: Experiment, table: str, after: int = -1
+    experiment: Experiment, table: str, after: int = -1, names: bool = True
 ) -> tuple[list[tuple[Any, ...]], int | None]:
     """Rows of the assignments or outcomes, and where to go on from; None at the end.
 
-    Times are written as text.
+    Times are written as text. Without `names`, units have numbers in place of their names, the
+    same in both tables, and events have no ids.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:
@@ -63,7 +64,7 @@ def some_rows(
     """
     read = _assignments if table == "assignments" else _outcomes
     with experiment.store.reading() as connection:
-        rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE))
+        rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE, names))
     last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
     return [tuple(_plain(value) for value in row[1:]) for row in rows], last
 
@@ -79,6 +80,7 @@ def _assignments(
     arms: Sequence[str],
     after: int = -1,
     most: int | None = None,
+    names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield assignments in order, each after the number by which it is found again."""
     from sqlalchemy import select
@@ -94,7 +96,8 @@ def _assignments(
     )
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
         when = moment(row.time)
-        yield row.number, row.unit, arms[row.arm], row.number, row.probability, row.deal, when
+        unit = row.unit if names else f"unit-{row.number}"
+        yield row.number, unit, arms[row.arm], row.number, row.probability, row.deal, when
 
 
 def _outcomes(
@@ -103,6 +106,7 @@ def _outcomes(
     arms: Sequence[str],
     after: int = -1,
     most: int | None = None,
+    names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield outcomes in order, each after the row number by which it is found again."""
     from sqlalchemy import and_, select
@@ -113,7 +117,7 @@ def _outcomes(
     same = and_(units.experiment == events.experiment, units.number == events.number)
     columns = (events.id, units.unit, units.arm, events.value, events.at, events.received)
     asked = (
-        select(*columns, events.event)
+        select(*columns, events.event, events.number)
         .join_from(outcomes, assignments, same)
         .where(events.experiment == experiment, events.id > after)
         .order_by(events.id)
@@ -121,7 +125,8 @@ def _outcomes(
     )
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
         times = moment(row.at), moment(row.received)
-        yield row.id, row.unit, arms[row.arm], row.value, *times, row.event
+        unit, event = (row.unit, row.event) if names else (f"unit-{row.number}", None)
+        yield row.id, unit, arms[row.arm], row.value, *times, event
 
 
 def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

@@ -38,6 +38,8 @@ Result = TypeVar("Result")
 Looker = Annotated[Caller, Depends(viewer)]
 Boss = Annotated[Caller, Depends(admin)]
 
+NOT_SHOWN = "(name not shown)"
+
 EARLIEST = datetime.fromisoformat("1970-01-02T00:00:00+00:00")
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
@@ -279,19 +281,19 @@ async def export(
     """All assignments or all outcomes of a test, as CSV.
 
     With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
-    before it.
+    before it. Units have numbers in place of their names, unless the key may see these.
     """
     entry = await find(request, caller, name)
     file = f"{name}-{table}.csv"
     return StreamingResponse(
-        _csv(calls_of(request), entry.test, table, spreadsheet),
+        _csv(calls_of(request), entry.test, table, spreadsheet, caller.sees_names),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file}"'},
     )
 
 
 async def _csv(
-    calls: StoreCalls, test: Experiment, table: str, spreadsheet: bool
+    calls: StoreCalls, test: Experiment, table: str, spreadsheet: bool, names: bool
 ) -> AsyncIterator[str]:
     """The rows, some at a time, so that memory does not grow with their number."""
     rows: list[tuple[Any, ...]] = [COLUMNS[table]]
@@ -303,7 +305,7 @@ async def _csv(
         yield text.getvalue()
         if after is None:
             return
-        rows, after = await calls.long(some_rows, test, table, after)
+        rows, after = await calls.long(some_rows, test, table, after, names)
 
 
 def _with_infinity(data: object) -> object:
@@ -356,10 +358,17 @@ def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]
     """Excluded outcomes as JSON data, as the caller may see them."""
     shown = []
     for row in rows:
-        receipt = unnamed(caller, row["unit"], Receipt(False, row["reason"], row["detail"]))
+        unit = row["unit"]
+        receipt = unnamed(caller, unit, Receipt(False, row["reason"], row["detail"]))
         at = None if row["at"] is None else time_text(row["at"])
         times = {"at": at, "received": time_text(row["received"])}
-        shown.append({**row, **times, "reason": receipt.reason, "detail": receipt.detail})
+        entry = {**row, **times, "reason": receipt.reason, "detail": receipt.detail}
+        if not caller.sees_names:
+            detail = receipt.detail
+            for secret in (unit, row["event"]):
+                detail = detail.replace(f"{secret!r:.60}", NOT_SHOWN)
+            entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
+        shown.append(entry)
     return {"set_aside": shown}
 
 

@@ -18,6 +18,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.Knob,
     models.ArmChange,
     models.Unit,
+    models.UnitToErase,
     models.NewOutcome,
     models.NewOutcomes,
     models.Wish,

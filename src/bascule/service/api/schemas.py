@@ -68,6 +68,13 @@ class Unit(Model):
     unit: UnitName | int = Field(examples=["user-42"])
 
 
+class UnitToErase(Model):
+    """A unit to erase, in all experiments or in some."""
+
+    unit: UnitName | int = Field(examples=["user-42"])
+    experiments: list[str] | None = None
+
+
 class NewOutcome(Model):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
@@ -294,6 +301,28 @@ class SetAside(BaseModel):
     """Excluded or changed outcomes, in the order in which they came."""
 
     set_aside: list[SetAsideEntry]
+
+
+class UnitInExperiment(BaseModel):
+    """What is known of a unit in one experiment; `assignment` is None if it was never assigned."""
+
+    experiment: str
+    assignment: dict[str, Any] | None
+    outcomes: list[dict[str, Any]]
+    excluded: list[dict[str, Any]]
+
+
+class UnitData(BaseModel):
+    """All that is known of a unit."""
+
+    unit: str
+    experiments: list[UnitInExperiment]
+
+
+class Erased(BaseModel):
+    """The experiments in which a unit was erased."""
+
+    erased: list[str]
 
 
 class Health(BaseModel):

@@ -33,7 +33,7 @@ import hmac
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request, Response
@@ -77,6 +77,7 @@ class Caller:
     role: Role
     experiments: tuple[str, ...] | None = None
     csrf: str | None = None
+    unit_names: bool = False
 
     def may(self, role: Role) -> bool:
         """Whether the caller may do what needs this role.
@@ -93,6 +94,15 @@ class Caller:
         False
         """
         return self.experiments is None or experiment in self.experiments
+
+    @property
+    def sees_names(self) -> bool:
+        """Whether the caller may see and export the names of units.
+
+        >>> Caller("ann", "viewer").sees_names, Caller("bob", "admin").sees_names
+        (False, True)
+        """
+        return self.role == "admin" or self.unit_names
 
     @property
     def is_limited(self) -> bool:
@@ -203,7 +213,7 @@ async def who(request: Request) -> Caller:
 
 def caller_of(key: Key) -> Caller:
     """The caller that a key stands for."""
-    return Caller(key.name, key.role, key.experiments)
+    return Caller(key.name, key.role, key.experiments, unit_names=key.unit_names)
 
 
 # Signing in
@@ -282,7 +292,7 @@ async def _in_session(request: Request) -> Caller:
     key = state.keys.by_id(found.key)
     if key is None:
         raise Problem(401, "the key of this session was revoked: sign in again")
-    return Caller(key.name, key.role, key.experiments, found.csrf)
+    return replace(caller_of(key), csrf=found.csrf)
 
 
 def _check_csrf(caller: Caller, given: str | None) -> None:

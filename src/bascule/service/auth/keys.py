@@ -68,6 +68,7 @@ class Key:
     created: float
     creator: str
     revoked: float | None = None
+    unit_names: bool = False
 
     @property
     def name(self) -> str:
@@ -81,8 +82,11 @@ def create_key(
     experiments: Sequence[str] = (),
     label: str = "",
     creator: str = "command line",
+    unit_names: bool = False,
 ) -> str:
     """Create a key and return it, for the only time.
+
+    A viewer's key shows and exports the names of units only with `unit_names`.
 
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:
@@ -105,6 +109,7 @@ def create_key(
         "experiments": json.dumps(sorted(set(experiments))) if experiments else None,
         "created": store.clock.now(),
         "creator": creator,
+        "unit_names": int(unit_names),
     }
     with store.writing() as connection:
         connection.execute(insert(keys).values(row))
@@ -213,6 +218,7 @@ def _read(connection: Connection) -> list[Key]:
             row.created,
             row.creator,
             row.revoked,
+            bool(row.unit_names),
         )
         for row in rows
     ]

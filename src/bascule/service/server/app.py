@@ -30,7 +30,7 @@ from starlette.routing import Route
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
-from bascule.service.api import experiments, ofrep, units
+from bascule.service.api import erasure, experiments, ofrep, units
 from bascule.service.api import health as operation
 from bascule.service.api.openapi import describe
 from bascule.service.auth.keys import Keyring
@@ -81,7 +81,9 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
     app.state.is_leaving = False
-    app.state.routers = [part.router for part in (operation, units, ofrep, experiments, planning)]
+    app.state.routers = [
+        part.router for part in (operation, units, ofrep, experiments, erasure, planning)
+    ]
     for router in app.state.routers:
         app.include_router(router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Background tasks: settle mature units, look for alarms, and send webhooks."""
+"""Background tasks: settle mature units, look for alarms, send webhooks, erase old units."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from fastapi import FastAPI
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.api import OPEN
+from bascule.live.api import OPEN, acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.server import webhooks
 from bascule.service.server.responses import Problem
@@ -18,7 +18,7 @@ from bascule.service.server.settings import Settings
 from bascule.service.server.store_calls import StoreCalls
 from bascule.service.server.telemetry import LOGGER, log
 
-SETTLE_EVERY, LOOK_EVERY, SEND_EVERY = 2.0, 300.0, 2.0
+SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
 """Seconds between two rounds of each task."""
 
 Round = Callable[[FastAPI], Awaitable[None]]
@@ -33,6 +33,8 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         # One task for each URL, so that one that hangs delays no other.
         *[("webhooks", partial(send, url=url), SEND_EVERY) for url in settings.webhooks],
     ]
+    if settings.retention:
+        rounds.append(("retention", retain, RETAIN_EVERY))
     return [asyncio.create_task(_repeat(app, name, do, every)) for name, do, every in rounds]
 
 
@@ -76,6 +78,16 @@ async def send(app: FastAPI, url: str) -> None:
         state.store, state.calls, url, state.settings.webhook_secret
     ):
         state.metrics.deliveries.labels(result).inc()
+
+
+async def retain(app: FastAPI) -> None:
+    """Erase the units that came longer ago than the settings allow, where tests have ended."""
+    state = app.state
+    with acting_as("retention"):
+        done = await state.calls.long(state.store.erase_older, state.settings.retention)
+    for one in done:
+        if one.erased:
+            log("units erased", experiment=one.experiment, units=one.erased)
 
 
 async def _repeat(app: FastAPI, name: str, do: Round, every: float) -> None:

@@ -9,6 +9,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from bascule.core.errors import InputError
+from bascule.core.measure import seconds
 
 WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secret
 """The environment variable with the secret that signs webhooks."""
@@ -21,7 +22,8 @@ class Settings:
     `origins` are the web sites whose pages may call the API from a browser. `proxies` are the
     addresses, or networks, of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
     believed; nobody's are by default. A caller (a key at an address) may send `rate` requests a
-    second, and an address may fail to authenticate `guesses` times a minute.
+    second, and an address may fail to authenticate `guesses` times a minute. With `retention`, as
+    "90d", units that came longer ago are erased in experiments that have ended.
 
     >>> Settings().is_local
     True
@@ -39,6 +41,7 @@ class Settings:
     session_hours: float = 12.0
     webhooks: tuple[str, ...] = ()
     webhook_secret: str = ""
+    retention: str = ""
 
     def __post_init__(self) -> None:
         for name in ("largest_body", "largest_batch", "deepest_json", "rate", "guesses"):
@@ -55,6 +58,8 @@ class Settings:
             _check_webhook(url)
         if self.webhooks:
             webhook_key(self.webhook_secret)
+        if self.retention:
+            seconds("retention", self.retention)
 
     @property
     def is_local(self) -> bool:

@@ -1,0 +1,67 @@
+"""`bascule unit`: what a store knows of a unit, and how it is erased."""
+
+from __future__ import annotations
+
+import typer
+
+from bascule.cli.console import confirm, print_json, print_line
+from bascule.cli.designs import AS_JSON
+from bascule.cli.experiment import STORE, store_at
+
+app = typer.Typer(
+    help="Units: export what is known of one, erase it, and erase old ones.", no_args_is_help=True
+)
+
+UNIT = typer.Argument(..., metavar="UNIT", help="The unit, as it was sent.")
+YES = typer.Option(False, "--yes", help="Do not ask.")
+
+
+@app.command("show")
+def show(unit: str = UNIT, store: str = STORE) -> None:
+    """Print all that a store knows of a unit, as JSON: assignments, outcomes, excluded outcomes."""
+    with store_at(store, there=True) as opened:
+        print_json(opened.unit_data(unit))
+
+
+@app.command("erase")
+def erase(
+    unit: str = UNIT,
+    experiment: list[str] = typer.Option(
+        [], "--experiment", help="In this experiment only; may be given again."
+    ),
+    yes: bool = YES,
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
+    with store_at(store, there=True) as opened:
+        confirm(f"Erase {unit!r} in {', '.join(experiment) or 'all experiments'} for good?", yes)
+        names = opened.erase(unit, experiment or None)
+    if as_json:
+        print_json({"erased": list(names)})
+    else:
+        print_line(f"erased in {', '.join(names)}; statistics and decisions stay")
+
+
+@app.command("retain")
+def retain(
+    days: str = typer.Argument(..., metavar="AGE", help="How long units are kept, as 90d."),
+    running: bool = typer.Option(
+        False,
+        "--running",
+        help="Also in experiments that still run, where a unit that comes back is then a new one.",
+    ),
+    yes: bool = YES,
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Erase all units that came longer ago, in experiments that have ended."""
+    with store_at(store, there=True) as opened:
+        confirm(f"Erase all units that came more than {days} ago for good?", yes)
+        done = opened.erase_older(days, running=running)
+    if as_json:
+        rows = [{"experiment": d.experiment, "erased": d.erased, "kept": d.kept} for d in done]
+        print_json({"experiments": rows})
+        return
+    for one in done or ["no units came that long ago"]:
+        print_line(str(one))
