@@ -83,9 +83,10 @@ def test_the_service_erases_old_units_by_itself(tmp_path: Path) -> None:
     service = Service(location, keys=False, retention="90d")
     try:
         until = time.monotonic() + 30
-        while service.store.unit_data("ann")["experiments"] and time.monotonic() < until:
+        while (entry := service.store.audit("old")[-1])["action"] != "erase":
+            assert time.monotonic() < until
             time.sleep(0.02)
-        entry = service.store.audit("old")[-1]
-        assert (entry["action"], entry["actor"]) == ("erase", "retention")
+        assert (entry["actor"], entry["detail"]["units"]) == ("retention", 1)
+        assert service.store.unit_data("ann")["experiments"] == []
     finally:
         service.close()
