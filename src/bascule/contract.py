@@ -180,6 +180,8 @@ def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
         assert effect.guarantee == capped.calibration.guarantee
         if last.decision is not None and len(means) == 2:
             ahead = effect.low if effect.first == last.decision.name else -effect.high
+            if design.goal == "decrease":
+                ahead = -effect.high if effect.first == last.decision.name else effect.low
             assert ahead >= 0.0, f"{effect!r} contradicts the decision for {last.decision.name}"
     assert last.decision is None or ending(capped, last.statistics) is not None
     return True
@@ -217,8 +219,9 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
     """A plan for such outcomes has a design, or says in an `InputError` what is missing."""
-    baseline, lift = min(means), max(means) - min(means)
-    asked = {"baseline": baseline, "lift": lift, "units_per_day": 500.0, "runs": 40, "seed": seed}
+    worst, best = min(means, key=design.oriented), max(means, key=design.oriented)
+    asked = {"baseline": worst, "lift": best - worst, "goal": design.goal, "runs": 40, "seed": seed}
+    asked["units_per_day"] = 500.0
     made = plan(design.outcome, **asked)  # type: ignore[arg-type]
     assert made.design.outcome == design.outcome
     assert made.design.calibration.guarantee in ("proven", "gaussian", "asymptotic")

@@ -144,3 +144,19 @@ def test_files_that_cannot_be_read_are_told_apart(tmp_path: Path) -> None:
     broken.write_text("[1, 2]")
     with pytest.raises(bs.InputError, match="design"):
         bs.Design.load(broken)
+
+
+def test_a_design_for_lower_outcomes_says_so_and_survives_plain_data() -> None:
+    lower = design(goal="decrease", control="b")
+    assert bs.Design.from_dict(lower.to_dict()) == lower
+    assert "goal='decrease'" in repr(lower)
+    assert (lower.control_arm, design().control_arm) == ("b", "a")
+    # Designs of the first edition look as before.
+    assert "goal" not in design().to_dict()
+    assert "goal" not in repr(design())
+
+
+@pytest.mark.parametrize(("field", "value"), [("goal", "lower"), ("control", "c")])
+def test_a_goal_or_a_control_that_does_not_exist_is_refused(field: str, value: str) -> None:
+    with pytest.raises(bs.InputError, match=f"{field} must be"):
+        design(**{field: value})

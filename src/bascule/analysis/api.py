@@ -36,7 +36,7 @@ from bascule.analysis.source.rows import (
     units_of_events,
     units_to_date,
 )
-from bascule.core.design import Design
+from bascule.core.design import Design, Goal
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
 from bascule.core.outcomes import Outcome
@@ -60,6 +60,8 @@ def analyze(
     outcome: Outcome | str | None = None,
     error: float | None = None,
     min_effect: float | None = None,
+    goal: Goal | None = None,
+    control: str | None = None,
     window: float | str | None = None,
     aggregate: Aggregate | None = None,
     missing: float | str | None = None,
@@ -84,6 +86,9 @@ def analyze(
     and what is said of it is asymptotic. Null, NaN and blank text are no value. A unit without any
     value has the outcome `missing`, 0 if not given; `missing="exclude"` leaves such units out.
 
+    With the goal "decrease" the arm with the lowest mean is the best; `control` names the arm that
+    others are compared with, the first one unless said.
+
     `probability` names the column with the probability of each unit's own arm, if it changed during
     the test, or maps every arm to the column with its probability. With more than two arms and one
     column, `least_probability` says below which probability no arm was ever assigned.
@@ -101,6 +106,8 @@ def analyze(
         outcome=outcome,
         error=error,
         min_effect=min_effect,
+        goal=goal,
+        control=control,
         window=window,
         grace=grace,
         aggregate=aggregate,

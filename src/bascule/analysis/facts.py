@@ -15,7 +15,7 @@ from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
-from bascule.core.design import Design
+from bascule.core.design import Design, Goal
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
 from bascule.core.outcomes import Gaussian
@@ -104,16 +104,16 @@ def sum_of(parts: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def cost_of(arms: Sequence[ArmAnswer]) -> float | None:
+def cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
     """What all units lost against giving each the arm that looks best now."""
-    means = [arm.mean for arm in arms]
-    if any(mean is None for mean in means):
+    means = [arm.mean for arm in arms if arm.mean is not None]
+    if len(means) < len(arms):
         return None
-    best = max(mean for mean in means if mean is not None)
-    return sum(arm.units * (best - (arm.mean or 0.0)) for arm in arms)
+    best = max(means) if goal == "increase" else min(means)
+    return sum(arm.units * abs(best - mean) for arm, mean in zip(arms, means, strict=True))
 
 
-def saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course) -> float | None:
+def saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course, goal: Goal) -> float | None:
     """What the units that came after the decision lost against the winner."""
     decision = course.decision
     if decision is None or decision.arm is None or course.decided is None:
@@ -121,7 +121,10 @@ def saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course) -> float | N
     best = arms[decision.arm].mean or 0.0
     later = np.array([day.isoformat() > course.decided for day in sums.days])
     units = sums.units[later].sum(axis=0)
-    return float(sum(n * (best - (arm.mean or 0.0)) for n, arm in zip(units, arms, strict=True)))
+    up = 1.0 if goal == "increase" else -1.0
+    return float(
+        sum(n * up * (best - (arm.mean or 0.0)) for n, arm in zip(units, arms, strict=True))
+    )
 
 
 def days_left(course: Course, counted: Sums) -> float | None:
@@ -143,7 +146,14 @@ def design_of(
         about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units
         model = Gaussian(math.sqrt(max(about / (units - 1.0), 0.0)) or 1.0)
     least = request.min_effect
-    return Design(arms, model, Tilt(1), error=error, min_effect=least, measure=request.measure)
+    return Design(
+        *(arms, model, Tilt(1)),
+        error=error,
+        min_effect=least,
+        measure=request.measure,
+        goal=request.goal,
+        control=request.control,
+    )
 
 
 def excluded_of(reduced: Reduced) -> dict[str, int]:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from typing import get_args
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
 from bascule.core import checks
-from bascule.core.design import DEFAULT_ERROR, Design
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design, Goal
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate, Measure, seconds
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -48,6 +49,8 @@ class Request:
     by_day: bool
     exclude: bool = False
     least_probability: float | Mapping[str, float] | None = None
+    goal: Goal = INCREASE
+    control: str | None = None
 
     @classmethod
     def of(
@@ -65,14 +68,19 @@ class Request:
         window: float | str | None = None,
         grace: float | str = 0.0,
         least_probability: float | Mapping[str, float] | None = None,
+        goal: Goal | None = None,
+        control: str | None = None,
     ) -> Request:
         """Accept what fits together."""
         if design is not None:
             if not isinstance(design, Design):
                 raise InputError("design", f"design must be a Design (got {design!r:.60})")
-            for name, other in (("outcome", outcome), ("error", error), ("min_effect", min_effect)):
+            given = {"outcome": outcome, "error": error, "min_effect": min_effect}
+            for name, other in (given | {"goal": goal, "control": control}).items():
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
+        if goal is not None:
+            checks.choice("goal", goal, get_args(Goal))
         model = stated_outcome(outcome) if design is None else design.outcome
         measure = _measure(design, model, window, aggregate, missing, grace)
         recurring = outcome == RECURRENT or (model is not None and model.recurring)
@@ -113,6 +121,8 @@ class Request:
             by_day,
             missing == EXCLUDE,
             least_probability,
+            (goal or INCREASE) if design is None else design.goal,
+            control if design is None else design.control,
         )
 
     @property

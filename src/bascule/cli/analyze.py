@@ -87,6 +87,8 @@ def command(
     ),
     error: float | None = designs.ERROR,
     min_effect: float | None = designs.MIN_EFFECT,
+    goal: designs.GoalName | None = designs.GOAL,
+    control: str | None = designs.CONTROL,
     window: str | None = typer.Option(
         None, help='How long a unit\'s events count: "7d".', show_default=False
     ),
@@ -156,6 +158,8 @@ def command(
         outcome=_outcome(outcome, sizes),
         error=error,
         min_effect=min_effect,
+        goal=None if goal is None else goal.value,
+        control=control,
         window=window,
         aggregate=None if aggregate is None else aggregate.value,
         missing=_missing(missing),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import typer
 
-from bascule.core.design import DEFAULT_ERROR, Design
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.registry import Registered, Registry
@@ -36,6 +36,13 @@ else:
     StopName = _names(
         "StopName", dict.fromkeys([*get_args(mixture.StopName), *get_args(StaticStop)])
     )
+
+
+class GoalName(StrEnum):
+    """Which arm is the best."""
+
+    INCREASE = "increase"
+    DECREASE = "decrease"
 
 
 class EngineName(StrEnum):
@@ -110,6 +117,13 @@ MIN_EFFECT = typer.Option(
     help="The smallest difference that matters; a test also ends when all are proven smaller.",
     show_default=False,
 )
+GOAL = typer.Option(
+    None,
+    help="Whether the highest mean is the best or the lowest; increase if not given.",
+)
+CONTROL = typer.Option(
+    None, help="The arm that others are compared with; the first if not given.", show_default=False
+)
 MAX_UNITS = typer.Option(None, help="End a run here, undecided.", show_default=False)
 SEED = typer.Option(0, help="Same seed, same runs.")
 THREADS = typer.Option(None, help="Threads to use; every core if not given.", show_default=False)
@@ -131,6 +145,7 @@ def described_design(described: Mapping[str, Any], arms: int, max_units: int | N
         delta=described.get("delta"),
         max_units=max_units,
         min_effect=described.get("min_effect"),
+        goal=described.get("goal") or INCREASE,
     )
 
 

@@ -10,7 +10,8 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName
+from bascule.cli.designs import GoalName, OutcomeName
+from bascule.core.design import INCREASE
 from bascule.core.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def command(
         None,
         metavar="LIFT ...",
         help="What a new arm adds. With % a part of the baseline: 5% and 20% make 6%. Without, "
-        "in outcome units: 0.05 and 0.01 make 0.06. 20% if not given.",
+        "in outcome units: 0.05 and 0.01 make 0.06. 20% if not given, -20% with --goal decrease.",
         show_default=False,
     ),
     outcome: OutcomeName | None = typer.Option(
@@ -57,6 +58,7 @@ def command(
         help="CSV of outcomes seen before (columns value and, if units come again, unit), for "
         "baseline and spread.",
     ),
+    goal: GoalName | None = designs.GOAL,
     arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
     error: str = typer.Option(
         "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
@@ -115,6 +117,7 @@ def command(
         waiting_cost=waiting_cost,
         spread=spread,
         outcomes_per_day=outcomes_per_day,
+        goal=INCREASE if goal is None else goal.value,
     )
     answer = _answered(request, runs, seed, threads)
     note_compilation(answer.compile_seconds)

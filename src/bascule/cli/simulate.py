@@ -10,7 +10,7 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import EngineName, OutcomeName, RadiusName, RuleName, StopName
+from bascule.cli.designs import EngineName, GoalName, OutcomeName, RadiusName, RuleName, StopName
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def command(
     error: float | None = designs.ERROR,
     delta: float | None = designs.DELTA,
     min_effect: float | None = designs.MIN_EFFECT,
+    goal: GoalName | None = designs.GOAL,
     design: Path | None = typer.Option(
         None, metavar="FILE", help="A design file, instead of all of the above but --means."
     ),
@@ -78,6 +79,7 @@ def command(
         "error": error,
         "delta": delta,
         "min_effect": min_effect,
+        "goal": goal and goal.value,
     }
     if design is None:
         asked = designs.described_design(described, _arms(means, in_world), max_units)

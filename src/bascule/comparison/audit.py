@@ -163,7 +163,8 @@ def audit(
         for name, value in given.items():
             if value is not None:
                 raise InputError(name, f"{name} is given twice: it belongs to the design")
-        wanted = usual_means(design.outcome, len(design.arms)) if means is None else means
+        usual = usual_means(design.outcome, len(design.arms))
+        wanted = [design.oriented(mean) for mean in usual] if means is None else means
         free = design
     else:
         outcome = Gaussian(1.0) if outcome is None else outcome
@@ -223,16 +224,17 @@ def _battery(
 
     A world that was asked for by name is never left out: it is refused with an error.
     """
+    lowest = design.goal == "decrease"
     if names is not None:
-        return [(name, named_world(name, base, design.outcome)) for name in names], ()
+        return [(name, named_world(name, base, design.outcome, lowest)) for name in names], ()
     worlds, left_out = [], []
     for name in BATTERY:
         try:
-            world = named_world(name, base, design.outcome)
+            world = named_world(name, base, design.outcome, lowest)
         except InputError:
             left_out.append((name, f"{design.outcome.words} cannot have it"))
             continue
-        if is_compiled(design.procedure) or world.plain_for(design.outcome):
+        if is_compiled(design.increasing.procedure) or world.plain_for(design.outcome):
             worlds.append((name, world))
         else:
             left_out.append((name, f"{design.rule.label} is simulated in steady worlds only"))

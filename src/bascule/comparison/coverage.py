@@ -28,7 +28,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
     noise = design.outcome.noise(world.start) if world.noise is None else world.noise
     return (
         _of_noise(design, noise)
-        or _of_change(world)
+        or _of_change(design, world)
         or _of_trend(design, world.trend)
         or _of_delay(design, world)
     )
@@ -45,7 +45,8 @@ def promised_error(design: Design, world: World) -> float:
     (0.1, 0.05)
     """
     error = design.calibration.error
-    return min(1.0, 2 * error) if min(rival_gaps(world.start)) == 0 else error
+    means = [design.oriented(mean) for mean in world.start]
+    return min(1.0, 2 * error) if min(rival_gaps(means)) == 0 else error
 
 
 def _of_noise(design: Design, noise: Noise) -> str | None:
@@ -57,15 +58,16 @@ def _of_noise(design: Design, noise: Noise) -> str | None:
     return None if proxy <= design.outcome.sigma else "outcomes spread more than sigma says"
 
 
-def _of_change(world: World) -> str | None:
-    start, end = (tuple(m == max(means) for m in means) for means in (world.start, world.end))
+def _of_change(design: Design, world: World) -> str | None:
+    best = max if design.goal == "increase" else min
+    start, end = (tuple(m == best(means) for m in means) for means in (world.start, world.end))
     if start != end:
         return "another arm becomes the best, and old outcomes still count"
     return None
 
 
 def _of_trend(design: Design, trend: Trend | None) -> str | None:
-    procedure = design.procedure
+    procedure = design.increasing.procedure
     if trend is None or trend.size == 0:
         return None
     if not isinstance(procedure, BlockProcedure):

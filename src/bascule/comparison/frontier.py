@@ -24,12 +24,13 @@ from bascule.comparison.contenders import (
 from bascule.comparison.information import information, oracle_of
 from bascule.core import checks
 from bascule.core.calibration import Calibration
-from bascule.core.design import DEFAULT_ERROR, Design
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
+from bascule.core.procedures.decreasing import reflected
 from bascule.core.rules import Rule
 from bascule.core.serialization import as_data
 from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
@@ -249,7 +250,7 @@ def frontier(
     >>> [point.label for point in result.beyond_the_paper]
     ['Tilt_3']
     """
-    cap = None
+    cap, goal = None, INCREASE
     if isinstance(design, Design):
         _refuse_twice(design, outcome=outcome, error=error)
         if design.min_effect is not None:
@@ -258,7 +259,7 @@ def frontier(
                 "rules are compared until they find the best arm, not with min_effect: leave it "
                 "out of the design here",
             )
-        outcome, error = design.outcome, design.calibration.error
+        outcome, error, goal = design.outcome, design.calibration.error, design.goal
         rules, cap = (*rules, design.rule), design.max_units
     elif design is not None:
         # The form without a design: means first, then their outcome model.
@@ -269,7 +270,10 @@ def frontier(
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
     arms = len(means) if isinstance(means, Sized) else 0
     entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, rules)
-    means = checked_means(means, arms, outcome)
+    means = shown = checked_means(means, arms, outcome)
+    if goal == "decrease":
+        # Rules are compared where more is better, on reflected outcomes.
+        means = tuple(reflected(outcome, mean) for mean in means)
     oracle = oracle_of(means, outcome, error)
     runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
     budget = budget_for(runs)
@@ -286,10 +290,11 @@ def frontier(
             left_out.append(_too_long(entry, effort, means))
             continue
         report = None if progress is None else _reporting(progress, entry.label, done, total)
-        points.append(_point(entry, sweep.play(entry.design, world, count, report), oracle))
+        point = _point(entry, sweep.play(entry.design, world, count, report), oracle)
+        points.append(replace(point, design=replace(point.design, goal=goal)))
         done += count
     return Frontier(
-        means=means,
+        means=shown,
         outcome=outcome,
         error=float(error),
         effect=None if effect is None else float(effect),

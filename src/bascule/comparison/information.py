@@ -26,8 +26,9 @@ def information(simulation: Simulation) -> FloatArray:
     >>> bool((information(played) == played.decision_time / 4).all())
     True
     """
-    gaps = np.array(gaps_of(simulation.means))
-    nearest = np.flatnonzero(gaps == min(rival_gaps(simulation.means)))
+    means = [simulation.design.oriented(mean) for mean in simulation.means]
+    gaps = np.array(gaps_of(means))
+    nearest = np.flatnonzero(gaps == min(rival_gaps(means)))
     best = simulation.units[:, [int(np.argmin(gaps))]].astype(np.float64)
     rivals = simulation.units[:, nearest]
     clocks: FloatArray = (best * rivals / (best + rivals)).mean(axis=1)

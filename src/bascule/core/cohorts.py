@@ -75,6 +75,15 @@ class ArmCohorts:
     def __add__(self, other: ArmCohorts) -> ArmCohorts:
         return self._sorted((*self.cohorts, *other.cohorts))
 
+    def reflected(self, centre: float) -> ArmCohorts:
+        """Return what the arm has shown if each outcome x is counted as `centre - x`."""
+        return ArmCohorts(
+            tuple(
+                Cohort(some.outcomes, some.units, centre * some.units * some.outcomes - some.total)
+                for some in self.cohorts
+            )
+        )
+
     @property
     def units(self) -> int:
         """Units of the arm."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from bascule.core import checks
 from bascule.core.calibration import Calibration
@@ -18,6 +19,7 @@ from bascule.core.measure import Measure
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
+from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
 from bascule.core.rules import RULES, Rule
 from bascule.core.serialization import as_data, read, read_json
 
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
 
 DEFAULT_ERROR = 0.05
 RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
+Goal = Literal["increase", "decrease"]
+"""Whether the arm with the highest mean is the best, or the one with the lowest."""
+
+INCREASE: Goal = "increase"
+
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
@@ -38,7 +45,9 @@ class Design:
     parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
     `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
     matters: a test also ends when all differences are proven smaller. `measure` says what a unit's
-    outcome is in a live test; without it, it is the first number recorded for the unit.
+    outcome is in a live test; without it, it is the first number recorded for the unit. With the
+    goal "decrease" the arm with the lowest mean is the best, as for infections, latency or churn.
+    `control` names the arm that others are compared with, the first one unless said.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -55,6 +64,8 @@ class Design:
     min_effect: float | None = None
     deadline: datetime | None = None
     measure: Measure | None = None
+    goal: Goal = INCREASE
+    control: str | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -92,6 +103,20 @@ class Design:
             cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
             object.__setattr__(self, "max_units", cap)
         self.rule.check_size(len(self.arms), self.max_units)
+        checks.choice("goal", self.goal, get_args(Goal))
+        low, high = self.outcome.low, self.outcome.high
+        if self.goal == "decrease" and math.isfinite(low) != math.isfinite(high):
+            raise InputError(
+                "goal",
+                f'goal "decrease" needs outcomes with two limits or none, not {self.outcome!r}: '
+                "state the other limit too",
+            )
+        if self.control is not None and self.control not in self.arms:
+            raise InputError(
+                "control",
+                f"control must be one of the arms, {', '.join(self.arms)} "
+                f"(got {self.control!r:.60})",
+            )
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -101,7 +126,33 @@ class Design:
     @cached_property
     def procedure(self) -> Procedure:
         """How a test of this design proceeds."""
-        return self.rule.procedure(self)
+        if self.goal == "increase":
+            return self.rule.procedure(self)
+        return DecreasingProcedure.of(self.increasing.procedure)
+
+    @cached_property
+    def increasing(self) -> Design:
+        """The design for reflected outcomes, of which more is better; itself if more is anyway."""
+        return self if self.goal == "increase" else replace(self, goal="increase")
+
+    def oriented(self, value: float) -> float:
+        """Return an outcome, or a mean, so that a higher one is better.
+
+        >>> import bascule as bs
+        >>> bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="decrease").oriented(0.25)
+        0.75
+        """
+        return value if self.goal == "increase" else reflected(self.outcome, value)
+
+    @property
+    def control_arm(self) -> str:
+        """The arm that others are compared with."""
+        return self.arms[0] if self.control is None else self.control
+
+    @property
+    def cost_unit(self) -> str:
+        """What the cost of a test is counted in."""
+        return cost_unit(self.outcome, self.goal)
 
     @cached_property
     def stricter(self) -> Design:
@@ -124,7 +175,11 @@ class Design:
 
     def __repr__(self) -> str:
         parts = [(field.name, getattr(self, field.name)) for field in fields(self)]
-        stated = ", ".join(f"{name}={value!r}" for name, value in parts if value is not None)
+        stated = ", ".join(
+            f"{name}={value!r}"
+            for name, value in parts
+            if value is not None and (name, value) != ("goal", "increase")
+        )
         return f"Design({stated})"
 
     def _repr_html_(self) -> str:
@@ -132,7 +187,11 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        return as_data(self)
+        data = as_data(self)
+        if self.goal == "increase":
+            # Most designs have this goal, and those of the first edition all have.
+            del data["goal"]
+        return data
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
@@ -192,6 +251,16 @@ def _check_deadline(deadline: object) -> None:
         raise InputError(
             "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
         )
+
+
+def cost_unit(outcome: Outcome, goal: Goal) -> str:
+    """Return what the cost of a test is counted in: conversions that it lost, or extra events.
+
+    >>> import bascule as bs
+    >>> cost_unit(bs.Bernoulli(), "increase"), cost_unit(bs.Bernoulli(), "decrease")
+    ('conversions', 'extra events')
+    """
+    return "extra events" if goal == "decrease" and outcome.binary else outcome.cost_unit
 
 
 def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:

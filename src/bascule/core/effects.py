@@ -9,7 +9,7 @@ looks, which are kept with the statistics. docs/explanation/ends.md has the proo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
@@ -48,7 +48,8 @@ class Effect:
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return the difference of every pair of arms, the earlier less the later one.
 
-    A winner's interval does not reach below 0. Where only the decision says so, because the winner
+    A winner's interval does not reach below 0, or above it if the goal is to decrease the
+    outcomes. Where only the decision says so, because the winner
     and an arm were never compared long enough themselves, the error of the effect is that of the
     decision.
 
@@ -61,6 +62,21 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> (found,) = effects(design, seen)
     >>> found.difference, round(found.low, 2), round(found.high, 2)
     (1.0, 0.19, 1.81)
+    """
+    found = advantages(design, statistics)
+    if design.goal == "increase":
+        return found
+    return tuple(
+        # Not a minus sign, which would make a bound of 0 a -0.
+        replace(one, difference=0.0 - one.difference, low=0.0 - one.high, high=0.0 - one.low)
+        for one in found
+    )
+
+
+def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
+    """Return by how much the earlier arm of every pair is better than the later one.
+
+    These are the effects, with the other sign where the goal is to decrease the outcomes.
     """
     procedure, promise = design.judging(statistics), design.calibration
     pairs = procedure.compared(statistics)
@@ -115,7 +131,7 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     if not procedure.keeps_bounds:
         return procedure.beaten(statistics, without)
     beaten = set()
-    shown = zip(procedure.compared(statistics), effects(design, statistics), strict=True)
+    shown = zip(procedure.compared(statistics), advantages(design, statistics), strict=True)
     for (i, j), effect in shown:
         if effect.low >= 0.0 and i not in without:
             beaten.add(j)

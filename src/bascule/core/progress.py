@@ -13,6 +13,7 @@ from typing import TypeVar
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure
@@ -136,7 +137,9 @@ def look(design: Design, stage: int, means: Sequence[float]) -> Look:
     >>> round(seen.threshold, 4), seen.decision.name, seen.guarantee
     (0.0558, 'b', 'proven')
     """
-    return static_procedure(design).look(stage, means)
+    # A difference says how far the leader is ahead, so it is positive whatever the goal.
+    shown = checked_means(means, len(design.arms), design.outcome)
+    return static_procedure(design).look(stage, [design.oriented(mean) for mean in shown])
 
 
 def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = True) -> Seen:
@@ -183,8 +186,11 @@ def block_procedure(design: Design) -> BlockProcedure:
 
 
 def procedure_as(design: Design, family: type[Family], remedy: str) -> Family:
-    """Return the procedure of a design if it is of a family; InputError with a remedy if not."""
-    procedure = design.procedure
+    """Return the procedure of a design if it is of a family; InputError with a remedy if not.
+
+    It is the one for outcomes of which more is better, reflected ones if need be.
+    """
+    procedure = design.increasing.procedure
     if isinstance(procedure, family):
         return procedure
     raise InputError("rule", f"{design.rule.label} on {design.outcome!r} does not fit: {remedy}")

@@ -26,6 +26,15 @@ class ArmStatistics:
             self.units + other.units, self.total + other.total, self.squares + other.squares
         )
 
+    def reflected(self, centre: float) -> ArmStatistics:
+        """Return what the arm has shown if each outcome x is counted as `centre - x`.
+
+        >>> ArmStatistics(2, 3.0, 5.0).reflected(10.0)
+        ArmStatistics(units=2, total=17.0, squares=145.0)
+        """
+        squares = self.units * centre * centre - 2.0 * centre * self.total + self.squares
+        return ArmStatistics(self.units, self.units * centre - self.total, squares)
+
     @property
     def mean(self) -> float:
         """The average outcome; 0 before the first."""
@@ -36,9 +45,9 @@ class ArmStatistics:
 class PairStatistics:
     """What two arms, i before j, have shown in blocks where both were: mergeable too.
 
-    `total` and `clock` are the S and V of tilted blocks, i less j. Bets also keep how many blocks
-    there were, the sum of their differences and of the squares of these, and what each bet has won,
-    as a logarithm, on i and on j.
+    `total` and `clock` are the S and V of tilted blocks, i less j, or j less i where the goal is to
+    decrease the outcomes. Bets also keep how many blocks there were, the sum of their differences
+    and of the squares of these, and what each bet has won, as a logarithm, on i and on j.
 
     >>> PairStatistics(1.0, 0.5) + PairStatistics(0.5, 0.75)
     PairStatistics(total=1.5, clock=1.25, blocks=0.0, differences=0.0, squares=0.0, wins=())

@@ -81,6 +81,8 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         rule=rule,
         error=request.error,
         max_units=request.max_units,
+        goal=request.goal,
+        control=request.control,
     )
 
 
@@ -101,7 +103,7 @@ def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
         return None
     design = played_design(request, design_of(request, rule))
     try:
-        return predict(design, request.gaps, best=max(request.means), noise=request.spread)
+        return predict(design, request.gaps, best=request.best, noise=request.spread)
     except NoPredictionError:
         return None
 

@@ -66,12 +66,12 @@ def time_needed(request: PlanRequest) -> float:
     arms = len(request.names)
     pair = request
     if arms > 2:
-        best = max(request.means)
         pair = replace(
             request,
-            baseline=best - request.gap,
-            lift=request.gap,
+            baseline=request.rival,
+            lift=request.best - request.rival,
             arms=2,
+            control=None,
             error=request.error / (arms - 1),
         )
     found = prediction(pair, even_split(pair))

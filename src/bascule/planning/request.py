@@ -6,10 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_args
 
 from bascule.core import checks
-from bascule.core.design import DEFAULT_ERROR, MOST_ARMS, MOST_UNITS, check_kind
+from bascule.core.design import (
+    DEFAULT_ERROR,
+    MOST_ARMS,
+    MOST_UNITS,
+    Goal,
+    check_kind,
+    cost_unit,
+)
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
@@ -39,6 +46,8 @@ class RequestOptions(TypedDict, total=False):
     waiting_cost: float | None
     spread: float | None
     outcomes_per_day: float | None
+    goal: Goal
+    control: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +56,11 @@ class PlanRequest:
 
     `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
     or text such as "10%" for a part of the baseline. One lift for several arms is that of the
-    second, and the others are at the baseline; if it is negative all but the first share it. A
+    second, and the others are at the baseline; if it is for the worse all but the first share it. A
     list has one for each arm after the first. `spread` is that of outcomes within limits as they
     really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
-    what a day is worth, in outcome units.
+    what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
+    and a lift is usually negative.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -69,6 +79,8 @@ class PlanRequest:
     spread: float | None = None
     outcomes_per_day: float | None = None
     sample: Sample | None = None
+    goal: Goal = "increase"
+    control: str | None = None
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
@@ -76,7 +88,8 @@ class PlanRequest:
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
         put(self, "arms", _names(self.arms, self.lift))
-        put(self, "lift", _lifts(self.lift, self.baseline, len(self.names)))
+        checks.choice("goal", self.goal, get_args(Goal))
+        put(self, "lift", _lifts(self.lift, self.baseline, len(self.names), self.goal))
         self._check_means()
         traffic = "it is how many units the test gets each day, all arms together"
         put(self, "units_per_day", checks.positive("units_per_day", self.units_per_day, traffic))
@@ -113,13 +126,23 @@ class PlanRequest:
 
     @property
     def gaps(self) -> tuple[float, ...]:
-        """How far each arm but the best lies below it."""
-        return rival_gaps(self.means)
+        """How much worse than the best each other arm is."""
+        return rival_gaps([mean if self.goal == "increase" else -mean for mean in self.means])
 
     @property
     def gap(self) -> float:
         """The difference that has to be found: between the best arm and the next."""
         return min(self.gaps)
+
+    @property
+    def best(self) -> float:
+        """The mean of the best arm."""
+        return max(self.means) if self.goal == "increase" else min(self.means)
+
+    @property
+    def rival(self) -> float:
+        """The mean of the best arm's nearest rival."""
+        return self.best - self.gap if self.goal == "increase" else self.best + self.gap
 
     @property
     def max_units(self) -> int:
@@ -196,6 +219,7 @@ class PlanRequest:
             "spread": self.spread,
             "outcomes_per_day": self.outcomes_per_day,
             "max_units": self.max_units,
+            "goal": self.goal,
         }
 
     @property
@@ -212,11 +236,12 @@ class PlanRequest:
     @property
     def size_words(self) -> str:
         """The lift in words: "a lift of 1 point, +20 % of the baseline"."""
-        size = self.lift_words(self.main_lift)
-        if self.baseline == 0:
-            return f"a lift of {size}"
-        part = 100 * self.main_lift / abs(self.baseline)
-        return f"a lift of {size}, {part:+.3g} % of the baseline"
+        size = f"a lift of {self.lift_words(self.main_lift)}"
+        if self.baseline != 0:
+            size += f", {100 * self.main_lift / abs(self.baseline):+.3g} % of the baseline"
+        if self.goal == "increase":
+            return size
+        return f"{size}; lower is better" + (", so this lift is a loss" * (self.main_lift > 0))
 
     def lift_words(self, lift: float) -> str:
         """A lift as people say it: that of 0/1 outcomes in points.
@@ -238,7 +263,7 @@ class PlanRequest:
     @property
     def cost_unit(self) -> str:
         """What cost is counted in."""
-        return self.outcome.cost_unit
+        return cost_unit(self.outcome, self.goal)
 
     def _checked_rate(self) -> float | None:
         if self.outcome.recurring:
@@ -352,7 +377,9 @@ def plan_request(
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and options.get("spread") is None and known is not None:
         options["spread"] = known.sigma
-    return PlanRequest(outcome, mean, LIFT if lift is None else lift, sample=known, **options)
+    if lift is None:
+        lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
+    return PlanRequest(outcome, mean, lift, sample=known, **options)
 
 
 def outcome_of(sample: Sample) -> Outcome:
@@ -416,12 +443,12 @@ def _names(arms: object, lift: object) -> tuple[str, ...]:
     return tuple(arms)
 
 
-def _lifts(lift: Lift, baseline: float, arms: int) -> tuple[float, ...]:
+def _lifts(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:
     if isinstance(lift, list | tuple):
         return tuple(lift_of(part, baseline) for part in lift)
     one = lift_of(lift, baseline)
     # If the others stayed at the baseline there would be no single best arm to find.
-    rest = one if one < 0 else 0.0
+    rest = one if (one < 0) == (goal == "increase") else 0.0
     return (one, *(rest for _ in range(arms - 2)))
 
 

@@ -111,7 +111,7 @@ def unit_weight(design: Design, units: float) -> float:
     >>> unit_weight(bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3)), 1000.0)
     5.0
     """
-    procedure, outcome = design.procedure, design.outcome
+    procedure, outcome = design.increasing.procedure, design.outcome
     weight = max(1.0, min(len(design.arms) / 2, ARMS_WEIGHT))
     if not is_compiled(procedure):
         return weight * PLAIN_WEIGHT
@@ -137,6 +137,8 @@ def expected_units(design: Design, means: Sequence[float], spread: float | None 
     >>> round(expected_units(design, [0.05, 0.06]))
     31206
     """
+    means = tuple(design.oriented(mean) for mean in means)
+    design = design.increasing
     procedure, gaps = design.procedure, rival_gaps(means)
     if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
         # It comes to know the spread, and is then about as wide as a mixture's that knows it.

@@ -65,9 +65,11 @@ def simulate(
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
-    check_feasible(design, world)
+    # Where the lowest mean is the best, the reflected world is played for the highest.
+    turned = design.increasing, reflected_world(design, world)
+    check_feasible(*turned)
     started = time.perf_counter()
-    played = runs_of(design, world, seed, runs, engine, shape)
+    played = runs_of(*turned, seed, runs, engine, shape)
     effort = play_all(played, runs, threads, progress)
     return Simulation(
         design=design,
@@ -83,6 +85,11 @@ def simulate(
         engine=played.engine,
         accuracy=played.accuracy,
     )
+
+
+def reflected_world(design: Design, world: World) -> World:
+    """Return the world that the increasing form of a design meets."""
+    return world if design.goal == "increase" else world.reflected(design.outcome)
 
 
 def world_of(
@@ -110,7 +117,8 @@ def world_of(
         if means is None:
             raise InputError("means", "means are missing: give one number an arm, or a world")
         base = World(means)
-        world = base if world is None else named_world(world, base, outcome)
+        lowest = design.goal == "decrease"
+        world = base if world is None else named_world(world, base, outcome, lowest)
     else:
         raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
     written_out = world.for_outcome(outcome, arms)

@@ -101,12 +101,17 @@ class Simulation:
         """
         change = self.world.change
         late = self.decision_time > (math.inf if change is None else change.at)
-        right = np.where(late, _best(self.world.end), _best(self.world.start))
-        apart = np.where(late, *(self._matters(means) for means in (self.world.end, self.means)))
+        ways = tuple(self._oriented(means) for means in (self.world.end, self.means))
+        right = np.where(late, *map(_best, ways))
+        apart = np.where(late, *map(self._matters, ways))
         flags: np.ndarray[Any, np.dtype[np.bool_]] = np.where(
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
         return flags
+
+    def _oriented(self, means: Sequence[float]) -> tuple[float, ...]:
+        """Return means of which the highest is the best."""
+        return tuple(self.design.oriented(mean) for mean in means)
 
     def _matters(self, means: tuple[float, ...]) -> bool:
         return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
@@ -139,7 +144,7 @@ class Simulation:
     @property
     def tied(self) -> bool:
         """Whether the best means are equal when the test starts, so that no arm is the best."""
-        return min(rival_gaps(self.means)) == 0
+        return min(rival_gaps(self._oriented(self.means))) == 0
 
     @property
     def share(self) -> tuple[float, ...]:
@@ -163,17 +168,18 @@ class Simulation:
 
     def predicted(self) -> Prediction | None:
         """Return what was to be expected; None without a best arm, or if nothing is predicted."""
-        gaps = rival_gaps(self.means)
+        means = self._oriented(self.means)
+        gaps = rival_gaps(means)
         try:
             if self.plain and min(gaps) > 0:
-                return predict(self.design, gaps, best=max(self.means))
+                return predict(self.design.increasing, gaps, best=max(means))
             return None
         except NoPredictionError:
             return None
 
     def proven(self) -> Bounds | None:
         """Return what was proven of regret and decision time; None where nothing is."""
-        gaps = rival_gaps(self.means)
+        gaps = rival_gaps(self._oriented(self.means))
         try:
             return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
         except InputError:

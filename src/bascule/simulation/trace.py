@@ -50,7 +50,8 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     >>> last.decision.name
     'b'
     """
-    means = checked_means(means, len(design.arms), design.outcome)
+    given = checked_means(means, len(design.arms), design.outcome)
+    means = tuple(design.oriented(mean) for mean in given)
     seed, run = checked_seed(seed), checked_seed(run, "run")
     if design.procedure.counts == "stages":
         remedy = (
@@ -62,8 +63,18 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
             "rule",
             f"{design.rule.label} counts by stages, and trace shows units one by one: {remedy}",
         )
-    check_feasible(design, World(means))
-    yield from steps_of(design, design.procedure, means, seed, run)
+    upward = design.increasing
+    check_feasible(upward, World(means))
+    for step in steps_of(upward, upward.procedure, means, seed, run):
+        yield step if design is upward else _turned(design, step)
+
+
+def _turned(design: Design, step: Step) -> Step:
+    """Return a step that was played with reflected outcomes in the user's own numbers."""
+    centre = design.oriented(0.0)
+    arms = tuple(arm.reflected(centre) for arm in step.statistics.arms)
+    value = design.oriented(step.value)
+    return replace(step, value=value, statistics=replace(step.statistics, arms=arms))
 
 
 def steps_of(

@@ -55,7 +55,8 @@ def trace_stages(
     ('b', 'gaussian')
     """
     procedure = recurrent_procedure(design)
-    means = checked_means(means, len(design.arms), design.outcome)
+    given = checked_means(means, len(design.arms), design.outcome)
+    means = tuple(design.oriented(mean) for mean in given)
     noise = normals(checked_seed(seed), checked_seed(run, "run"))
     check_feasible(design, World(means))
     between, within = procedure.spreads
@@ -70,9 +71,13 @@ def trace_stages(
         for unit, value in zip(members, values, strict=True):
             unit.outcomes += 1
             unit.total += value
-        seen = close_stage(design, _counted(members, seen))
+        seen = close_stage(design.increasing, _counted(members, seen))
         reached = procedure.decision(seen)
-        yield Stage(joined, values, seen, reached)
+        if design.goal == "increase":
+            yield Stage(joined, values, seen, reached)
+        else:
+            arms = tuple(arm.reflected(0.0) for arm in seen.arms)
+            yield Stage(joined, tuple(-x for x in values), replace(seen, arms=arms), reached)
         if reached is not None:
             return
 

@@ -98,7 +98,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1359, 126)
     """
     others = checked_gaps(design, gaps)
-    procedure = design.procedure
+    procedure = design.increasing.procedure
     if isinstance(procedure, StaticProcedure):
         return _static_bounds(design, procedure, others)
     family = arm_procedure(design)
@@ -139,7 +139,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     (1841, 171)
     """
     others = checked_gaps(design, gaps)
-    procedure = design.procedure
+    procedure = design.increasing.procedure
     if isinstance(procedure, StaticProcedure):
         check_published(procedure)
         return _static_bounds(design, procedure, others)

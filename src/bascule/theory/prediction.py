@@ -87,6 +87,10 @@ def predict(
     (86.2, 855)
     """
     others = checked_gaps(design, gaps)
+    if best is not None:
+        design.outcome.check_mean(best)
+        best = design.oriented(best)
+    design = design.increasing
     procedure = design.procedure
     _refuse_unpredictable(procedure)
     if isinstance(procedure, StaticProcedure):
@@ -108,6 +112,7 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     others = checked_gaps(design, gaps)
+    design = design.increasing
     procedure = design.procedure
     _refuse_unpredictable(procedure)
     if isinstance(procedure, StaticProcedure):

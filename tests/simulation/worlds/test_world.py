@@ -10,6 +10,8 @@ import pytest
 
 import bascule as bs
 from bascule.simulation.api import world_of
+from bascule.simulation.worlds.named_worlds import named_world
+from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 DISCRETE = bs.Discrete([0, 1, 5], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]])
 WORLDS = (
@@ -136,3 +138,24 @@ def test_means_and_worlds_may_be_given_in_several_ways_but_once() -> None:
             world_of(design, None, name)
     with pytest.raises(bs.InputError, match="a World, a dict or a name"):
         world_of(design, [0, 1], 5)  # type: ignore[arg-type]
+
+
+def test_a_reflected_world_is_turned_round_once_and_back_again() -> None:
+    world = World(
+        [0.25, 0.5],
+        trend=Trend("wave", 0.1, 50),
+        change=Change(1, by=-0.25, at=10),
+        delay=Delay(10, "random", high_outcomes=4.0),
+    )
+    turned = world.reflected(bs.Bernoulli())
+    assert turned.start == (0.75, 0.5)
+    assert turned.end == (0.75, 0.75)
+    assert turned.delay == Delay(40, "random", high_outcomes=0.25)
+    assert turned.reflected(bs.Bernoulli()) == world
+
+
+def test_the_change_of_a_test_for_the_lowest_mean_is_one_of_the_lowest() -> None:
+    base = World([0.25, 0.5])
+    assert named_world("change", base, bs.Bernoulli()).change.arm == 1  # type: ignore[union-attr]
+    made = named_world("change", base, bs.Bernoulli(), lowest=True)
+    assert made.end == (0.75, 0.5)

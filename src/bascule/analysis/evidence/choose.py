@@ -89,7 +89,7 @@ def course_by(
     """
     model = request.outcome or evidence.outcome
     widest = model.high - model.low if model is not None else float("inf")
-    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect, widest)
+    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect, widest, request.goal)
     if evidence.by_rule:
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
@@ -147,7 +147,13 @@ def evidence_for_units(
                 f"{rule.label}"
             )
         rule = UCB(2, radius="mixture", stop="mixture")
-    design = Design(arms, outcome, rule, error=error, min_effect=request.min_effect)
+    design = Design(
+        *(arms, outcome, rule),
+        error=error,
+        min_effect=request.min_effect,
+        goal=request.goal,
+        control=request.control,
+    )
     return kinds.mixture_on_clocks(outcome, guarantee, note), design
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.calibration import Guarantee
+from bascule.core.design import Goal
 from bascule.core.effects import Effect
 from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
@@ -49,7 +50,7 @@ class Course:
 class Terms:
     """What a decision is held to: arms, error, what kind of proof, and what difference matters.
 
-    `widest` is the largest difference that the outcomes allow.
+    `widest` is the largest difference that the outcomes allow, and `goal` says which arm is better.
     """
 
     arms: tuple[str, ...]
@@ -57,6 +58,7 @@ class Terms:
     guarantee: Guarantee
     min_effect: float | None = None
     widest: float = math.inf
+    goal: Goal = "increase"
 
     @property
     def log_threshold(self) -> float:
@@ -117,10 +119,13 @@ class Judge:
             return self.decision
         out = set(self.beaten)
         for effect in effects:
-            if effect.low >= 0.0 and effect.first not in out:
-                self.beaten.add(effect.second)
-            if effect.high <= 0.0 and effect.second not in out:
-                self.beaten.add(effect.first)
+            better, worse = effect.first, effect.second
+            if self.terms.goal == "decrease":
+                better, worse = worse, better
+            if effect.low >= 0.0 and better not in out:
+                self.beaten.add(worse)
+            if effect.high <= 0.0 and worse not in out:
+                self.beaten.add(better)
         terms = self.terms
         left = [arm for arm in terms.arms if arm not in self.beaten]
         if len(left) == 1:
@@ -172,7 +177,8 @@ def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float
     for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):
         if pair.clock <= 0.0 or not pair.ready:
             return None
-        for mine, rival, sign in ((first, second, 1.0), (second, first, -1.0)):
+        up = 1.0 if terms.goal == "increase" else -1.0
+        for mine, rival, sign in ((first, second, up), (second, first, -up)):
             if mine in ahead and rival in ahead:
                 needed = _times(pair, sign * pair.difference, terms.log_threshold)
                 ahead[mine] = max(ahead[mine], needed)

@@ -24,7 +24,7 @@ from bascule.core.outcomes import Recurrent
 from bascule.core.procedures.estimators import mean_of_means
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.core.procedures.static import pair_scales
-from bascule.core.progress import decision, static_procedure
+from bascule.core.progress import decision, look, static_procedure
 
 FEWEST_UNITS = 20
 """With fewer units an estimated spread says too little."""
@@ -221,7 +221,7 @@ def course_of_population(design: Design, terms: Terms, sums: Sums) -> Course:
                 (means[i] - means[j], limit / float(scales[i * arms + j]))
                 for i, j in combinations(range(arms), 2)
             )
-            reached = procedure.look(stage, means).decision
+            reached = look(design, stage, means).decision
             yield Look(sums.days[stage - 1], sizes, tuple(means), effects, reached)
 
     return course_of_looks(looks())

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.effects import Effect, effects
+from bascule.core.effects import Effect, advantages
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import AnyStatistics
@@ -173,8 +173,8 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
             return None
         error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
         design = replace(design, arms=[design.arms[i] for i in into], error=error)
-    means = sorted((arm.mean for arm in arms), reverse=True)
-    gaps = tuple(_rounded(means[0] - mean) for mean in means[1:])
+    means = sorted((arm.mean for arm in arms), key=design.oriented, reverse=True)
+    gaps = tuple(_rounded(abs(means[0] - mean)) for mean in means[1:])
     units = sum(arm.units for arm in arms)
     spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / units))
     return _expected(design, gaps, _rounded(means[0]), _rounded(spread))
@@ -221,7 +221,7 @@ def _expected(
     # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do;
     # bets find a difference about as soon as if the outcomes were normal with the same spread.
     try:
-        procedure = design.procedure
+        procedure = design.increasing.procedure
         if procedure.counts == "blocks":
             alike = design if design.outcome.known_spread else _normal(design, spread)
             expected = mean_path(alike, gaps)
@@ -250,11 +250,14 @@ def evidence_of(design: Design, seen: AnyStatistics) -> float:
     >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), bs.Statistics.empty(2))
     0.0
     """
-    return lead(design, seen, effects(design, seen))[1]
+    return lead(design, seen, advantages(design, seen))[1]
 
 
 def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[str | None, float]:
-    """Return the arm that is furthest on its way to beating all others, and how far it is."""
+    """Return the arm that is furthest on its way to beating all others, and how far it is.
+
+    `found` are the advantages: by how much the first arm of each pair is better.
+    """
     into = [name for i, name in enumerate(design.arms) if i not in seen.out]
     least = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)

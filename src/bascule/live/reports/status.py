@@ -17,7 +17,7 @@ from bascule.core.approximate import about
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.effects import Effect, effects
+from bascule.core.effects import Effect, advantages, effects
 from bascule.core.ends import ending, winner_promise
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics
@@ -165,8 +165,7 @@ def status_of(
     Keep running
     """
     seen = state.statistics
-    found = effects(design, seen)
-    leader, share = lead(design, seen, found)
+    leader, share = lead(design, seen, advantages(design, seen))
     left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
     arms = _arms(design, state)
     means, units = _means(design, seen), [arm.units for arm in arms]
@@ -182,13 +181,13 @@ def status_of(
         matured=state.folded,
         stage=seen.stage if isinstance(seen, CohortStatistics) else None,
         arms=arms,
-        effects=found,
+        effects=effects(design, seen),
         evidence=share,
         leader=leader,
         decision=state.verdict,
         promise=_promise(design, seen, phase),
-        cost=_cost(means, counted),
-        even_cost=_cost(means, [sum(counted) / len(counted)] * len(counted)),
+        cost=_cost(design, means, counted),
+        even_cost=_cost(design, means, [sum(counted) / len(counted)] * len(counted)),
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
@@ -281,8 +280,8 @@ def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
     return [total / units if units else None for units, total in totals]
 
 
-def _cost(means: Sequence[float | None], units: Sequence[float]) -> float | None:
-    known = [mean for mean in means if mean is not None]
+def _cost(design: Design, means: Sequence[float | None], units: Sequence[float]) -> float | None:
+    known = [design.oriented(mean) for mean in means if mean is not None]
     if len(known) < len(means):
         return None
     best = max(known)

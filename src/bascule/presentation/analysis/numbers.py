@@ -33,8 +33,8 @@ class Scale:
     @classmethod
     def of(cls, analysis: Analysis) -> Scale:
         """In percent if outcomes are 0 or 1."""
-        model = analysis.design.outcome
-        return cls(model.binary, model.cost_unit)
+        design = analysis.design
+        return cls(design.outcome.binary, design.cost_unit)
 
     @property
     def factor(self) -> float:

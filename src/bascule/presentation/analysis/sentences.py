@@ -89,12 +89,12 @@ def reading(analysis: Analysis) -> str:
     lead = f"{nearest.leader} is ahead of {nearest.rival}{rest} by {by}{unit}"
     if decision is not None and decision.arm is None:
         return f"{lead}, which is too little to matter: it may be from {low} to {high}{unit}."
-    if now.low >= 0.0:
+    if now.low >= 0.0 or now.high <= 0.0:
         return f"{lead}; the true difference lies between {low} and {high}{unit}."
     if decision is not None and analysis.decided is not None:
         return (
             f"{lead}, {low} to {high} as things stand; the decision was reached on "
-            f"{amounts.day(analysis.decided)}, when all of that lay above 0, and stands."
+            f"{amounts.day(analysis.decided)}, when all of that lay on one side of 0, and stands."
         )
     return f"{lead}, but the true difference may be anything from {low} to {high}{unit}."
 

@@ -53,8 +53,11 @@ def leader(analysis: Analysis) -> str:
     """
     if analysis.decision is not None and analysis.decision.arm is not None:
         return analysis.decision.name
+    better = analysis.design.oriented
     best = max(
-        analysis.arms, key=lambda arm: -math.inf if arm.mean is None else arm.mean, default=None
+        analysis.arms,
+        key=lambda arm: -math.inf if arm.mean is None else better(arm.mean),
+        default=None,
     )
     return analysis.design.arms[0] if best is None else best.name
 
@@ -70,7 +73,7 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
             steps = [_turned(day.effects, ahead, name, day.date) for day in analysis.days]
             known = tuple(step for step in steps if step is not None)
             rivals.append(Against(ahead, name, now, known))
-    return tuple(sorted(rivals, key=lambda one: one.now.difference))
+    return tuple(sorted(rivals, key=lambda one: abs(one.now.difference)))
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
@@ -78,11 +81,11 @@ def costs(analysis: Analysis) -> tuple[float, ...]:
 
     Units whose outcomes are not final yet are not in it.
     """
-    means = [arm.mean for arm in analysis.arms]
-    if not means or any(mean is None for mean in means):
+    better = analysis.design.oriented
+    means = [better(arm.mean) for arm in analysis.arms if arm.mean is not None]
+    if not means or len(means) < len(analysis.arms):
         return ()
-    best = max(mean for mean in means if mean is not None)
-    losses = [best - (mean or 0.0) for mean in means]
+    losses = [max(means) - mean for mean in means]
     return tuple(
         sum(n * loss for n, loss in zip(day.units, losses, strict=True)) for day in analysis.days
     )

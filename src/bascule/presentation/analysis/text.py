@@ -89,7 +89,7 @@ def _interval(effect: Effect) -> str:
 def _money(analysis: Analysis) -> list[str]:
     lines = []
     if analysis.cost is not None:
-        lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.outcome.cost_unit}")
+        lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.cost_unit}")
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
         lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")

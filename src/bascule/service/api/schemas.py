@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bascule.core.design import Design
+from bascule.core.design import Design, Goal
 from bascule.core.outcomes import Outcome
 from bascule.live.api import State
 
@@ -110,6 +110,8 @@ class Wish(Model):
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
+    goal: Goal = "increase"
+    control: str | None = None
     seed: int = Field(0, ge=0, lt=2**63)
 
 

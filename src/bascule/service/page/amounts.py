@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeGuard
 
 from bascule.core.approximate import about
+from bascule.core.design import Goal, cost_unit
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import amount
 
@@ -31,11 +32,10 @@ class Amounts:
     cost_unit: str
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Amounts:
+    def of(cls, outcome: Outcome, goal: Goal = "increase") -> Amounts:
         """Return percent for 0/1 outcomes, and plain numbers for all others."""
-        if outcome.binary:
-            return cls(100.0, " %", " points", outcome.cost_unit)
-        return cls(1.0, "", "", outcome.cost_unit)
+        unit = cost_unit(outcome, goal)
+        return cls(100.0, " %", " points", unit) if outcome.binary else cls(1.0, "", "", unit)
 
     def mean(self, value: float | None) -> str:
         """A mean, in four digits at most."""

@@ -22,6 +22,7 @@ LABELS = {
     "low": "Lower limit",
     "high": "Upper limit",
     "baseline": "Baseline",
+    "goal": "Goal",
     "lift": "Minimum detectable effect",
     "error": "Error",
     "units_per_day": "Units per day",
@@ -46,6 +47,7 @@ class Form:
     name: str = ""
     arms: str = "control\nvariant"
     outcome: str = "bernoulli"
+    goal: str = "increase"
     sigma: str = "1"
     low: str = "0"
     high: str = "100"
@@ -84,12 +86,18 @@ class Form:
         return Wishes(
             outcome=outcome,
             baseline=amount("baseline", self.baseline, "it is the mean of the first arm"),
-            lift=self.lift,
+            lift=self._lift(),
             arms=self.names,
             error=amount("error", self.error, "5% is usual"),
             units_per_day=_number("units_per_day", self.units_per_day),
             deadline_days=_number("deadline_days", self.deadline_days),
+            goal=self.goal,  # type: ignore[arg-type]
         )
+
+    def _lift(self) -> str:
+        """Return the minimum detectable effect, for the better if it has no sign."""
+        text = self.lift.strip()
+        return f"-{text}" if self.goal == "decrease" and text[:1] not in ("+", "-", "−") else text
 
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""

@@ -65,7 +65,7 @@ def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | N
     if found is None:
         return None
     name, stands = found
-    amounts = Amounts.of(design.outcome)
+    amounts = Amounts.of(design.outcome, design.goal)
     longest = max((turn.units for turn in turns), default=0.0) or 1.0
     dearest = max((turn.cost for turn in turns), default=0.0) or 1.0
     choices = tuple(
@@ -157,7 +157,7 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
 
 def forecast_words(design: Design, status: Status, now: Turn, then: Turn) -> str:
     """What is expected with the knob turned, against leaving it."""
-    unit = Amounts.of(design.outcome).cost_unit
+    unit = Amounts.of(design.outcome, design.goal).cost_unit
     return (
         f"Expected: {time_words(then.units, status)} left in place of "
         f"{time_words(now.units, status)}, and {two_digits(then.cost)} {unit} still to lose "

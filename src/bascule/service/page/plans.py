@@ -70,6 +70,8 @@ def wish(wishes: Wishes) -> Wish:
         error=wishes.error,
         units_per_day=wishes.units_per_day,
         deadline_days=wishes.deadline_days,
+        goal=wishes.goal,
+        control=wishes.control,
         seed=0,
     )
 

@@ -135,7 +135,7 @@ def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:
 
 def arm_rows(design: Design, status: Status) -> list[ArmRow]:
     """The table of arms; each rival has its difference from the leader, as it decides."""
-    amounts = Amounts.of(design.outcome)
+    amounts = Amounts.of(design.outcome, design.goal)
     leader = _leader(status)
     found = {arm.name: _against(status, leader, arm.name) for arm in status.arms}
     ends = [end for three in found.values() if three for end in three]
@@ -168,7 +168,7 @@ def cost_of(
     """
     if status.cost is None:
         return None
-    amounts = Amounts.of(design.outcome)
+    amounts = Amounts.of(design.outcome, design.goal)
     is_early = status.decision is None and status.evidence < words.TELLING
     even_cost = None if even is None or not known(even.regret) or is_early else even.regret
     most = max(status.cost, even_cost or 0.0, 1e-300)
@@ -184,13 +184,13 @@ def cost_of(
 
 def charts(design: Design, status: Status, history: Sequence[Point]) -> tuple[list[Chart], Chart]:
     """Intervals over time, and allocation over time."""
-    amounts = Amounts.of(design.outcome)
+    amounts = Amounts.of(design.outcome, design.goal)
     return effect_charts(status, history, amounts), allocation_chart(status, history)
 
 
 def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     """The main figures: a label, the number, and a remark."""
-    amounts = Amounts.of(design.outcome)
+    amounts = Amounts.of(design.outcome, design.goal)
     pending = status.units - status.matured
     of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
     waiting = f"{count(pending)} pending" if pending else "none pending"

@@ -130,8 +130,10 @@ NAMED: dict[str, Maker] = {
 """Every world that has a name."""
 
 
-def named_world(name: str, base: World, outcome: Outcome) -> World:
+def named_world(name: str, base: World, outcome: Outcome, lowest: bool = False) -> World:
     """The world of a name, made from one that has means; `null+rising` is both in turn.
+
+    With `lowest` the arm with the lowest mean is the best.
 
     >>> from bascule.core.outcomes import Gaussian
     >>> named_world("rising", World([0.0, 0.1]), Gaussian(2.0)).words
@@ -145,7 +147,11 @@ def named_world(name: str, base: World, outcome: Outcome) -> World:
             raise InputError(
                 "world", f"world {part!r} does not exist: choose from {', '.join(NAMED)}"
             )
-        made = NAMED[part](made, noise.spread(sum(means) / len(means)))
+        spread = noise.spread(sum(means) / len(means))
+        if lowest and NAMED[part] is change:
+            made = change(made.reflected(outcome), spread).reflected(outcome)
+        else:
+            made = NAMED[part](made, spread)
     return replace(made, noise=base.noise) if made.noise == noise else made
 
 

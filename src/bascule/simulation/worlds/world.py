@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from bascule.core import checks
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
-from bascule.core.outcomes.noise import Discrete, Noise
+from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
 from bascule.core.serialization import plain, read
 
 if TYPE_CHECKING:
@@ -291,6 +291,43 @@ class World:
                     f"the trend takes all means to the limit of the outcomes ({noise.low:g} to "
                     f"{noise.high:g}), where the arms are alike: make its size smaller",
                 )
+
+    def reflected(self, outcome: Outcome) -> World:
+        """Return the world in which each outcome is turned round within the limits of its noise.
+
+        What was high is low: a test that looks for the highest mean there is one that looks for
+        the lowest here.
+
+        >>> from bascule.core.outcomes import Bernoulli
+        >>> World([0.25, 0.5], trend=Trend("wave", 0.1, 50)).reflected(Bernoulli()).start
+        (0.75, 0.5)
+        """
+        noise = outcome.noise(self.start) if self.noise is None else self.noise
+        if not isinstance(noise, Normal | StudentT | Coin | Beta | Discrete):
+            raise InputError(
+                "noise",
+                f"{noise!r} cannot be simulated with the goal to decrease the outcomes: choose "
+                "another noise",
+            )
+        centre = noise.low + noise.high if math.isfinite(noise.low) else 0.0
+        if isinstance(noise, Discrete):
+            noise = replace(noise, values=tuple(centre - value for value in noise.values))
+        trend, change, delay = self.trend, self.change, self.delay
+        if trend is not None:
+            trend = replace(trend, size=-trend.size)
+        if change is not None:
+            change = replace(change, by=-change.by)
+        if delay is not None:
+            factor = delay.high_outcomes
+            delay = replace(delay, mean=delay.mean * factor, high_outcomes=1.0 / factor)
+        return replace(
+            self,
+            means=tuple(centre - mean for mean in self.start),
+            noise=None if self.noise is None else noise,
+            trend=trend,
+            change=change,
+            delay=delay,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""

@@ -1,0 +1,65 @@
+"""A test whose outcomes are to decrease, from the first unit to the analysis of its export."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+from bascule.live.reports.export import export
+
+INFECTED = {"placebo": 0.3, "drug": 0.08}
+
+
+@pytest.fixture(scope="module")
+def trial() -> bs.Experiment:
+    """A drug trial counted in infections, up to its decision."""
+    design = bs.Design([*INFECTED], bs.Bernoulli(), bs.Tilt(3), goal="decrease")
+    test = bs.open(":memory:").create("trial", design)
+    chance = random.Random(3)
+    for i in range(3000):
+        arm = test.assign(i)
+        test.record(i, float(chance.random() < INFECTED[arm]))
+        if test.state == "decided":
+            break
+    return test
+
+
+def test_the_drug_wins_a_trial_counted_in_infections(trial: bs.Experiment) -> None:
+    status = trial.status()
+    assert status.headline == "Ship drug: wrong with probability at most 5 %"
+    assert status.leader == "drug"
+    means = {arm.name: arm.mean for arm in status.arms}
+    assert means["placebo"] == pytest.approx(0.3, abs=0.15)
+    assert means["drug"] == pytest.approx(0.08, abs=0.05)
+    (effect,) = status.effects
+    assert 0.0 <= effect.low < effect.difference < effect.high
+    assert status.cost is not None
+    assert status.cost > 0.0
+    units = {arm.name: arm.units for arm in status.arms}
+    assert units["drug"] > units["placebo"]
+
+
+def test_verify_and_the_analysis_of_the_export_agree(trial: bs.Experiment, tmp_path: Path) -> None:
+    assert trial.verify().agrees
+    assignments, outcomes = export(trial, tmp_path)
+    found = bs.analyze(outcomes, assignments=assignments, design=trial.design)
+    assert found.effects == trial.status().effects
+    assert found.headline.startswith("drug is the best arm")
+
+
+def test_a_log_is_read_with_the_goal_that_is_given() -> None:
+    log = {
+        "unit": range(4000),
+        "arm": ["placebo", "drug"] * 2000,
+        "value": [1, 0, 0, 0] * 1000,
+        "time": [i // 400 for i in range(4000)],
+    }
+    assert bs.analyze(log).decision.name == "placebo"  # type: ignore[union-attr]
+    found = bs.analyze(log, goal="decrease")
+    assert found.decision is not None
+    assert found.decision.name == "drug"
+    assert found.cost == pytest.approx(1000.0)
+    assert found.design.goal == "decrease"
