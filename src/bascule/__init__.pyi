@@ -8,6 +8,7 @@ from .contract import check_contract
 from .core.bucket import bucket, buckets
 from .core.calibration import Calibration
 from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from .core.contrasts import Contrast, contrasts
 from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from .core.effects import Effect, effects
@@ -80,6 +81,7 @@ __all__ = [
     "Cohort",
     "CohortStatistics",
     "Coin",
+    "Contrast",
     "Day",
     "Decision",
     "Delay",
@@ -129,6 +131,7 @@ __all__ = [
     "buckets",
     "check_contract",
     "close_stage",
+    "contrasts",
     "decision",
     "diagnose",
     "effects",

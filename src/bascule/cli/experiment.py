@@ -255,7 +255,13 @@ def _change(location: str, name: str, verb: str, **given: Any) -> None:
 
 
 def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
-    from bascule.service.wording import bound_words, interval_name, later_minus_first
+    from bascule.presentation.amounts import Amounts
+    from bascule.service.wording import (
+        bound_words,
+        contrast_words,
+        interval_name,
+        later_minus_first,
+    )
 
     status, design = test.status(diagnostics=diagnostics), test.design
     even = None if as_json else test.even_split()
@@ -268,10 +274,15 @@ def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) ->
     for line in status.table():
         print_line(line)
     print_line("")
+    amounts = Amounts.of(design.outcome, design.goal)
+    for contrast in status.contrasts:
+        print_line(contrast_words(contrast, amounts))
     for effect in status.effects:
+        if design.control_arm in (effect.first, effect.second):
+            continue
         pair, difference, low, high = later_minus_first(effect)
-        interval = f"{interval_name(effect.error)} {low:+.4g} to {high:+.4g}"
-        print_line(f"{pair}: {difference:+.4g} ({interval})")
+        interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
+        print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
     for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
         print_line(f"intervals: {bound_words(error)} ({guarantee})")
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")

@@ -25,6 +25,7 @@ __all__ = [
     "number",
     "part",
     "percent",
+    "relative",
     "short",
     "shown",
     "signed",
@@ -98,6 +99,20 @@ def signed(value: float, decimals: int) -> str:
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞"
     return _minus(f"{value:+,.{decimals}f}")
+
+
+def relative(lift: float | None) -> str:
+    """Return a relative lift in percent with its sign, to three digits.
+
+    >>> relative(0.4321), relative(-0.05), relative(None), relative(math.inf)
+    ('+43.2 %', '−5 %', '–', '∞')
+    """
+    if lift is None or math.isnan(lift):
+        return UNKNOWN
+    if math.isinf(lift):
+        return "∞" if lift > 0 else "−∞"
+    rounded = float(f"{100 * lift:.3g}")
+    return f"{_minus(f'{rounded:+,.10g}') if rounded else '0'} %"
 
 
 def axis_amount(value: float) -> str:

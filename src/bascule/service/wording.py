@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 
+from bascule.core.contrasts import Contrast
 from bascule.core.effects import Effect
+from bascule.presentation.amounts import Amounts, known
+from bascule.presentation.numbers import relative
 
 ROUNDING = 1e-6
 """What floating-point numbers may be off by, in units of the last digit that is shown."""
@@ -66,6 +69,32 @@ def later_minus_first(effect: Effect) -> tuple[str, float, float, float]:
     """
     name = f"{effect.second} - {effect.first}"
     return name, -effect.difference, -effect.high, -effect.low
+
+
+def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
+    """Return a treatment minus the control, in outcome units and relative, with both intervals.
+
+    >>> from bascule.core.outcomes import Bernoulli
+    >>> ends = (0.043, 0.0, 0.087, 0.05, 0.43, 0.0, 1.05, 0.055, "proven")
+    >>> contrast_words(Contrast("green", "control", *ends), Amounts.of(Bernoulli()))
+    'green - control: +4.30 points (90 % interval 0 to +8.70 points); lift +43 % (89 % interval \
+0 % to +105 %)'
+    """
+    text = f"{contrast.name}: {amounts.difference(contrast.difference)}"
+    if known(contrast.low) and known(contrast.high):
+        ends = amounts.interval(contrast.low, contrast.high)
+        text += f" ({interval_name(contrast.error)} {ends})"
+    if contrast.lift is not None:
+        text += f"; lift {lift_words(contrast)}"
+    return text
+
+
+def lift_words(contrast: Contrast) -> str:
+    """Return a relative lift with its interval, where it has one."""
+    if not known(contrast.lift_low) or not known(contrast.lift_high):
+        return relative(contrast.lift)
+    ends = f"{relative(contrast.lift_low)} to {relative(contrast.lift_high)}"
+    return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {ends})"
 
 
 def sentence(text: str) -> str:

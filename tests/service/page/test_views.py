@@ -10,8 +10,8 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
+from bascule.presentation.amounts import Amounts
 from bascule.service.page import views, words
-from bascule.service.page.amounts import Amounts
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 
 THREE = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), max_units=100_000)

@@ -47,6 +47,10 @@ class Problem(Protocol):
         """The outcome model."""
 
     @property
+    def control_arm(self) -> str:
+        """The name of the control."""
+
+    @property
     def calibration(self) -> Calibration:
         """The level of each comparison, and the error that it proves."""
 

@@ -100,12 +100,11 @@ class ManyArmsProcedure(BlockProcedure):
         """Return the pairs that `ends` lists: the control and the leader with each other arm."""
         assert isinstance(statistics, Statistics)
         leader, _ = self.steps.leader(self.lay_out(statistics), 0, self.arms)
-        with_control = [(0, arm) for arm in range(1, self.arms)]
-        if leader <= 0:
-            return with_control
-        return with_control + [
-            (min(arm, leader), max(arm, leader)) for arm in range(1, self.arms) if arm != leader
-        ]
+        control = self.design.arms.index(self.design.control_arm)
+        pairs = [(control, arm) for arm in range(self.arms) if arm != control]
+        if leader >= 0 and leader != control:
+            pairs += [(leader, arm) for arm in range(self.arms) if arm not in (control, leader)]
+        return [(min(pair), max(pair)) for pair in pairs]
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of each difference that `compared` lists."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from bascule.core.approximate import about
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect, advantages, effects
@@ -22,7 +23,7 @@ from bascule.core.ends import ending, winner_promise
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import intervals
-from bascule.core.statistics import Statistics
+from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
 from bascule.live.steps.stages import period_of
@@ -60,6 +61,7 @@ class ArmStatus:
 class Status:
     """The status of a live test.
 
+    `contrasts` compare each treatment with the control, in outcome units and relative to its mean.
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
     difference from every rival lies above 0. `cost` is what the units so far, those up to the
     decision once there is one, lost against giving each the arm that looks best now, and
@@ -78,6 +80,7 @@ class Status:
     stage: int | None
     arms: tuple[ArmStatus, ...]
     effects: tuple[Effect, ...]
+    contrasts: tuple[Contrast, ...]
     evidence: float
     leader: str | None
     decision: Verdict | None
@@ -165,10 +168,12 @@ def status_of(
     Keep running
     """
     seen = state.statistics
+    found = effects(design, seen)
     leader, share = lead(design, seen, advantages(design, seen))
     left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
     arms = _arms(design, state)
     means, units = _means(design, seen), [arm.units for arm in arms]
+    control = design.arms.index(design.control_arm)
     counted = units
     if state.verdict is not None and isinstance(seen, Statistics):
         # Whoever comes after the decision gets the winner: that is no longer the test.
@@ -181,7 +186,8 @@ def status_of(
         matured=state.folded,
         stage=seen.stage if isinstance(seen, CohortStatistics) else None,
         arms=arms,
-        effects=effects(design, seen),
+        effects=found,
+        contrasts=contrasts(design, found, _control(design, seen), means[control]),
         evidence=share,
         leader=leader,
         decision=state.verdict,
@@ -278,6 +284,13 @@ def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
         return [interval.mean if arm.units else None for arm, interval in found]
     totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
     return [total / units if units else None for units, total in totals]
+
+
+def _control(design: Design, seen: AnyStatistics) -> ArmStatistics | None:
+    """Return what the control has shown, where a unit gives one outcome."""
+    if not isinstance(seen, Statistics):
+        return None
+    return seen.arms[design.arms.index(design.control_arm)]
 
 
 def _cost(design: Design, means: Sequence[float | None], units: Sequence[float]) -> float | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bascule.core.effects import Effect
 from bascule.live.api import Point, Status
-from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
+from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.wording import interval_name
 
 MOST_RIVALS = 5

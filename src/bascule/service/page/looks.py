@@ -95,6 +95,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             interval=interval,
             bounds=bounds,
         ),
+        fragment("contrasts", rows=views.contrast_rows(design, status), interval=interval),
         fragment("effects", charts=effects, bounds=bounds),
         fragment("allocation", chart=allocation, arms=design.arms),
         fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),

@@ -15,11 +15,11 @@ from bascule.planning.choose import Point
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
 from bascule.planning.stages import stages
+from bascule.presentation.amounts import duration
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import percent
 from bascule.presentation.plan import text as words
 from bascule.service.api.schemas import Wish
-from bascule.service.page.amounts import duration
 from bascule.service.page.form import chosen
 from bascule.service.server.planner import Planner
 

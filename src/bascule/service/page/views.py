@@ -10,11 +10,11 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
+from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.numbers import percent
 from bascule.service.page import words
-from bascule.service.page.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.service.page.charts import Chart, allocation_chart, effect_charts
-from bascule.service.wording import bound_words, interval_name, later_minus_first
+from bascule.service.wording import bound_words, interval_name, later_minus_first, lift_words
 from bascule.theory import Prediction
 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
@@ -156,6 +156,17 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
         )
         for i, arm in enumerate(status.arms)
     ]
+
+
+def contrast_rows(design: Design, status: Status) -> list[tuple[str, str, str]]:
+    """Each treatment minus the control: its name, the difference, and the relative lift."""
+    amounts, rows = Amounts.of(design.outcome, design.goal), []
+    for contrast in status.contrasts:
+        three = contrast.difference, contrast.low, contrast.high
+        is_known = known(contrast.low) and known(contrast.high)
+        shown = _against_words(three if is_known else None, amounts)
+        rows.append((contrast.name, shown, lift_words(contrast) if is_known else UNKNOWN))
+    return rows
 
 
 def cost_of(

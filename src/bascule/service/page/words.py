@@ -8,8 +8,8 @@ from typing import Literal
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.live.api import OPEN, State, Status
+from bascule.presentation.amounts import count, duration
 from bascule.presentation.numbers import percent
-from bascule.service.page.amounts import count, duration
 from bascule.service.wording import error_words, sentence
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
