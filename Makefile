@@ -9,7 +9,7 @@ CLIENTS := tests/service/clients
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint bench predictions peeking honesty docs images clean clients browser pytest
+.PHONY: install demo test lint bench predictions peeking honesty peers docs images clean clients browser pytest
 
 install: $(INSTALLED)
 
@@ -67,6 +67,9 @@ peeking: install
 
 honesty: install
 	$(BIN)/python -m bench.honesty
+
+peers: install
+	$(BIN)/python -m bench.peers
 
 docs: install
 	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html

@@ -50,7 +50,7 @@ def test_the_table_is_whole(
     ("arguments", "words"),
     [
         ("", "RULE"),
-        ("thompson", "tilt"),
+        ("bayes", "tilt"),
         ("etc --alpha 2", "--alpha belongs to --rule ucb"),
         ("tilt --worlds risng", "choose from steady"),
         ("tilt --runs 1", "runs must be at least 2"),

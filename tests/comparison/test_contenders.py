@@ -13,7 +13,7 @@ def test_no_two_rules_are_called_the_same() -> None:
     played = set()
     for entries in (
         contenders(2, bs.Gaussian(1), 0.05, effect=0.5),
-        contenders(2, bs.Bernoulli(), 0.05),
+        contenders(2, bs.Bernoulli(), 0.05, families=tuple(Family)),
     ):
         labels = [entry.label for entry in entries]
         assert len(set(labels)) == len(labels)

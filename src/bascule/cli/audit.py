@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bascule.cli import designs
 from bascule.cli.console import print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName, RadiusName, RuleName, StopName
+from bascule.cli.designs import OutcomeName, RadiusName, StopName
 from bascule.core.errors import InputError
+from bascule.core.rules import RULES, Rule
 
 if TYPE_CHECKING:
     from bascule.comparison.audit import Audit
 
 
 def command(
-    rule: RuleName = typer.Argument(
+    rule: str = typer.Argument(
         ...,
         metavar="RULE",
-        help="ucb, etc, etc-prime or tilt.",
+        help="ucb, etc, etc-prime or tilt; or another tool's: track-and-stop, thompson, top-two, "
+        "mad or double-kl-ucb.",
     ),
     means: list[float] | None = designs.MEANS,
     alpha: float | None = designs.ALPHA,
@@ -66,7 +68,7 @@ def command(
     }
     with progress_bar() as tell:
         result = audit(
-            designs.described_rule(described),
+            _rule(described),
             means or None,
             designs.described_outcome(described),
             error,
@@ -82,6 +84,24 @@ def command(
         print_json(result.to_dict())
     else:
         _show(result)
+
+
+def _rule(described: dict[str, Any]) -> Rule:
+    """The rule that is described, or another tool's, which has no options."""
+    from bascule.simulation.rivals import RIVALS
+
+    name = described["rule"]
+    if name in RIVALS:
+        own = [
+            described[option] for option in ("alpha", "radius", "stop", "tilt", "effect", "batch")
+        ]
+        if any(value is not None for value in own):
+            raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
+        return RIVALS[name]()
+    if name not in RULES.kinds:
+        names = ", ".join([*(kind for kind in RULES.kinds if kind != "static"), *RIVALS])
+        raise InputError("RULE", f"RULE {name!r} does not exist: choose from {names}")
+    return designs.described_rule(described)
 
 
 def _show(result: Audit) -> None:

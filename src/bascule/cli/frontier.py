@@ -33,6 +33,9 @@ def command(
     effect: float | None = typer.Option(
         None, help="The difference worth finding: adds tilted blocks that are informed of it."
     ),
+    peers: bool = typer.Option(
+        False, "--peers", help="Add rules of other tools and papers, of which nothing is proven."
+    ),
     runs: int = typer.Option(1000, help="Runs of each rule; fewer where runs are long."),
     seed: int = designs.SEED,
     threads: int | None = designs.THREADS,
@@ -42,6 +45,7 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
+    from bascule.comparison.contenders import USUAL, Family
     from bascule.comparison.frontier import frontier
     from bascule.core.files import prepare_folder
 
@@ -62,6 +66,7 @@ def command(
             seed=seed,
             threads=threads,
             progress=tell,
+            families=(*USUAL, Family.PEERS) if peers else USUAL,
         )
     note_compilation(result.compile_seconds)
     written = () if out is None else result.save(out)

@@ -15,10 +15,12 @@ from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals import ArmProcedure
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
+from bascule.simulation.rivals import DoubleKLUCB, MixtureAdaptive, Thompson, TopTwo, TrackAndStop
 from bascule.theory import corollary_delta
 
 ALPHAS = (1.2, 1.5, 2.0, 4.0, 16.0)
 TILTS = (1.0, 2.0, 3.0, 5.0, 10.0)
+LEADERS = (0.5, 0.8)
 
 
 class Family(StrEnum):
@@ -31,12 +33,18 @@ class Family(StrEnum):
     STOP = "mixture-stop"
     TILT = "tilt"
     EFFECT = "tilt-effect"
+    PEERS = "peers"
     GIVEN = "given"
 
     @property
     def words(self) -> str:
         """What a table and a figure call the family."""
         return WORDS[self]
+
+    @property
+    def proven(self) -> bool:
+        """Whether the error of such rules is proven, so that they may dominate others."""
+        return self is not Family.PEERS
 
 
 WORDS = {
@@ -47,8 +55,12 @@ WORDS = {
     Family.STOP: "UCB and ETC with a mixture stop",
     Family.TILT: "tilted blocks",
     Family.EFFECT: "tilted blocks, informed of the effect",
+    Family.PEERS: "rules of other tools and papers, nothing proven",
     Family.GIVEN: "rules that were given",
 }
+
+USUAL = tuple(family for family in Family if family.proven)
+"""The families of a comparison that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +130,7 @@ def contenders(
     effect: float | None = None,
     alphas: Sequence[float] = ALPHAS,
     tilts: Sequence[float] = TILTS,
-    families: Sequence[Family] = tuple(Family),
+    families: Sequence[Family] = USUAL,
     rules: Sequence[Rule] = (),
 ) -> list[Contender]:
     """Return every rule of these families that ends without a cap, along its knob.
@@ -214,6 +226,9 @@ def _rules(
         return [Tilt(tilt) for tilt in tilts]
     if family is Family.EFFECT:
         return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
+    if family is Family.PEERS:
+        top_two = [TopTwo(leader) for leader in LEADERS]
+        return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive(), DoubleKLUCB()]
     if family is Family.GIVEN:
         return []
     return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]

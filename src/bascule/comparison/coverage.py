@@ -24,7 +24,7 @@ def why_not_covered(design: Design, world: World) -> str | None:
     'outcomes spread more than sigma says'
     """
     if design.calibration.guarantee != "proven":
-        return f"nothing is proven at this delta ({design.calibration.guarantee})"
+        return f"nothing is proven of this design ({design.calibration.guarantee})"
     noise = design.outcome.noise(world.start) if world.noise is None else world.noise
     return (
         _of_noise(design, noise)

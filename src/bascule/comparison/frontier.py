@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.comparison.contenders import (
     ALPHAS,
     TILTS,
+    USUAL,
     Contender,
     Family,
     LeftOut,
@@ -83,12 +84,16 @@ class Point:
 
     @property
     def efficient(self) -> bool:
-        """Whether no other rule is known to dominate this one."""
-        return not self.dominated_by
+        """Whether its error is proven and no other rule is known to dominate this one."""
+        return self.family.proven and not self.dominated_by
 
     def dominates(self, other: Point) -> bool:
-        """Whether this rule both costs less and decides sooner, beyond the uncertainty."""
-        return _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
+        """Whether this rule both costs less and decides sooner, beyond the uncertainty.
+
+        A rule of which nothing is proven dominates none.
+        """
+        less = _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
+        return self.family.proven and less
 
     def to_dict(self) -> dict[str, Any]:
         """The point as plain data."""
@@ -235,16 +240,16 @@ def frontier(
     *,
     outcome: Outcome | None = None,
     rules: Sequence[Rule] = (),
-    families: Iterable[str] = tuple(Family),
+    families: Iterable[str] = USUAL,
 ) -> Frontier:
-    """Simulate every rule along its knob at the same proven error, and say which dominates which.
+    """Simulate every rule along its knob at the same error, and say which dominates which.
 
     `frontier(design, means)` compares a design with the other rules for its outcomes and error;
     `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
     `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
     adds any rules. Rules that take many units are played less often than `runs`. `progress` is
-    called with the rule and with how many runs of how many are finished. `families` are all unless
-    you name some.
+    called with the rule and with how many runs of how many are finished. `families` are all that
+    are proven unless you name some; "peers" are rules of other tools and papers.
 
     >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]

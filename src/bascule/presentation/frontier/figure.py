@@ -31,6 +31,7 @@ LOOKS: dict[Family, Series] = {
     Family.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
     Family.TILT: Series(SERIES[5].colour, "solid", "D"),
     Family.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),
+    Family.PEERS: Series("#7a7a7a", "none", "X"),
     Family.GIVEN: Series("#8a2be2", "solid", "*"),
 }
 

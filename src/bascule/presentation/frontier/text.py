@@ -33,8 +33,8 @@ def cells(point: Point) -> tuple[str, ...]:
 
 
 def _dominators(point: Point) -> str:
-    if point.efficient:
-        return "efficient"
+    if not point.dominated_by:
+        return "efficient" if point.efficient else f"wrong {percent(point.error_rate)}"
     first, *others = point.dominated_by
     return f"{first} +{len(others)}" if others else first
 

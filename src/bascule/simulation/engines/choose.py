@@ -23,6 +23,8 @@ from bascule.simulation.random.draws import Draws, draws_of
 from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.rivals.rules import RivalProcedure
+from bascule.simulation.rivals.runs import RivalRuns
 from bascule.simulation.worlds.world import World
 
 
@@ -80,6 +82,11 @@ def _(procedure: IntervalProcedure, design: Design, world: World, seed: int, run
     if draws is not None and not procedure.follows_spread and design.min_effect is None:
         return IntervalRuns(design, procedure, draws, world, seed, runs)
     return WorldIntervalRuns(design, procedure, _written_out(design, world), seed, runs)
+
+
+@_runs.register
+def _(procedure: RivalProcedure, design: Design, world: World, seed: int, runs: int) -> Runs:
+    return RivalRuns(design, procedure, _written_out(design, world), seed, runs)
 
 
 def is_compiled(procedure: Procedure) -> bool:

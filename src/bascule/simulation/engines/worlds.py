@@ -93,15 +93,15 @@ class WorldIntervalRuns(WorldRuns):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        ring = _ring(self.longest_wait + self.arms)
-        calendar = tuple(np.empty(ring, np.int64) for _ in range(4))
+        length = ring(self.longest_wait + self.arms)
+        calendar = tuple(np.empty(length, np.int64) for _ in range(4))
         self.loop(
             np.empty(width(self.arms)),
             np.empty(self.arms),
             np.empty(self.arms),
             np.empty(WORDS, np.uint64),
             *calendar,
-            np.empty(ring),
+            np.empty(length),
             np.empty(1),
             self.arms,
             self.seed,
@@ -135,15 +135,15 @@ class WorldBlockRuns(WorldRuns):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        ring = _ring(self.longest_wait + self.largest_block)
-        blocks = tuple(np.empty(ring, np.int64) for _ in range(4))
+        length = ring(self.longest_wait + self.largest_block)
+        blocks = tuple(np.empty(length, np.int64) for _ in range(4))
         self.loop(
             np.empty(self.width),
             np.empty(self.arms),
             np.empty(WORDS, np.uint64),
             np.empty(self.largest_block, np.int64),
-            np.empty(ring, np.int64),
-            np.empty(ring),
+            np.empty(length, np.int64),
+            np.empty(length),
             *blocks,
             np.empty(1),
             self.arms,
@@ -159,6 +159,6 @@ class WorldBlockRuns(WorldRuns):
         )
 
 
-def _ring(units: int) -> int:
-    """The length of a ring in which this many units can wait: the next power of two."""
+def ring(units: int) -> int:
+    """Return the length of a ring in which this many units can wait: the next power of two."""
     return 1 << (units + 1).bit_length()

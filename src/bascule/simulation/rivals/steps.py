@@ -1,0 +1,267 @@
+"""What rivals compute at a look: the probability that a unit joins each arm, and who has won.
+
+Plain functions on flat arrays that also compile. `sums` holds for every arm its units, the total
+and the squares of its outcomes, and both of outcomes divided by the probability of their arm, in
+this order; `shares` holds the probability with which the next units join each arm. Variances are
+estimated from the outcomes (`sigma` = 0), or known.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.procedures.interval_state import NOBODY, FloatArray
+
+TRACK, THOMPSON, TOP_TWO, MIXTURE, DOUBLE = range(5)
+"""The kinds of rules."""
+
+UNITS, TOTALS, SQUARES, WEIGHTED, WEIGHTED_SQUARES, SUMS = range(6)
+"""Which sums there are, and how many."""
+
+FIRST = 10
+"""Units of each arm before a rule is asked; until then they come at random, evenly."""
+
+LEAST_VARIANCE = 1e-12
+
+REACH, NODES = 5.0, 41
+"""How far and how finely a posterior is integrated, in standard deviations."""
+
+FADING = 0.24
+"""The power at which the even part of a mixture adaptive design fades (Liang, Bojinov)."""
+
+TUNED_FOR = 2000.0
+"""Units at which the intervals of the mixture adaptive design are narrowest."""
+
+
+def mean_of(sums: FloatArray, arms: int, arm: int) -> float:
+    """The mean of an arm."""
+    return float(sums[arms * TOTALS + arm] / max(1.0, sums[arm]))
+
+
+def variance_of(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
+    """The variance of one outcome of an arm: known, or as seen."""
+    if sigma > 0.0:
+        return sigma * sigma
+    units = max(1.0, sums[arm])
+    mean = sums[arms * TOTALS + arm] / units
+    seen = sums[arms * SQUARES + arm] / units - mean * mean
+    return float(max(seen * units / max(1.0, units - 1.0), LEAST_VARIANCE))
+
+
+def leader_of(sums: FloatArray, arms: int) -> int:
+    """The arm with the highest mean."""
+    best = 0
+    for arm in range(1, arms):
+        if mean_of(sums, arms, arm) > mean_of(sums, arms, best):
+            best = arm
+    return best
+
+
+def normal_cdf(z: float) -> float:
+    """The probability that a standard normal is at most z."""
+    return 0.5 * math.erfc(-z / math.sqrt(2.0))
+
+
+def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
+    """The posterior probability that an arm has the highest mean: flat prior, normal likelihood."""
+    mean = mean_of(sums, arms, arm)
+    wide = math.sqrt(variance_of(sums, arms, arm, sigma) / sums[arm])
+    if arms == 2:
+        rival = 1 - arm
+        apart = variance_of(sums, arms, rival, sigma) / sums[rival] + wide * wide
+        return normal_cdf((mean - mean_of(sums, arms, rival)) / math.sqrt(apart))
+    total, whole = 0.0, 0.0
+    for node in range(NODES):
+        z = REACH * (2.0 * node / (NODES - 1) - 1.0)
+        weight = math.exp(-0.5 * z * z)
+        part = weight
+        for rival in range(arms):
+            if rival != arm:
+                own = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
+                part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / own)
+        total += part
+        whole += weight
+    return float(total / whole)
+
+
+def likelihood_ratio(sums: FloatArray, arms: int, leader: int, rival: int, sigma: float) -> float:
+    """The log likelihood ratio of the arms as they look against equal ones."""
+    gap = mean_of(sums, arms, leader) - mean_of(sums, arms, rival)
+    variance = variance_of(sums, arms, leader, sigma) / sums[leader]
+    variance += variance_of(sums, arms, rival, sigma) / sums[rival]
+    return float(0.5 * max(0.0, gap) ** 2 / variance)
+
+
+def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray) -> None:
+    """Write the shares at which the least of all likelihood ratios grows fastest.
+
+    With the leader's share set to 1, a common ratio y fixes the share of every rival; y is right
+    when the marginal gains agree (Garivier, Kaufmann 2016), which bisection finds.
+    """
+    leader = leader_of(sums, arms)
+    own = variance_of(sums, arms, leader, sigma)
+    # Arms that look alike would need all units there are.
+    least = 1e-3 * math.sqrt(own)
+    top = math.inf
+    for arm in range(arms):
+        if arm != leader:
+            gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
+            top = min(top, gap * gap / own)
+    low, high = 0.0, top
+    for _ in range(40):
+        y = 0.5 * (low + high)
+        gained = 0.0
+        for arm in range(arms):
+            if arm != leader:
+                gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
+                other = variance_of(sums, arms, arm, sigma)
+                shares[arm] = other / max(gap * gap / y - own, 1e-300)
+                gained += own * shares[arm] * shares[arm] / other
+        if gained < 1.0:
+            low = y
+        else:
+            high = y
+    shares[leader] = 1.0
+    total = 0.0
+    for arm in range(arms):
+        total += shares[arm]
+    for arm in range(arms):
+        shares[arm] /= total
+
+
+def write_shares(
+    kind: int,
+    sums: FloatArray,
+    arms: int,
+    error: float,
+    knob: float,
+    sigma: float,
+    shares: FloatArray,
+) -> None:
+    """Write the probability with which the next units join each arm."""
+    units = 0.0
+    fewest = math.inf
+    for arm in range(arms):
+        units += sums[arm]
+        fewest = min(fewest, sums[arm])
+    for arm in range(arms):
+        shares[arm] = 1.0 / arms
+    if fewest < FIRST:
+        return
+    if kind == TRACK:
+        optimal_shares(sums, arms, sigma, shares)
+    elif kind == DOUBLE:
+        # One bound of each kind: for low regret, and for the decision.
+        asked = 1.0 / (1.0 + math.log(1.0 / error))
+        cautious = highest_bound(sums, arms, math.log(units), sigma, NOBODY)
+        level = deciding_level(units, arms, error)
+        deciding = highest_bound(sums, arms, level, sigma, leader_of(sums, arms))
+        for arm in range(arms):
+            shares[arm] = (1.0 - asked) * (arm == cautious) + asked * (arm == deciding)
+    else:
+        for arm in range(arms):
+            shares[arm] = chance_to_win(sums, arms, arm, sigma)
+        if kind == TOP_TWO:
+            top_two(shares, arms, knob)
+        else:
+            even = knob * arms if kind == THOMPSON else units**-FADING
+            for arm in range(arms):
+                shares[arm] = even / arms + (1.0 - even) * shares[arm]
+
+
+def top_two(shares: FloatArray, arms: int, leader: float) -> None:
+    """Replace the chances to win by the shares of top-two Thompson sampling.
+
+    The first arm is drawn by its chance to win and gets the unit with probability `leader`;
+    otherwise it is the next one that is drawn and differs.
+    """
+    first = 0
+    for arm in range(1, arms):
+        first = arm if shares[arm] > shares[first] else first
+    # The rest is summed up by itself: 1 less a chance near 1 would be nothing but rounding.
+    rest = 1e-300
+    for arm in range(arms):
+        rest += shares[arm] * (arm != first)
+    whole = rest + shares[first]
+    of_rest = 0.0
+    for arm in range(arms):
+        if arm != first:
+            of_rest += shares[arm] / (whole - shares[arm])
+    of_first = shares[first] / rest
+    for arm in range(arms):
+        others = of_rest
+        if arm != first:
+            others += of_first - shares[arm] / (whole - shares[arm])
+        shares[arm] *= leader + (1.0 - leader) * others
+    total = 0.0
+    for arm in range(arms):
+        total += shares[arm]
+    for arm in range(arms):
+        shares[arm] /= total
+
+
+def deciding_level(units: float, arms: int, error: float) -> float:
+    """The log likelihood ratio at which an interval of one arm is taken to fail with `error`."""
+    return math.log((arms - 1.0) / error) + 3.0 * math.log(1.0 + math.log(units))
+
+
+def highest_bound(sums: FloatArray, arms: int, level: float, sigma: float, without: int) -> int:
+    """The arm with the highest upper confidence bound at this level, of all but one."""
+    best, highest = 0, -math.inf
+    for arm in range(arms):
+        bound = mean_of(sums, arms, arm) + math.sqrt(
+            2.0 * variance_of(sums, arms, arm, sigma) * level / sums[arm]
+        )
+        if bound > highest and arm != without:
+            best, highest = arm, bound
+    return best
+
+
+def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float) -> int:
+    """The arm that a rule declares the winner, or nobody."""
+    units = 0.0
+    for arm in range(arms):
+        if sums[arm] < FIRST:
+            return NOBODY
+        units += sums[arm]
+    leader = leader_of(sums, arms)
+    if kind == THOMPSON:
+        return leader if chance_to_win(sums, arms, leader, sigma) >= 1.0 - error else NOBODY
+    if kind == MIXTURE:
+        leader = 0
+        for arm in range(1, arms):
+            if sums[arms * WEIGHTED + arm] > sums[arms * WEIGHTED + leader]:
+                leader = arm
+    for rival in range(arms):
+        if rival == leader:
+            continue
+        if kind == MIXTURE:
+            beaten = weighted_difference(sums, arms, leader, rival, units, error) > 0.0
+        elif kind == DOUBLE:
+            level = deciding_level(units, arms, error)
+            room = 0.0
+            for arm in (leader, rival):
+                room += math.sqrt(2.0 * variance_of(sums, arms, arm, sigma) * level / sums[arm])
+            beaten = mean_of(sums, arms, leader) - mean_of(sums, arms, rival) > room
+        else:
+            ratio = likelihood_ratio(sums, arms, leader, rival, sigma)
+            beaten = ratio > math.log((1.0 + math.log(units)) / error)
+        if not beaten:
+            return NOBODY
+    return leader
+
+
+def weighted_difference(
+    sums: FloatArray, arms: int, leader: int, rival: int, units: float, error: float
+) -> float:
+    """The lower end of the asymptotic confidence sequence for a difference, weights included.
+
+    Each end has the stated error, divided among the rivals.
+    """
+    level = 2.0 * error / (arms - 1.0)
+    difference = sums[arms * WEIGHTED + leader] - sums[arms * WEIGHTED + rival]
+    spread = sums[arms * WEIGHTED_SQUARES + leader] + sums[arms * WEIGHTED_SQUARES + rival]
+    evidence = -2.0 * math.log(level)
+    scale = (evidence + math.log(evidence + 1.0)) * units / (TUNED_FOR * spread)
+    grown = spread * scale + 1.0
+    return float(difference - math.sqrt(2.0 * grown / scale * math.log(math.sqrt(grown) / level)))
