@@ -37,7 +37,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, log, "--value", "converted", "--days", "--weights", "1", "1")
     assert (code, err) == (0, "")
-    assert out.startswith("green is the best arm: wrong with probability at most 5 % (proven)")
+    assert out.startswith(
+        "green is the best arm: a worse one is named with probability at most 5 % (proven)"
+    )
     assert out.count("2026-01-10  green - control") == 1
 
 
@@ -79,3 +81,10 @@ def test_a_mistake_is_one_line(
     assert err.startswith("bascule: ")
     assert line in err
     assert err.count("\n") == 1
+
+
+def test_two_sides_give_95_percent_intervals(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, log, "--value", "converted", "--sides", "2", "--today")
+    assert code == 0
+    assert "a worse one is named with probability at most 2.5 %" in out
+    assert "95 % intervals: each bound fails with probability at most 2.5 %" in out

@@ -48,6 +48,6 @@ def test_the_demo_runs_a_test_on_the_service(
     assert caught.value.code == 0
     out = capsys.readouterr().out
     assert "/sign-in?token=" in out
-    assert "Ship green: wrong with probability at most 5 %" in out
+    assert "Ship green: a worse arm wins with probability at most 5 %" in out
     assert "A test with an even split would cost " in out
     assert "Saved" not in out

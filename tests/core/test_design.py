@@ -160,3 +160,39 @@ def test_a_design_for_lower_outcomes_says_so_and_survives_plain_data() -> None:
 def test_a_goal_or_a_control_that_does_not_exist_is_refused(field: str, value: str) -> None:
     with pytest.raises(bs.InputError, match=f"{field} must be"):
         design(**{field: value})
+
+
+def test_two_sides_halve_the_error_of_each() -> None:
+    both = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=2)
+    half = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.025)
+    assert both.calibration == half.calibration
+    assert bs.Design.from_dict(both.to_dict()) == both
+    *_, last = bs.trace(both, means=[0.0, 1.0], seed=1)
+    (effect,) = bs.effects(both, last.statistics)
+    assert effect.level == pytest.approx(0.95)
+    assert last.decision is not None
+    assert last.decision.error == 0.025
+
+
+def test_one_side_is_the_default_and_leaves_no_trace() -> None:
+    one = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1)
+    assert one == bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    assert "sides" not in one.to_dict()
+
+
+@pytest.mark.parametrize("sides", [0, 3, True, "2", 1.5])
+def test_other_sides_are_refused(sides: Any) -> None:
+    with pytest.raises(bs.InputError, match="sides must be 1 or 2"):
+        bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=sides)
+
+
+def test_sides_belong_to_an_error() -> None:
+    with pytest.raises(bs.InputError, match="beside delta"):
+        bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01, sides=2)
+
+
+def test_arms_removed_by_hand_are_judged_within_the_error_of_one_side() -> None:
+    arms = ["a", "b", "c", "d"]
+    both = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=2)
+    half = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.025)
+    assert both.stricter.calibration == half.stricter.calibration

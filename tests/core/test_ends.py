@@ -67,7 +67,7 @@ def test_a_cap_ends_a_test_undecided_with_its_intervals() -> None:
         assert end is not None
         assert (end.kind, end.decision) == ("undecided", None)
         assert end.effects == bs.effects(design, step.statistics)
-        assert end.promise.startswith("nothing is decided; each end of an interval is ever wrong")
+        assert end.promise.startswith("nothing is decided; each bound of an interval fails")
 
 
 def test_a_deadline_ends_a_test_undecided() -> None:

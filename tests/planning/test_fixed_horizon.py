@@ -23,6 +23,14 @@ def test_power_and_error_are_as_promised() -> None:
     assert wrong == pytest.approx(0.05, abs=4 * math.sqrt(0.0475 / runs))
 
 
+def test_it_has_the_sides_of_the_request() -> None:
+    # The textbook's sample size for 5 % two-sided and 90 % power: (1.96 + 1.28)^2 2 s^2 / D^2.
+    two_sided = bs.PlanRequest(bs.Gaussian(5), 20, 1, error=0.05, sides=2)
+    assert fixed_horizon(two_sided).units_per_arm == 526
+    one_sided = bs.PlanRequest(bs.Gaussian(5), 20, 1, error=0.025)
+    assert fixed_horizon(two_sided) == fixed_horizon(one_sided)
+
+
 def test_more_arms_share_the_error_and_cost_more() -> None:
     two, four = (fixed_horizon(bs.PlanRequest(arms=arms)) for arms in (2, 4))
     assert four.units_per_arm > two.units_per_arm

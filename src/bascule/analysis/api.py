@@ -59,6 +59,7 @@ def analyze(
     assignments: object | None = None,
     outcome: Outcome | str | None = None,
     error: float | None = None,
+    sides: int | None = None,
     min_effect: float | None = None,
     goal: Goal | None = None,
     control: str | None = None,
@@ -92,6 +93,8 @@ def analyze(
     `probability` names the column with the probability of each unit's own arm, if it changed during
     the test, or maps every arm to the column with its probability. With more than two arms and one
     column, `least_probability` says below which probability no arm was ever assigned.
+    `error` bounds that a worse arm wins; with `sides=2` that either of two equal arms does, and
+    0.05 gives 95 % intervals instead of 90 % ones.
     docs/how-to/analyse-logs.md goes through all of it.
 
     >>> import bascule as bs
@@ -105,6 +108,7 @@ def analyze(
         design=design,
         outcome=outcome,
         error=error,
+        sides=sides,
         min_effect=min_effect,
         goal=goal,
         control=control,

@@ -13,7 +13,7 @@ from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
 from bascule.core import checks
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design, Goal
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design, Goal, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate, Measure, seconds
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -67,6 +67,7 @@ class Request:
         by_day: bool,
         window: float | str | None = None,
         grace: float | str = 0.0,
+        sides: int | None = None,
         least_probability: float | Mapping[str, float] | None = None,
         goal: Goal | None = None,
         control: str | None = None,
@@ -75,7 +76,7 @@ class Request:
         if design is not None:
             if not isinstance(design, Design):
                 raise InputError("design", f"design must be a Design (got {design!r:.60})")
-            given = {"outcome": outcome, "error": error, "min_effect": min_effect}
+            given = {"outcome": outcome, "error": error, "min_effect": min_effect, "sides": sides}
             for name, other in (given | {"goal": goal, "control": control}).items():
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
@@ -88,6 +89,7 @@ class Request:
             measure.check_outcome(model)
         level = (
             checks.probability("error", DEFAULT_ERROR if error is None else error, "0.05 is usual")
+            / (checked_sides(sides) or 1)
             if design is None
             else design.calibration.error
         )

@@ -35,6 +35,7 @@ def command(
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
     error: float | None = designs.ERROR,
+    sides: int | None = designs.SIDES,
     delta: float | None = designs.DELTA,
     worlds: list[str] | None = typer.Option(
         None,
@@ -79,6 +80,7 @@ def command(
             max_units,
             threads,
             tell,
+            sides=sides,
         )
     if as_json:
         print_json(result.to_dict())

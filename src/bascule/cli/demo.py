@@ -55,12 +55,12 @@ def command(
 
 def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
     from bascule.live.api import FastClock, Store
+    from bascule.presentation.guarantees import error_words
     from bascule.service.auth.keys import create_key
     from bascule.service.auth.sessions import make_link
     from bascule.service.demo_shop import BUY, DAY, TEST, Shop
     from bascule.service.server.run import serving
     from bascule.service.server.settings import Settings
-    from bascule.service.wording import error_words
 
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -117,7 +117,8 @@ def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: boo
     expected = predict(even, best - min(BUY.values()), best=best)
     console.print(
         f"\nDecision after {verdict['units']:,} visitors: {verdict['name']} "
-        f"({verdict['guarantee']}, error at most {100 * verdict['error']:g} %).\n"
+        f"({verdict['guarantee']}: a worse one wins with probability at most "
+        f"{100 * verdict['error']:g} %).\n"
         f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales.\n"
         f"A test with an even split would cost {expected.regret:.0f} on average, with "
         f"{expected.decision_time:,.0f} visitors, if outcomes were known at once."

@@ -109,6 +109,14 @@ ERROR = typer.Option(
     help=f"Probability of declaring a worse arm the winner, at most; {DEFAULT_ERROR} if not given.",
     show_default=False,
 )
+SIDES = typer.Option(
+    None,
+    min=1,
+    max=2,
+    help="2: --error bounds that either of two equal arms wins, a two-sided error; 0.05 then gives "
+    "95 % intervals. 1, a worse arm wins, if not given.",
+    show_default=False,
+)
 DELTA = typer.Option(
     None, help="The paper's nominal parameter, instead of --error.", show_default=False
 )
@@ -142,6 +150,7 @@ def described_design(described: Mapping[str, Any], arms: int, max_units: int | N
         outcome=described_outcome(described),
         rule=described_rule(described),
         error=described.get("error"),
+        sides=described.get("sides"),
         delta=described.get("delta"),
         max_units=max_units,
         min_effect=described.get("min_effect"),

@@ -256,7 +256,7 @@ def _change(location: str, name: str, verb: str, **given: Any) -> None:
 
 def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
     from bascule.presentation.amounts import Amounts
-    from bascule.service.wording import (
+    from bascule.presentation.guarantees import (
         bound_words,
         contrast_words,
         interval_name,
@@ -301,7 +301,7 @@ def _even_words(even: Prediction | None) -> str:
 
 def _promise(status: Status, design: Design) -> str:
     """Say what the error bounds, for a test that may still declare a winner or has done so."""
-    from bascule.service.wording import error_words
+    from bascule.presentation.guarantees import error_words
 
     has_winner = status.decision is not None and status.decision.arm is not None
     is_open = status.state in ("ready", "running", "paused")

@@ -63,6 +63,7 @@ def command(
     error: str = typer.Option(
         "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
     ),
+    sides: int | None = designs.SIDES,
     units_per_day: float = typer.Option(5000.0, help="Traffic of the test, all arms together."),
     deadline_days: float = typer.Option(28.0, help="When the test ends at the latest."),
     waiting_cost: float | None = typer.Option(
@@ -112,6 +113,7 @@ def command(
         sample=sample,
         arms=arms,
         error=amount("error", error, "5% or 0.05 is usual"),
+        sides=sides,
         units_per_day=units_per_day,
         deadline_days=deadline_days,
         waiting_cost=waiting_cost,

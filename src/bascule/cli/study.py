@@ -101,7 +101,8 @@ def _conclude(console: Console, last: Step) -> None:
     lost = (max(MEANS) - min(MEANS)) * losers
     console.print(
         f"\nDecision after {last.statistics.units:,} visitors: {decision.name} is better "
-        f"({decision.guarantee}, error {100 * decision.error:g} %).\n"
+        f"({decision.guarantee}: a worse one wins with probability at most "
+        f"{100 * decision.error:g} %).\n"
         f"{losers:,} visitors saw the worse button, which cost {lost:,.0f} in sales."
     )
 

@@ -144,13 +144,15 @@ def audit(
     max_units: int | None = None,
     threads: int | None = None,
     progress: Stages | None = None,
+    *,
+    sides: int | None = None,
 ) -> Audit:
     """Play a design in a battery of worlds, and say which of them its guarantee covers.
 
-    A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error` or
-    `delta` and `max_units` make it one, with as many arms as there are means. Without `worlds` it
-    is all of `BATTERY` that the outcomes allow. Without a cap a run ends, undecided, at 5 times
-    the units that the test needs on average when nothing goes wrong.
+    A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error`
+    (with `sides`) or `delta` and `max_units` make it one, with as many arms as there are means.
+    Without `worlds` it is all of `BATTERY` that the outcomes allow. Without a cap a run ends,
+    undecided, at 5 times the units that the test needs on average when nothing goes wrong.
 
     >>> import bascule as bs
     >>> report = bs.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
@@ -160,7 +162,7 @@ def audit(
     runs = checks.whole("runs", runs, 2, "400 is a good start")
     if isinstance(design, Design):
         given = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
-        for name, value in given.items():
+        for name, value in {**given, "sides": sides}.items():
             if value is not None:
                 raise InputError(name, f"{name} is given twice: it belongs to the design")
         usual = usual_means(design.outcome, len(design.arms))
@@ -170,7 +172,9 @@ def audit(
         outcome = Gaussian(1.0) if outcome is None else outcome
         wanted = usual_means(outcome) if means is None else means
         names = [f"arm {i + 1}" for i in range(len(wanted))]
-        free = Design(names, outcome, design, error=error, delta=delta, max_units=max_units)
+        free = Design(
+            names, outcome, design, error=error, delta=delta, max_units=max_units, sides=sides
+        )
     if free.outcome.recurring:
         raise InputError(
             "outcome",

@@ -42,7 +42,10 @@ class Design:
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
-    parameter, whose proven error `calibration` then reports. With neither, the error is 0.05.
+    parameter, whose proven error `calibration` then reports. With neither, the error is 0.05. It
+    bounds one side: that a worse arm is declared the winner. With `sides=2` it bounds both: that
+    either of two equal arms is; a worse arm then wins with at most half of it, and an error of 0.05
+    gives 95 % intervals instead of 90 % ones.
     `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
     matters: a test also ends when all differences are proven smaller. `measure` says what a unit's
     outcome is in a live test; without it, it is the first number recorded for the unit. With the
@@ -66,6 +69,7 @@ class Design:
     measure: Measure | None = None
     goal: Goal = INCREASE
     control: str | None = None
+    sides: int | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -90,6 +94,7 @@ class Design:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
             object.__setattr__(self, "error", error)
+        object.__setattr__(self, "sides", _checked_sides(self.sides, self.delta))
         if self.min_effect is not None:
             object.__setattr__(self, "min_effect", _checked_min_effect(self))
         if self.deadline is not None:
@@ -121,7 +126,8 @@ class Design:
     @cached_property
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that it proves."""
-        return self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
+        error = None if self.error is None else self.error / (self.sides or 1)
+        return self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
 
     @cached_property
     def procedure(self) -> Procedure:
@@ -164,7 +170,7 @@ class Design:
         if len(self.arms) == 2:
             return self
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
-            return replace(self, error=self.procedure.strict_error, delta=None)
+            return replace(self, error=self.procedure.strict_error, delta=None, sides=None)
         # Nothing is proven at this delta: it is shared among as many comparisons all the same.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)
@@ -228,6 +234,32 @@ def _checked_arms(arms: object) -> tuple[str, ...]:
     if twice:
         raise InputError("arms", f"arms must have different names ({twice[0]!r} is there twice)")
     return tuple(arms)
+
+
+def checked_sides(sides: object) -> int | None:
+    """Return 2 if an error bounds both sides, and None, the default, if it bounds one.
+
+    >>> checked_sides(2), checked_sides(1)
+    (2, None)
+    """
+    if sides is None or (isinstance(sides, int) and not isinstance(sides, bool) and sides == 1):
+        return None
+    if isinstance(sides, bool) or sides != 2:
+        raise InputError(
+            "sides",
+            f"sides must be 1 or 2 (got {sides!r}): 1 bounds that a worse arm wins, 2 that either "
+            "of two equal arms does, as a conventional two-sided test",
+        )
+    return 2
+
+
+def _checked_sides(sides: object, delta: float | None) -> int | None:
+    accepted = checked_sides(sides)
+    if accepted is not None and delta is not None:
+        raise InputError(
+            "sides", "sides belongs to error: leave it out beside delta, the nominal parameter"
+        )
+    return accepted
 
 
 def _checked_min_effect(design: Design) -> float:

@@ -146,7 +146,7 @@ def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: fl
             f"({promised.guarantee})"
         )
     return (
-        f"nothing is decided; each end of an interval is ever wrong with probability at most "
-        f"{error:.3g} ({promised.guarantee}), so that both hold at all times with at least "
+        f"nothing is decided; each bound of an interval fails, at any time, with probability at "
+        f"most {error:.3g} ({promised.guarantee}), so that both hold at all times with at least "
         f"{max(0.0, 1.0 - 2.0 * error):.3g}"
     )

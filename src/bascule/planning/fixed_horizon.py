@@ -4,7 +4,8 @@ With z quantiles of the normal distribution, each arm gets
 `n = (z(1 - error / (K - 1)) + z(power))^2 (s_1^2 + s_2^2) / gap^2` units, where s_1 and s_2 are the
 spreads of the best arm and of its nearest rival; then the better average wins if it is ahead by
 z(1 - error / (K - 1)) standard errors. It declares a worse arm with a probability of at most
-`error`, as the designs of a plan do, but by the normal approximation and at that one look only.
+`error`, as the designs of a plan do, but by the normal approximation and at that one look only. A
+request with `sides=2` has half of its error on each side, in this test and in the designs.
 Where outcomes recur, n counts what all of a unit's outcomes tell, and units follow from that.
 """
 
@@ -44,14 +45,16 @@ class FixedHorizon:
 
 
 def fixed_horizon(request: PlanRequest) -> FixedHorizon:
-    """Return the fixed-horizon test of the same error, with 90 % power at the requested lift.
+    """Return the fixed-horizon test of the same error and sides, with 90 % power at the lift.
 
     >>> test = fixed_horizon(PlanRequest())
     >>> test.units_per_arm, round(test.days, 2), round(test.cost)
     (8898, 3.56, 89)
+    >>> fixed_horizon(PlanRequest(sides=2)).units_per_arm
+    10918
     """
     arms, quantile = len(request.names), NormalDist().inv_cdf
-    level = quantile(1 - request.error / (arms - 1)) + quantile(POWER)
+    level = quantile(1 - request.side_error / (arms - 1)) + quantile(POWER)
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))

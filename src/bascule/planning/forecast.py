@@ -80,6 +80,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         outcome=request.outcome,
         rule=rule,
         error=request.error,
+        sides=request.sides,
         max_units=request.max_units,
         goal=request.goal,
         control=request.control,

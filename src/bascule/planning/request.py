@@ -15,6 +15,7 @@ from bascule.core.design import (
     MOST_UNITS,
     Goal,
     check_kind,
+    checked_sides,
     cost_unit,
 )
 from bascule.core.errors import InputError
@@ -48,6 +49,7 @@ class RequestOptions(TypedDict, total=False):
     outcomes_per_day: float | None
     goal: Goal
     control: str | None
+    sides: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class PlanRequest:
     list has one for each arm after the first. `spread` is that of outcomes within limits as they
     really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
     what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
-    and a lift is usually negative.
+    and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
+    `sides=2` that either of two equal arms is.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -81,12 +84,14 @@ class PlanRequest:
     sample: Sample | None = None
     goal: Goal = "increase"
     control: str | None = None
+    sides: int | None = None
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
+        put(self, "sides", checked_sides(self.sides))
         put(self, "arms", _names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
         put(self, "lift", _lifts(self.lift, self.baseline, len(self.names), self.goal))
@@ -101,6 +106,15 @@ class PlanRequest:
             put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
         put(self, "spread", self._checked_spread())
         put(self, "outcomes_per_day", self._checked_rate())
+
+    @property
+    def side_error(self) -> float:
+        """The probability, at most, that a worse arm is declared the winner.
+
+        >>> PlanRequest(error=0.05, sides=2).side_error
+        0.025
+        """
+        return self.error / (self.sides or 1)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,6 +227,7 @@ class PlanRequest:
             "means": list(self.means),
             "lift": list(self.lifts),
             "error": self.error,
+            "sides": self.sides or 1,
             "units_per_day": self.units_per_day,
             "deadline_days": self.deadline_days,
             "waiting_cost": self.waiting_cost,

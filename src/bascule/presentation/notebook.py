@@ -11,8 +11,8 @@ from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
 from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
-from bascule.presentation.guarantees import promise_words
-from bascule.presentation.numbers import UNKNOWN, count, number, percent
+from bascule.presentation.guarantees import interval_name, promise_words
+from bascule.presentation.numbers import UNKNOWN, count, number
 from bascule.presentation.plan import text as plan_text
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def analysis_html(analysis: Analysis) -> str:
     head = ("arm", "units", "mean")
     arms = [(arm.name, count(arm.units), _mean(arm.mean)) for arm in analysis.arms]
     rows = [(_pair(one), *_ends(one)) for one in analysis.effects]
-    level = percent(1 - 2 * analysis.effects[0].error) if analysis.effects else ""
+    level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
     tables = table(analysis.headline, arms, head)
-    tables += table("Differences", rows, ("", "estimate", f"{level} interval, at any time"))
+    tables += table("Differences", rows, ("", "estimate", f"{level}, at any time"))
     flagged = [f"! {check.name}" for check in analysis.flagged]
     return page(tables, [*analysis.notes, *flagged], analysis.plot())
 
@@ -157,8 +157,7 @@ def plot_effects(effects: Sequence[Effect]) -> Figure | None:
     axis.set_yticks(range(len(known)), [_pair(one) for one in known])
     axis.invert_yaxis()
     axis.grid(False, axis="y")
-    level = percent(1 - 2 * known[0].error)
-    axis.set_xlabel(f"difference, with {level} intervals that hold at any time")
+    axis.set_xlabel(f"difference, with {interval_name(known[0].error)}s that hold at any time")
     return figure
 
 

@@ -43,7 +43,7 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert admin.post(path("life", "assign"), json={"unit": "u"}).status_code == 409
     assert admin.post(path("life", "start")).json()["state"] == "running"
     status = decide(admin, "life")
-    assert status["headline"] == "Ship green: wrong with probability at most 5 %"
+    assert status["headline"] == "Ship green: a worse arm wins with probability at most 5 %"
     assert admin.get(path("life")).json()["status"] == status
     loser = next(
         unit

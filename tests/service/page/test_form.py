@@ -34,6 +34,15 @@ def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.Plan) -> None:
     assert form.design(plan).measure == bs.Measure("3d", "any")
 
 
+def test_an_error_of_two_sides_reaches_the_design() -> None:
+    form = Form.read({**TYPED, "sides": "2"})
+    plan = first_stage(form.wishes())
+    assert form.design(plan).calibration.error == 0.025
+    (*_, figure) = plan_view(plan).figures
+    assert figure[1] == "≤ 2.5 %"
+    assert "either of two equal arms ≤ 5 %" in figure[2]
+
+
 def test_what_is_not_ticked_is_not_started() -> None:
     assert not Form.read({"name": "x"}).start
     assert Form().start

@@ -99,7 +99,7 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     due = replace(status, left=0.0)
     assert words.headline(design, due) == "Keep running: the decision may come at any time"
     ship = words.saying(decided.design, decided.status())
-    assert ship.headline == "Ship b: wrong with probability at most 5 %"
+    assert ship.headline == "Ship b: a worse arm wins with probability at most 5 %"
     assert ship.tone == "good"
     assert "until you release the winner" in ship.detail
     assert "until you release" not in words.saying(decided.design, decided.status(), True).detail

@@ -205,12 +205,15 @@ def ends_betting(pairs: Sequence[PairStatistics], effect: float, threshold: floa
     known = [pair for pair in pairs if pair.blocks > 0.0]
     if not known:
         return [UNKNOWN] * len(pairs)
-    blocks, differences, squares = (
-        np.array(column)
-        for column in zip(*((p.blocks, p.differences, p.squares) for p in known), strict=True)
+    # With 0/1 outcomes many pairs have the same sums for long.
+    sums, place = np.unique(
+        np.array([(pair.blocks, pair.differences, pair.squares) for pair in known]),
+        axis=0,
+        return_inverse=True,
     )
-    lows = shifts_ruled_out(blocks, differences, squares, threshold).tolist()
-    highs = (-shifts_ruled_out(blocks, -differences, squares, threshold)).tolist()
+    blocks, differences, squares = sums.T
+    lows = shifts_ruled_out(blocks, differences, squares, threshold)[place].tolist()
+    highs = (-shifts_ruled_out(blocks, -differences, squares, threshold))[place].tolist()
     found = iter(
         [
             one_sided(pair.differences / pair.blocks, low, high, *_beaten_by_bets(pair, threshold))

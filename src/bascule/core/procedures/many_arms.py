@@ -24,6 +24,7 @@ from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatA
 from bascule.core.procedures.many_state import (
     CLOCK,
     NUMBERS,
+    SIGNS,
     SPARED,
     SQUARES,
     STRETCHES,
@@ -88,7 +89,8 @@ class ManyArmsProcedure(BlockProcedure):
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
-        winner = last_in(self.lay_out(statistics), 0, self.arms)
+        active = self.arms - len(statistics.out)
+        winner = NOBODY if active > 1 else last_in(self.lay_out(statistics), 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             state = self._with_rows(statistics, self.rows(statistics))
             asked = (self.scaled_effect, self.threshold, self.margin)
@@ -152,7 +154,7 @@ class ManyArmsProcedure(BlockProcedure):
         self.check(statistics)
         arms, seen = self.arms, statistics.arms
         scale = 1.0 if self.by_bets else 1.0 / self.outcome.scale
-        led, places = [0.0] * arms, [0.0] * arms
+        led, places, out = [0.0] * arms, [0.0] * arms, statistics.out
         for row in statistics.rows:
             led[row.arm] = float(row.led)
         columns: list[float] = []
@@ -163,7 +165,7 @@ class ManyArmsProcedure(BlockProcedure):
             columns += [0.0] * (arms * (NUMBERS * place) - len(columns))
         state = [
             *(float(arm.units) for arm in seen),
-            *(0.0 if arm in statistics.out else 1.0 for arm in range(arms)),
+            *(0.0 if arm in out else 1.0 for arm in range(arms)),
             *[0.0] * (2 * arms),
             *(arm.total * scale for arm in seen),
             *led,
@@ -215,7 +217,7 @@ class ManyArmsProcedure(BlockProcedure):
         first = header(arms)
         numbers = np.array(state[first : first + NUMBERS * arms * len(held)])
         numbers = numbers.reshape(len(held), NUMBERS, arms)
-        signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])[:, None]
+        signs = np.array(SIGNS)[:, None]
         # A pair may have a number in the rows of both arms.
         numbers[:, :, held] += numbers[:, :, held].transpose(2, 1, 0) * signs
         squared = numbers[:, TOTAL] ** 2

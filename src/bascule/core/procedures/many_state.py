@@ -40,6 +40,9 @@ sums of the second, third and fourth powers of these."""
 CLOCK, TOTAL, SQUARES, CUBES, FOURTHS = 0, 1, 2, 3, 4
 """Which column is which; the clock of a pair with bets is its number of blocks."""
 
+SIGNS = (1.0, -1.0, 1.0, -1.0, 1.0)
+"""What the numbers of a pair are multiplied by in the other order of its arms."""
+
 STAY = 1.0
 """Standard deviations by which another arm must be ahead to take over from the leader.
 
@@ -177,29 +180,38 @@ def open_row(state: FloatArray, first: int, arms: int, arm: int) -> int:
     return row
 
 
-def compare(
-    state: FloatArray, first: int, arms: int, i: int, j: int, precision: float, bets: bool
+def compare_reference(
+    state: FloatArray, first: int, arms: int, i: int, precision: float, bets: bool
 ) -> None:
-    """Add the current block to the pair (i, j), in the row of arm i."""
-    row = open_row(state, first, arms, i)
-    mine = state[first + 2 * arms + i]
-    theirs = state[first + 2 * arms + j]
-    my_sum = state[first + 3 * arms + i]
-    their_sum = state[first + 3 * arms + j]
-    pair = row + j
-    if bets:
-        difference = (my_sum / mine - their_sum / theirs) * precision
-        scaled = min(1.0, max(-1.0, difference))
-        square = scaled * scaled
-        state[pair + CLOCK * arms] += 1.0
-        state[pair + TOTAL * arms] += scaled
-        state[pair + SQUARES * arms] += square
-        state[pair + CUBES * arms] += square * scaled
-        state[pair + FOURTHS * arms] += square * square
-    else:
-        share = 1.0 / (mine + theirs)
-        state[pair + CLOCK * arms] += mine * theirs * share
-        state[pair + TOTAL * arms] += (my_sum * theirs - their_sum * mine) * share * precision
+    """Add the current block to the pairs of reference i with the other arms, in its row."""
+    counts = first + 2 * arms
+    sums = first + 3 * arms
+    marks = first + 8 * arms
+    mine = state[counts + i]
+    my_sum = state[sums + i]
+    row = -1
+    for j in range(arms):
+        theirs = state[counts + j]
+        # Two references are compared once.
+        if theirs > 0.0 and j != i and (j > i or state[marks + j] == 0.0):
+            if row < 0:
+                row = open_row(state, first, arms, i)
+            pair = row + j
+            their_sum = state[sums + j]
+            if bets:
+                difference = (my_sum / mine - their_sum / theirs) * precision
+                scaled = min(1.0, max(-1.0, difference))
+                square = scaled * scaled
+                state[pair + CLOCK * arms] += 1.0
+                state[pair + TOTAL * arms] += scaled
+                state[pair + SQUARES * arms] += square
+                state[pair + CUBES * arms] += square * scaled
+                state[pair + FOURTHS * arms] += square * square
+            else:
+                share = 1.0 / (mine + theirs)
+                state[pair + CLOCK * arms] += mine * theirs * share
+                total = (my_sum * theirs - their_sum * mine) * share * precision
+                state[pair + TOTAL * arms] += total
 
 
 def references(size: int) -> int:
@@ -255,11 +267,7 @@ def _fold(
         _choose_references(state, first, arms, front)
         for i in range(arms):
             if state[marks + i] > 0.0 and state[counts + i] > 0.0:
-                for j in range(arms):
-                    # Two references are compared once.
-                    fresh = j > i or state[marks + j] == 0.0
-                    if fresh and j != i and state[counts + j] > 0.0:
-                        compare(state, first, arms, i, j, precision, bets)
+                compare_reference(state, first, arms, i, precision, bets)
     if front >= 0:
         open_row(state, first, arms, front)
         state[first + 5 * arms + front] += 1.0

@@ -21,10 +21,9 @@ from bascule.core.procedures.block_steps import (
 )
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.core.procedures.many_state import (
-    CLOCK,
     MANY,
     NUMBERS,
-    TOTAL,
+    SIGNS,
     all_bets_within,
     clear,
     drop_beaten,
@@ -33,8 +32,8 @@ from bascule.core.procedures.many_state import (
     fold_bets,
     leader,
     leader_by_spread,
-    number_of,
     observe,
+    row_of,
     totals_within,
     width,
 )
@@ -88,7 +87,7 @@ def within_many_betting(
 
 def read_many_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     """Read the total and the clock of a pair from its rows."""
-    clock, total = (float(number_of(state, 0, arms, i, j, which)) for which in (CLOCK, TOTAL))
+    clock, total = _numbers(state, arms, i, j)[:2]
     return PairStatistics(total, clock)
 
 
@@ -97,15 +96,27 @@ def read_many_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatisti
 
     Bets that cannot have reached the threshold of any test of many arms are left out.
     """
-    blocks, differences, squares, cubes, fourths = (
-        float(number_of(state, 0, arms, i, j, which)) for which in range(NUMBERS)
-    )
+    blocks, differences, squares, cubes, fourths = _numbers(state, arms, i, j)
     wins: tuple[float, ...] = ()
     if sums_may_reach(LEAST_THRESHOLD, differences, squares):
         mine = (log_of_sums(k, differences, squares, cubes, fourths) for k in range(len(BETS)))
         theirs = (log_of_sums(k, -differences, squares, -cubes, fourths) for k in range(len(BETS)))
         wins = (*mine, *theirs)
     return PairStatistics(0.0, 0.0, blocks, differences, squares, wins)
+
+
+def _numbers(state: FloatArray, arms: int, i: int, j: int) -> list[float]:
+    """Return what `number_of` gives of a pair, each of its numbers."""
+    numbers = [0.0] * NUMBERS
+    if state[6 * arms + i] > 0.0:
+        row = row_of(state, 0, arms, i) + j
+        numbers = [float(number) for number in state[row : row + NUMBERS * arms : arms]]
+    if state[6 * arms + j] > 0.0:
+        row = row_of(state, 0, arms, j) + i
+        column = state[row : row + NUMBERS * arms : arms]
+        others = zip(SIGNS, numbers, column, strict=True)
+        numbers = [float(number + sign * other) for sign, number, other in others]
+    return numbers
 
 
 MANY_UNINFORMED = UNINFORMED._replace(

@@ -114,7 +114,7 @@ class Status:
         """One line: what to do."""
         if self.decision is not None and self.decision.arm is not None:
             risk = f"{100 * self.decision.error:.3g} %"
-            return f"Ship {self.decision.name}: wrong with probability at most {risk}"
+            return f"Ship {self.decision.name}: a worse arm wins with probability at most {risk}"
         if self.decision is not None:
             return f"{self.decision.name.capitalize()}: keep what is cheapest"
         if self.state == "over":

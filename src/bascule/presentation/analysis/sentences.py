@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Scale, number, percent
+from bascule.presentation.analysis.numbers import Scale, number
 from bascule.presentation.analysis.series import against
+from bascule.presentation.guarantees import at_most, sentence
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, Check
@@ -111,11 +112,12 @@ def allowed_since(analysis: Analysis) -> str:
 
 def guarantee(analysis: Analysis) -> str:
     """What may be relied on, in one sentence that says no more."""
-    risk = percent(analysis.error)
+    risk = at_most(analysis.error)
     parts = f" in any of the {len(analysis.segments)} segments" if analysis.segments else ""
     start = (
         f"However often anyone looks, the probability that this analysis ever names an arm that is "
-        f"not the best{parts} is at most {risk}"
+        f"not the best{parts} is at most {risk}, and that it names one of several equal arms at "
+        f"most {at_most(min(1.0, 2 * analysis.error))}"
     )
     kind = analysis.guarantee
     if kind == "asymptotic":
@@ -139,7 +141,7 @@ def edges(analysis: Analysis) -> str:
     """How often the band that is drawn may be wrong."""
     if analysis.guarantee == "asymptotic" or not analysis.effects:
         return "The shaded band is where the true difference may lie."
-    each = percent(analysis.effects[0].error)
+    each = at_most(analysis.effects[0].error)
     return (
         "The true difference lies in the shaded band: either edge is ever wrong, on any day, with "
         f"probability at most {each}."
@@ -162,15 +164,6 @@ def warning(analysis: Analysis) -> str:
     if count == 0:
         return ""
     return "One check found something" if count == 1 else f"{count} checks found something"
-
-
-def sentence(text: str) -> str:
-    """A text with a capital and a full stop.
-
-    >>> sentence("nobody came")
-    'Nobody came.'
-    """
-    return f"{text[0].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
 def days_left(analysis: Analysis) -> str:

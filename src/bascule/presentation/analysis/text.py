@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
-from bascule.presentation.analysis.numbers import has_days, percent, stamp
+from bascule.presentation.analysis.numbers import has_days, stamp
+from bascule.presentation.guarantees import at_most, bound_words, interval_name
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, ArmAnswer
@@ -54,11 +55,8 @@ def effect_table(effects: tuple[Effect, ...]) -> list[str]:
     lines += [f"{_name(effect):<32}{_interval(effect)}" for effect in effects[:MOST_PAIRS]]
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
-    level = effects[0].error
-    lines.append(
-        f"{100 * (1 - 2 * level):.3g} % intervals: each bound fails with probability at most "
-        f"{100 * level:.3g} %, at any time ({effects[0].guarantee})"
-    )
+    error = effects[0].error
+    lines.append(f"{interval_name(error)}s: {bound_words(error)} ({effects[0].guarantee})")
     return lines
 
 
@@ -128,15 +126,15 @@ def headline(analysis: Analysis) -> str:
 
 
 def _answer(analysis: Analysis) -> str:
-    risk = percent(analysis.error)
+    risk = at_most(analysis.error)
     if analysis.segments:
         decided = sum(part.decision is not None for part in analysis.segments)
         return f"{len(analysis.segments)} segments, {decided} of them decided"
     decision = analysis.decision
     if decision is not None and decision.arm is not None:
         return (
-            f"{decision.name} is the best arm: wrong with probability at most {risk} "
-            f"({analysis.guarantee}){_since(analysis)}"
+            f"{decision.name} is the best arm: a worse one is named with probability at most "
+            f"{risk} ({analysis.guarantee}){_since(analysis)}"
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"

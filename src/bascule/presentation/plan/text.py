@@ -38,16 +38,27 @@ def conditions(request: PlanRequest) -> str:
     """Say what the test has to keep to.
 
     >>> conditions(PlanRequest())
-    '0/1 outcomes; 5,000 units a day for 28 days; error 5 % (a worse arm wins)'
+    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, one-sided (a worse arm wins)'
     """
     parts = [
         outcome_words(request),
         f"{request.units_per_day:,.6g} units a day for {request.deadline_days:g} days",
-        f"error {percent(request.error)} (a worse arm wins)",
+        f"error {percent(request.error)}, {sides_words(request)}",
     ]
     if request.waiting_cost is not None:
         parts.append(f"a day of waiting is worth {request.waiting_cost:g} {request.cost_unit}")
     return "; ".join(parts)
+
+
+def sides_words(request: PlanRequest) -> str:
+    """Say whether the error of a request is one-sided or two-sided, and what it bounds.
+
+    >>> sides_words(PlanRequest(sides=2))
+    'two-sided (either of two equal arms wins)'
+    """
+    if request.sides == 2:
+        return "two-sided (either of two equal arms wins)"
+    return "one-sided (a worse arm wins)"
 
 
 def outcome_words(request: PlanRequest) -> str:
@@ -232,15 +243,23 @@ def notes(plan: Plan) -> list[str]:
     balanced = best_tilt(plan.request)
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
-    power = percent(plan.fixed_horizon.power)
-    lines.append(
-        f"The fixed-horizon test has the same one-sided error, {power} power and one look."
-    )
+    lines.append(fixed_horizon_words(plan))
     lines.append(origin(plan))
     if not plan.complete:
         lines.append("This plan is not complete: figures without ± are predictions.")
     lines.append(guarantee(plan.design))
     return lines
+
+
+def fixed_horizon_words(plan: Plan) -> str:
+    """Say which fixed-horizon test the design is compared with."""
+    sides = "two" if plan.request.sides == 2 else "one"
+    units = count(plan.fixed_horizon.units_per_arm)
+    return (
+        f"The fixed-horizon test has the same {sides}-sided error, "
+        f"{percent(plan.request.error)}, by the normal approximation; it looks once, after {units} "
+        f"units in each arm, with {percent(plan.fixed_horizon.power)} power at this lift."
+    )
 
 
 def origin(plan: Plan) -> str:

@@ -24,6 +24,7 @@ from bascule.live.api import (
     some_rows,
 )
 from bascule.live.api.reads import Summary
+from bascule.presentation.guarantees import bound_words, error_words
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
@@ -31,7 +32,6 @@ from bascule.service.auth.access import Caller, admin, allow, unnamed, viewer
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.shared_renders import SharedRenders
 from bascule.service.server.store_calls import StoreCalls
-from bascule.service.wording import bound_words, error_words
 
 Result = TypeVar("Result")
 

@@ -105,6 +105,7 @@ class Wish(Model):
     lift: float | str | list[float | str] | None = Field(None, examples=["20%"])
     arms: int | list[str] | None = None
     error: float = 0.05
+    sides: int | None = Field(None, ge=1, le=2)
     units_per_day: float = 5000.0
     deadline_days: float = 28.0
     waiting_cost: float | None = None

@@ -10,7 +10,7 @@ from datetime import datetime
 from bascule.core.effects import Effect
 from bascule.live.api import Point, Status
 from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
-from bascule.service.wording import interval_name
+from bascule.presentation.guarantees import interval_name
 
 MOST_RIVALS = 5
 """Comparisons that get a chart; more would be a wall of them."""
@@ -76,19 +76,18 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
 def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) -> list[Chart]:
     """Intervals of the differences that decide, over time; the nearest rivals first."""
     names = [arm.name for arm in status.arms]
-    wanted = comparisons(status)
+    current = by_pair(status.effects)
+    nearest = sorted(comparisons(status), key=lambda pair: _gap(current.get(frozenset(pair))))
     found = []
-    for number, (mine, rival) in enumerate(
-        sorted(wanted, key=lambda pair: _gap(status, pair))[:MOST_RIVALS]
-    ):
-        pair = {mine, rival}
+    for number, (mine, rival) in enumerate(nearest[:MOST_RIVALS]):
+        pair = frozenset((mine, rival))
         # Of many arms not every pair is listed, and in the past another arm may have led.
         rows = tuple(
             _effect_row(point, effect, mine, amounts)
             for point in history
             if (effect := _of_pair(point.effects, pair)) is not None
         )
-        effect = _of_pair(status.effects, pair)
+        effect = current.get(pair)
         now = (0.0, -math.inf, math.inf) if effect is None else seen_from(effect, mine)
         found.append(
             Chart(
@@ -154,7 +153,17 @@ def _progress(status: Status) -> str:
     return "Units counted" if status.stage is None else "Stage"
 
 
-def _of_pair(effects: Sequence[Effect], pair: set[str]) -> Effect | None:
+def by_pair(effects: Sequence[Effect]) -> dict[frozenset[str], Effect]:
+    """Return effects by the names of their two arms, for a look-up in either order.
+
+    >>> effect = Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven")
+    >>> by_pair([effect])[frozenset(("b", "a"))] == effect
+    True
+    """
+    return {frozenset((effect.first, effect.second)): effect for effect in effects}
+
+
+def _of_pair(effects: Sequence[Effect], pair: frozenset[str]) -> Effect | None:
     """Return the effect of a pair of arms in either order, if it is listed."""
     for effect in effects:
         if effect.first in pair and effect.second in pair:
@@ -162,11 +171,8 @@ def _of_pair(effects: Sequence[Effect], pair: set[str]) -> Effect | None:
     return None
 
 
-def _gap(status: Status, pair: tuple[str, str]) -> float:
-    for effect in status.effects:
-        if {effect.first, effect.second} == set(pair):
-            return abs(effect.difference) if known(effect.low) else float("inf")
-    return float("inf")
+def _gap(effect: Effect | None) -> float:
+    return math.inf if effect is None or not known(effect.low) else abs(effect.difference)
 
 
 def _latest(rows: Sequence[Row]) -> list[str]:

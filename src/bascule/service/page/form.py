@@ -54,6 +54,7 @@ class Form:
     baseline: str = "5%"
     lift: str = "20%"
     error: str = "5%"
+    sides: str = "1"
     units_per_day: str = "5000"
     deadline_days: str = "28"
     counts: str = "first"
@@ -89,6 +90,7 @@ class Form:
             lift=self._lift(),
             arms=self.names,
             error=amount("error", self.error, "5% is usual"),
+            sides=2 if self.sides == "2" else None,
             units_per_day=_number("units_per_day", self.units_per_day),
             deadline_days=_number("deadline_days", self.deadline_days),
             goal=self.goal,  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api import Experiment, Status, Turn
 from bascule.presentation.amounts import Amounts, duration
-from bascule.service.wording import error_words
+from bascule.presentation.guarantees import error_words
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Multiples of its least value that the slider offers for a knob; any number may be typed."""

@@ -68,6 +68,7 @@ def wish(wishes: Wishes) -> Wish:
         lift=list(wishes.lifts),
         arms=list(wishes.names),
         error=wishes.error,
+        sides=wishes.sides,
         units_per_day=wishes.units_per_day,
         deadline_days=wishes.deadline_days,
         goal=wishes.goal,
@@ -160,9 +161,9 @@ def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
         (f"Decided by day {wishes.deadline_days:g}", percent(seen.decided.mean), ""),
         (
             "Worse arm declared the winner",
-            f"≤ {percent(wishes.error)}",
+            f"≤ {percent(wishes.side_error)}",
             f"{point.design.calibration.guarantee}; either of two equal arms "
-            f"≤ {percent(min(1.0, 2 * wishes.error))}",
+            f"≤ {percent(min(1.0, 2 * wishes.side_error))}",
         ),
     )
 

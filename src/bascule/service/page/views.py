@@ -9,12 +9,18 @@ from typing import Any
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
+from bascule.core.effects import Effect
 from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
 from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
+from bascule.presentation.guarantees import (
+    bound_words,
+    interval_name,
+    later_minus_first,
+    lift_words,
+)
 from bascule.presentation.numbers import percent
 from bascule.service.page import words
-from bascule.service.page.charts import Chart, allocation_chart, effect_charts
-from bascule.service.wording import bound_words, interval_name, later_minus_first, lift_words
+from bascule.service.page.charts import Chart, allocation_chart, by_pair, effect_charts
 from bascule.theory import Prediction
 
 FOREST_WIDTH, FOREST_ROOM = 150.0, 6.0
@@ -137,7 +143,9 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
     """The table of arms; each rival has its difference from the leader, as it decides."""
     amounts = Amounts.of(design.outcome, design.goal)
     leader = _leader(status)
-    found = {arm.name: _against(status, leader, arm.name) for arm in status.arms}
+    effects = by_pair(status.effects)
+    pairs = {arm.name: effects.get(frozenset((leader or "", arm.name))) for arm in status.arms}
+    found = {name: _against(effect) for name, effect in pairs.items()}
     ends = [end for three in found.values() if three for end in three]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return [
@@ -148,7 +156,7 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
             count(arm.matured),
             amounts.mean(arm.mean),
             amounts.mean_interval(arm.low, arm.high) if arm.low is not None else "",
-            _pair(status, leader, arm.name),
+            "" if (effect := pairs[arm.name]) is None else later_minus_first(effect)[0],
             _against_words(found[arm.name], amounts),
             _forest(found[arm.name], low, high),
             PARTS.get(arm.part, arm.part),
@@ -307,22 +315,11 @@ def _leader(status: Status) -> str | None:
     return status.leader
 
 
-def _against(status: Status, leader: str | None, name: str) -> tuple[float, float, float] | None:
-    if leader is None or name == leader:
+def _against(effect: Effect | None) -> tuple[float, float, float] | None:
+    if effect is None:
         return None
-    for effect in status.effects:
-        if {effect.first, effect.second} == {leader, name}:
-            _, *three = later_minus_first(effect)
-            difference, low, high = three
-            return (difference, low, high) if known(low) and known(high) else None
-    return None
-
-
-def _pair(status: Status, leader: str | None, name: str) -> str:
-    if leader is None or name == leader:
-        return ""
-    pairs = (effect for effect in status.effects if {effect.first, effect.second} == {leader, name})
-    return next((later_minus_first(effect)[0] for effect in pairs), "")
+    _, difference, low, high = later_minus_first(effect)
+    return (difference, low, high) if known(low) and known(high) else None
 
 
 def interval_heading(status: Status) -> tuple[str, str]:
