@@ -202,7 +202,13 @@ class Cell:
 
 def design_of(arms: int, rule: Rule, error: float, outcome: Outcome | None = None) -> bs.Design:
     """Return a design with arms named in the order of their means."""
-    return bs.Design([f"arm{i:02}" for i in range(arms)], outcome or bs.Gaussian(1), rule, error)
+    return bs.Design(
+        [f"arm{i:02}" for i in range(arms)],
+        outcome or bs.Gaussian(1),
+        rule,
+        error,
+        reports="always",
+    )
 
 
 def cells(scale: float = 1.0) -> list[Cell]:

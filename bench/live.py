@@ -133,7 +133,7 @@ def _of_many_arms(arms: int, work: Callable[[bs.Experiment, list[str]], float]) 
     """Do something to a test of tilted blocks on 0/1 outcomes that has seen three blocks."""
     with tempfile.TemporaryDirectory() as folder, bs.open(Path(folder) / "bench.db") as store:
         names = [f"arm {i}" for i in range(arms)]
-        test = store.create("bench", bs.Design(names, bs.Bernoulli(), bs.Tilt(3)))
+        test = store.create("bench", bs.Design(names, bs.Bernoulli(), bs.Tilt(3), reports="always"))
         units = [f"unit {i}" for i in range(4 * arms + RECORDS)]
         test.assign_many(units)
         outcomes = random.Random(1).choices((0.0, 1.0), (9, 1), k=3 * arms)

@@ -24,7 +24,7 @@ SECONDS, ROUNDS = 3.0, 3
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
-WATCHED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-6)
+WATCHED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-6, reports="always")
 WATCHED_UNITS = 20_000
 
 

@@ -58,7 +58,9 @@ def main(path: Path) -> None:
 
 def fill(bs, store, clock):
     """Days of a shop in which a short form sells more."""
-    design = bs.Design(["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000)
+    design = bs.Design(
+        ["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000, reports="always"
+    )
     test = store.create("checkout-form", design)
     chance, buys = random.Random(2), {"today": 0.10, "short": 0.13}
     for hour in range(30):

@@ -120,7 +120,8 @@ def test_a_plan_for_outcomes_that_are_not_stated_says_so() -> None:
 
 def test_outcomes_of_a_users_model_are_checked_when_they_are_recorded() -> None:
     with bs.open(":memory:") as store:
-        test = store.create("counts", bs.Design(ARMS, outcome=Poisson(5), rule=bs.Tilt(2)))
+        design = bs.Design(ARMS, outcome=Poisson(5), rule=bs.Tilt(2))
+        test = store.create("counts", design, reports="always")
         test.assign("u")
         assert not test.record("u", 2.5).accepted
         assert not test.record("u", 6).accepted

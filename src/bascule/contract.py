@@ -194,7 +194,8 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
     draw = _source(design, means, seed)
     clock = ManualClock()
     with TemporaryDirectory() as folder, open_store(":memory:", clock=clock) as store:
-        test = store.create("contract", replace(design, measure=None, deadline=None))
+        always = replace(design, measure=None, deadline=None, reports="always")
+        test = store.create("contract", always)
         for i in range(UNITS):
             unit = f"unit-{i}"
             arm = test.assign(unit)

@@ -12,7 +12,7 @@ import pytest
 import bascule as bs
 from bascule.cli.main import main
 
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 @pytest.fixture
@@ -81,7 +81,9 @@ def test_names_that_look_like_markup_are_data(
 ) -> None:
     arms = [f"[bold]a{MARKUP}", ":smile:"]
     with bs.open(store) as opened:
-        test = opened.create("button", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3)))
+        test = opened.create(
+            "button", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
+        )
         for i in range(40):
             test.record(f"{MARKUP}{i}", float(test.assign(f"{MARKUP}{i}") == arms[1]))
         test.record(f"{MARKUP} nobody", 1.0)
@@ -98,7 +100,9 @@ def test_an_export_for_spreadsheets_has_no_formulas(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with bs.open(store) as opened:
-        test = opened.create("button", bs.Design(["@a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        test = opened.create(
+            "button", bs.Design(["@a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        )
         test.assign_many(["=cmd|' /C calc'!A0", "-1", "plain"])
     run(capsys, "export", "button", "--out", "raw")
     run(capsys, "export", "button", "--out", "safe", "--spreadsheet")
@@ -195,3 +199,21 @@ def test_parquet_needs_pyarrow_or_is_written(
         assert "pip install pyarrow" in refused(capsys, "export", "button", "--form", "parquet")
     else:
         assert ".parquet" in run(capsys, "export", "button", "--form", "parquet")
+
+
+def test_a_design_without_a_window_needs_one_at_creation(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)).save("plain.json")
+    create = ("create", "button", "--design", "plain.json")
+    assert "a live test needs a measure" in refused(capsys, *create)
+    assert "--aggregate needs --window" in refused(capsys, *create, "--aggregate", "any")
+    assert "reports must be" in refused(capsys, *create, "--reports", "mostly")
+    run(capsys, *create, "--window", "7d")
+    run(capsys, "create", "other", "--design", "plain.json", "--reports", "always")
+    with bs.open(store) as opened:
+        assert opened.get("button").design.measure == bs.Measure("7d", "any")
+        assert opened.get("other").design.reports == "always"
+    assert "already" in refused(
+        capsys, "create", "third", "--design", "design.json", "--window", "7d"
+    )

@@ -161,7 +161,7 @@ def test_a_live_test_judges_all_pairs_after_a_removal(tmp_path: Path) -> None:
     path = tmp_path / "test.db"
     number = 0
     with bs.open(path) as store:
-        test = store.create("test", design)
+        test = store.create("test", design, reports="always")
         while test.status().effects[2].high > 0:
             units = [str(number + i) for i in range(3)]
             number += 3

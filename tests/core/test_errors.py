@@ -24,7 +24,7 @@ def test_an_error_is_about_an_invalid_value_unless_it_says_more() -> None:
 
 
 def test_a_store_tells_what_is_missing_from_what_is_taken_and_what_comes_too_late() -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
     with bs.open(":memory:") as store:
         test = store.create("button", design, start=False)
         kinds = []

@@ -23,7 +23,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 class Programs:
     """Starts workers, kills them, and understands what they say."""
 
-    endless = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6)
+    endless = bs.Design(
+        ["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always"
+    )
     """A design that comes to no decision."""
 
     def __init__(self) -> None:

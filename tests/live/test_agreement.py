@@ -47,7 +47,9 @@ class Replay:
 @pytest.mark.parametrize(("rule", "world"), WORLDS, ids=str)
 def test_same_outcomes_same_arms_same_decision_at_the_same_unit(rule: Any, world: Any) -> None:
     outcome, means = world
-    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule, error=0.1)
+    design = bs.Design(
+        [f"arm {i}" for i in range(len(means))], outcome, rule, error=0.1, reports="always"
+    )
     steps = list(bs.trace(design, means, seed=5))
     with bs.open(":memory:", shuffle=Replay([step.arm for step in steps])) as store:
         test = store.create("same", design)
@@ -66,7 +68,7 @@ def test_same_outcomes_same_arms_same_decision_at_the_same_unit(rule: Any, world
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC(), bs.Tilt(3)], ids=str)
 def test_outcomes_that_come_in_another_order_lead_to_the_same_statistics(rule: Any) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.1)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.1, reports="always")
     found = []
     for backwards in (False, True):
         with bs.open(":memory:", shuffle=lambda slots: None) as store:

@@ -27,7 +27,7 @@ def biased_tilt(seen: bs.Statistics) -> float:
 
 @pytest.mark.parametrize("outcome", [bs.Gaussian(1), bs.Bernoulli()], ids=str)
 def test_tilted_blocks_keep_their_error_whoever_turns_the_tilt(outcome: bs.Gaussian) -> None:
-    start = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=ERROR)
+    start = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=ERROR, reports="always")
     random, wrong = np.random.default_rng(5), 0
     for _ in range(RUNS):
         design, seen = start, bs.Statistics.empty(2)
@@ -46,7 +46,9 @@ def test_tilted_blocks_keep_their_error_whoever_turns_the_tilt(outcome: bs.Gauss
 
 
 def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
-    start = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"), error=ERROR)
+    start = bs.Design(
+        ["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"), error=ERROR, reports="always"
+    )
     random, wrong = np.random.default_rng(6), 0
     for _ in range(RUNS):
         design, seen = start, bs.Statistics.empty(2)
@@ -63,7 +65,7 @@ def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
 
 
 def test_ucb_becomes_etc_prime_and_back_and_the_replay_looks_when_the_test_did() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=ERROR)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=ERROR, reports="always")
     random, ends = np.random.default_rng(8), set()
     for run in range(12):
         with bs.open(":memory:") as store:

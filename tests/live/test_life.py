@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,8 @@ class Life(RuleBasedStateMachine):
 
     @initialize(rule=RULES, measure=MEASURES, max_units=st.sampled_from([None, 18]))
     def begin(self, rule: Any, measure: bs.Measure | None, max_units: int | None) -> None:
-        self.begin_with(
-            bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, measure=measure, max_units=max_units)
-        )
+        made = bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, max_units=max_units)
+        self.begin_with(replace(made, measure=measure, reports=None if measure else "always"))
 
     def begin_with(self, design: bs.Design) -> None:
         self.folder = tempfile.TemporaryDirectory()

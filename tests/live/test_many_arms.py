@@ -12,7 +12,9 @@ from bascule.live.storage.state import statistics_to_json
 
 
 def coins(arms: int, rule: bs.Tilt | None = None) -> bs.Design:
-    return bs.Design([f"arm {i}" for i in range(arms)], bs.Bernoulli(), rule or bs.Tilt(3))
+    return bs.Design(
+        [f"arm {i}" for i in range(arms)], bs.Bernoulli(), rule or bs.Tilt(3), reports="always"
+    )
 
 
 def enrol(test: bs.Experiment, units: list[str], seed: int) -> None:

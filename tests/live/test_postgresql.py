@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, text
 
 import bascule as bs
 
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 @pytest.fixture

@@ -9,7 +9,9 @@ import pytest
 
 import bascule as bs
 
-DESIGN = bs.Design(["control", "<b>green</b>"], bs.Gaussian(1), bs.Tilt(3), max_units=2000)
+DESIGN = bs.Design(
+    ["control", "<b>green</b>"], bs.Gaussian(1), bs.Tilt(3), max_units=2000, reports="always"
+)
 
 
 class Balance(HTMLParser):

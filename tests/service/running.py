@@ -21,6 +21,7 @@ DESIGN: dict[str, Any] = {
     "outcome": {"kind": "bernoulli"},
     "rule": {"kind": "tilt", "tilt": 3},
     "error": 0.05,
+    "reports": "always",
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from bascule.core.design import Design
     from bascule.core.diagnostics import Diagnostic
+    from bascule.core.measure import Measure
     from bascule.live.api import Experiment, Status, Store
     from bascule.theory import Prediction
 
@@ -45,13 +46,34 @@ STORE = typer.Option(
 def create(
     name: str = NAME,
     design: Path = typer.Option(..., "--design", help="A design file, JSON or YAML."),
+    window: str | None = typer.Option(
+        None,
+        help="Conversion window, as 7d, of a design that has no measure.",
+        show_default=False,
+    ),
+    aggregate: str | None = typer.Option(
+        None,
+        help="With --window: sum, any, mean or last of a unit's events; any for 0/1 outcomes, else "
+        "sum, if not given.",
+        show_default=False,
+    ),
+    reports: str | None = typer.Option(
+        None,
+        help="always: instead of a window, every unit reports an outcome, also 0.",
+        show_default=False,
+    ),
     wait: bool = typer.Option(False, "--wait", help="Do not start it yet."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
     """Create an experiment from a design file, and start it."""
+    from bascule.live.api import load_design
+
+    made = load_design(design)
+    measure = _measure(made, window, aggregate)
     with store_at(store) as opened:
-        _show(opened.create(name, design, start=not wait), as_json)
+        given: dict[str, Any] = {"measure": measure, "reports": reports, "start": not wait}
+        _show(opened.create(name, made, **given), as_json)
 
 
 @app.command("list")
@@ -245,6 +267,18 @@ def acting_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return "command line"
+
+
+def _measure(design: Design, window: str | None, aggregate: str | None) -> Measure | None:
+    """Return the measure that the options describe, or None."""
+    from bascule.core.measure import Measure
+
+    if window is None:
+        if aggregate is not None:
+            raise InputError("aggregate", "--aggregate needs --window, as --window 7d")
+        return None
+    how: Any = aggregate or ("any" if design.outcome.binary else "sum")
+    return Measure(window, how)
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:

@@ -36,6 +36,9 @@ INCREASE: Goal = "increase"
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
+Reports = Literal["always"]
+"""That every unit of a live test reports an outcome, also one to whom nothing happened."""
+
 
 @dataclass(frozen=True, repr=False)
 class Design:
@@ -48,9 +51,11 @@ class Design:
     gives 95 % intervals instead of 90 % ones.
     `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
     matters: a test also ends when all differences are proven smaller. `measure` says what a unit's
-    outcome is in a live test; without it, it is the first number recorded for the unit. With the
-    goal "decrease" the arm with the lowest mean is the best, as for infections, latency or churn.
-    `control` names the arm that others are compared with, the first one unless said.
+    outcome is in a live test: what happens within its conversion window. A test without a window
+    needs `reports="always"`: the outcome is then the first number recorded for a unit, and one that
+    never reports holds up all that came after it. With the goal "decrease" the arm with the lowest
+    mean is the best, as for infections, latency or churn. `control` names the arm that others are
+    compared with, the first one unless said.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -70,6 +75,7 @@ class Design:
     goal: Goal = INCREASE
     control: str | None = None
     sides: int | None = None
+    reports: Reports | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -102,6 +108,14 @@ class Design:
         if self.measure is not None:
             check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
             self.measure.check_outcome(self.outcome)
+        if self.reports is not None:
+            checks.choice("reports", self.reports, get_args(Reports))
+            if self.measure is not None:
+                raise InputError(
+                    "reports",
+                    'reports "always" and a measure cannot both be given: with a conversion window '
+                    "a unit need not report; drop one of them",
+                )
         if self.max_units is not None:
             start = FIRST_UNITS * len(self.arms)
             remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def test_it_agrees_with_its_own_status(
     tmp_path: Path,
 ) -> None:
     chance, clock = random.Random(3), bs.ManualClock()
-    design = bs.Design(["a", "b"], outcome, rule, measure=measure)
+    design = bs.Design(["a", "b"], outcome, rule)
+    design = replace(design, measure=measure, reports=None if measure else "always")
     with bs.open(":memory:", clock=clock) as store:
         test = store.create("test", design)
         for day in range(8):

@@ -12,7 +12,7 @@ from tests.live.conftest import START
 
 import bascule as bs
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 WEEK = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
@@ -63,7 +63,9 @@ def test_asking_for_an_assignment_enrols_nobody(store: bs.Store) -> None:
 def test_blocks_hand_out_exactly_their_slots_with_the_probabilities_that_they_had(
     store: bs.Store,
 ) -> None:
-    test = store.create("slots", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=3)))
+    test = store.create(
+        "slots", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=3), reports="always")
+    )
     for block in range(5):
         units = [f"{block}-{i}" for i in range(6)]
         assert Counter(test.assign_many(units)) == {"a": 3, "b": 3}
@@ -77,14 +79,14 @@ def test_blocks_hand_out_exactly_their_slots_with_the_probabilities_that_they_ha
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC(), bs.UCB(1.5, stop="mixture")], ids=str)
 def test_a_burst_without_outcomes_does_not_land_on_one_arm(store: bs.Store, rule: Any) -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, max_units=10_000)
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, max_units=10_000, reports="always")
     test = store.create("burst", design)
     counts = Counter(test.assign_many(range(60)))
     assert set(counts.values()) == {20}
 
 
 def test_a_burst_on_an_arm_that_looks_better_spreads_as_its_radius_shrinks(store: bs.Store) -> None:
-    test = store.create("burst", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+    test = store.create("burst", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always"))
     for i in range(40):
         test.record(i, 0.3 * (test.assign(i) == "b"))
     before = test.status()
@@ -125,7 +127,7 @@ def test_a_decision_never_reverts(store: bs.Store) -> None:
 
 
 def test_no_difference_that_matters_gives_everyone_the_first_arm(store: bs.Store) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(0.1), bs.Tilt(3), min_effect=0.5)
+    design = bs.Design(["a", "b"], bs.Gaussian(0.1), bs.Tilt(3), min_effect=0.5, reports="always")
     test = store.create("same", design)
     for i in range(250):
         test.assign(i)
@@ -137,7 +139,7 @@ def test_no_difference_that_matters_gives_everyone_the_first_arm(store: bs.Store
 
 
 def test_the_cap_ends_a_test_undecided_when_its_units_are_mature(store: bs.Store) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=10)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=10, reports="always")
     test = store.create("cap", design)
     test.assign_many(range(10))
     with pytest.raises(bs.InputError, match="max_units is reached"):
@@ -207,7 +209,9 @@ def test_stop_is_for_good_and_only_then_can_be_deleted(store: bs.Store) -> None:
 
 
 def test_status_says_what_it_cost_and_what_is_left(store: bs.Store, clock: bs.ManualClock) -> None:
-    test = store.create("cost", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1.5)))
+    test = store.create(
+        "cost", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1.5), reports="always")
+    )
     for i in range(60):
         clock.advance("1h")
         test.record(i, 0.5 * (test.assign(i) == "b") + 0.25 * (i % 2))
@@ -317,3 +321,37 @@ def test_diagnostics_that_many_ask_for_are_computed_once(
     monkeypatch.setattr(test, "_compute_diagnostics", None)
     # The result is reused without being computed.
     assert test.diagnostics() == found
+
+
+def test_a_live_test_needs_a_conversion_window_or_units_that_always_report(
+    store: bs.Store,
+) -> None:
+    plain = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    with pytest.raises(
+        bs.InputError, match=r"a live test needs a measure.*Measure\(\"7d\", \"any\""
+    ):
+        store.create("test", plain)
+    week = bs.Measure("7d", "any")
+    assert store.create("window", plain, measure=week).design.measure == week
+    assert store.create("always", plain, reports="always").design.reports == "always"
+    with pytest.raises(bs.InputError, match="the design says its reports already"):
+        store.create("both", COINS, measure=week)
+    with pytest.raises(bs.InputError, match="cannot both be given"):
+        bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week, reports="always")
+
+
+def test_with_a_window_nobody_waits_longer_than_it_for_a_unit_that_never_reports(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    """Of 3,000 units all but the first convert or say nothing, and all count after a week."""
+    test = store.create("test", WEEK)
+    arms = test.assign_many(range(3000))
+    test.record_many([(i, 1.0) for i in range(1, 3000) if i % (20 if arms[i] == "a" else 2) == 0])
+    clock.advance("6d")
+    waiting = test.status().waiting
+    assert waiting is not None
+    assert waiting.units == 3000
+    clock.advance("1d")
+    status = test.status()
+    assert status.waiting is None
+    assert status.decision is not None

@@ -22,7 +22,7 @@ from bascule.live.commit.queue import CommitQueue
 from bascule.live.storage import queries
 from bascule.live.transactions.enrol import assign
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), max_units=100)
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), max_units=100, reports="always")
 
 
 @pytest.fixture

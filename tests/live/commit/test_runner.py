@@ -12,7 +12,7 @@ import pytest
 import bascule as bs
 from bascule.live.transactions.enrol import assign
 
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 def test_whatever_one_caller_brings_the_others_of_its_group_are_served(store: bs.Store) -> None:

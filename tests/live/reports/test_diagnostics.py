@@ -12,7 +12,7 @@ import bascule as bs
 from bascule.live.reports.diagnostics import slot_probabilities
 from bascule.live.storage.state import Deal
 
-DESIGN = bs.Design(["a", "b"], bs.Gaussian(50), bs.Tilt(3), error=1e-6)
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(50), bs.Tilt(3), error=1e-6, reports="always")
 
 
 def run(path: Path, drift: float) -> None:
@@ -89,3 +89,37 @@ def test_an_arm_taken_out_has_no_chance_in_the_slots_that_are_left() -> None:
         pytest.approx((0.5, 0.5, 0.0)),
         pytest.approx((1.0, 0.0, 0.0)),
     ]
+
+
+def test_a_unit_that_never_reports_is_an_alarm_with_how_many_wait_for_it_and_since_when() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("test", DESIGN)
+        for hour in range(20):
+            units = [f"{hour}-{i}" for i in range(20)]
+            test.assign_many(units)
+            clock.advance("1m")
+            test.record_many([(unit, 0.0) for unit in units if unit != "1-3"])
+            clock.advance("59m")
+        status, found = test.status(), {one.name: one for one in test.diagnostics()}
+        assert status.headline.startswith("Waiting: 377 units have not counted")
+        assert "377 units have not counted: 1 without an outcome" in found["waiting"].message
+        assert "it came on 2026-01-01 01:00 UTC" in found["waiting"].message
+        assert "waiting" in [one.name for one in test.alarms()]
+        assert test.alarms() == ()
+        test.record("1-3", 0.0)
+        assert test.status().matured == 400
+        assert "waiting" not in [one.name for one in test.diagnostics()]
+
+
+def test_units_that_take_as_long_as_others_raise_no_alarm() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("test", DESIGN)
+        for day in range(4):
+            units = [f"{day}-{i}" for i in range(200)]
+            test.assign_many(units)
+            for quarter in range(4):
+                clock.advance("6h")
+                test.record_many([(unit, 0.0) for unit in units[quarter::4]])
+                assert "waiting" not in [one.name for one in test.alarms()]

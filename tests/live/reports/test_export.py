@@ -19,7 +19,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Path, Path]]:
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
     with bs.open(":memory:", clock=bs.ManualClock(START)) as store:
-        test = store.create("files", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
+        test = store.create(
+            "files", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+        )
         test.assign_many([f"unit, {i}" for i in range(10)])
         test.record_many((f"unit, {i}", i / 10, None, f"e{i}") for i in range(7))
         test.record("unit, 8", 0.8)
@@ -53,7 +55,9 @@ def test_parquet_has_the_rows_of_csv_with_their_types(
 def test_an_empty_experiment_gives_files_with_their_columns(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     with bs.open(":memory:") as store:
-        test = store.create("empty", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
+        test = store.create(
+            "empty", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
+        )
         for path, names in zip(
             export(test, tmp_path, "parquet"), module.COLUMNS.values(), strict=True
         ):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import bascule as bs
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 WEEKLY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 
@@ -29,7 +29,19 @@ def test_units_that_have_not_counted_are_told_and_few_outcomes_forecast_nothing(
         clock.advance("1h")
         status = test.status()
     assert (status.left, status.days_left) == (None, None)
-    assert status.headline == "Keep running: 998 units have not counted yet"
+    waits = "998 units have not counted; the oldest has not reported for 1 hour"
+    assert status.headline == f"Waiting: {waits}"
+    assert status.to_dict()["waiting"]["units"] == 998
+
+
+def test_with_a_window_a_test_says_until_when_its_oldest_unit_waits() -> None:
+    with bs.open(":memory:", clock=bs.ManualClock()) as store:
+        test = store.create("waiting", WEEKLY)
+        test.assign_many(range(1000))
+        assert test.status().headline == (
+            "Keep running: 1,000 units are in their conversion window, the oldest until "
+            "2026-01-08 00:00 UTC"
+        )
 
 
 def test_units_under_way_need_not_come_again() -> None:
@@ -52,7 +64,9 @@ def test_units_under_way_need_not_come_again() -> None:
 
 def test_arms_are_active_paused_or_dropped_and_plain_data_keep_the_first_words_too() -> None:
     with bs.open(":memory:") as store:
-        test = store.create("parts", bs.Design(["a", "b", "c", "d"], bs.Bernoulli(), bs.Tilt(3)))
+        test = store.create(
+            "parts", bs.Design(["a", "b", "c", "d"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        )
         test.pause_arm("b")
         test.drop_arm("c")
         status = test.status()

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 import bascule as bs
 
-TILTED = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6)
+TILTED = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
 MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), measure=bs.Measure("1d", "any"))
 DAILY = bs.Design(
     ["a", "b"],

@@ -14,7 +14,7 @@ import pytest
 import bascule as bs
 from bascule.live.steps.maturity import Event
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 @pytest.fixture
@@ -72,7 +72,11 @@ def test_a_store_that_was_closed_says_so(place: str, tmp_path: Path) -> None:
 
 def test_a_deadline_that_has_passed_is_refused() -> None:
     design = bs.Design(
-        ["a", "b"], bs.Bernoulli(), bs.Tilt(3), deadline=datetime(2020, 1, 1, tzinfo=UTC)
+        ["a", "b"],
+        bs.Bernoulli(),
+        bs.Tilt(3),
+        deadline=datetime(2020, 1, 1, tzinfo=UTC),
+        reports="always",
     )
     with bs.open(":memory:") as store:
         with pytest.raises(bs.InputError, match="deadline must lie ahead"):
@@ -92,7 +96,7 @@ def test_a_design_may_be_plain_data() -> None:
 
 
 def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
-    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3))
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), reports="always")
     with bs.open(":memory:") as store:
         test = store.create("out", design)
         test.drop_arm("c")

@@ -21,7 +21,7 @@ from bascule.live.storage.database import Database, shown
 from bascule.live.storage.queries import fetch
 from bascule.live.storage.schema import metadata
 
-DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), reports="always")
 
 
 def sql(path: Path, *statements: str) -> list[object]:

@@ -15,7 +15,7 @@ import bascule as bs
 from bascule.live.storage import database, postgresql
 from bascule.live.storage.postgresql import Limits
 
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 ACTIVE = (
     "SELECT pid FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"

@@ -17,12 +17,14 @@ from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.rules.base import Knob
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 def test_every_change_is_in_the_audit_log_with_time_and_actor(clock: bs.ManualClock) -> None:
     with bs.open(":memory:", actor="ann", clock=clock) as store:
-        test = store.create("log", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3)))
+        test = store.create(
+            "log", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+        )
         clock.advance("1h")
         test.knob(tilt=5)
         test.pause_arm("a")
@@ -46,7 +48,7 @@ def test_the_knob_of_another_rule_is_refused(store: bs.Store) -> None:
 
 
 def test_an_arm_taken_out_leaves_the_other_blocks_of_its_row(store: bs.Store) -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1))
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), reports="always")
     test = store.create("row", design)
     test.assign_many(range(7 * 3 + 1))
     test.drop_arm("c")
@@ -59,7 +61,9 @@ def test_an_arm_taken_out_leaves_the_other_blocks_of_its_row(store: bs.Store) ->
 
 
 def test_a_knob_turned_moves_the_next_blocks(store: bs.Store) -> None:
-    test = store.create("turned", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1)))
+    test = store.create(
+        "turned", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), reports="always")
+    )
     for i in range(12):
         test.record(i, 1.0 * (test.assign(i) == "b"))
     assert {arm.units for arm in test.status().arms} == {6}
@@ -71,7 +75,7 @@ def test_a_knob_turned_moves_the_next_blocks(store: bs.Store) -> None:
 def test_an_arm_taken_out_gets_nothing_more_of_a_block_and_the_others_all_of_theirs(
     store: bs.Store,
 ) -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, batch=4))
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, batch=4), reports="always")
     test = store.create("out", design)
     arms = test.assign_many(range(3))
     for i in range(3):
@@ -91,7 +95,9 @@ def test_an_arm_taken_out_gets_nothing_more_of_a_block_and_the_others_all_of_the
 
 
 def test_a_paused_arm_gets_no_new_block(store: bs.Store) -> None:
-    test = store.create("rest", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.UCB(2)))
+    test = store.create(
+        "rest", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.UCB(2), reports="always")
+    )
     test.pause_arm("c")
     assert Counter(test.assign_many(range(20))) == {"a": 10, "b": 10}
     with pytest.raises(bs.InputError, match="fewer than two"):
@@ -140,7 +146,7 @@ def lean() -> Iterator[None]:
 
 @pytest.mark.usefixtures("lean")
 def test_the_knob_of_a_rule_that_a_user_brings_can_be_turned_and_replayed(store: bs.Store) -> None:
-    test = store.create("lean", bs.Design(["a", "b"], bs.Gaussian(1), Lean(1)))
+    test = store.create("lean", bs.Design(["a", "b"], bs.Gaussian(1), Lean(1), reports="always"))
     with pytest.raises(bs.InputError, match="tilt is no knob of Lean_1"):
         test.knob(tilt=3)
     for i in range(12):

@@ -132,7 +132,9 @@ def test_outcomes_that_will_never_count_go_when_the_test_is_stopped(
 
 
 def test_a_unit_that_a_test_waits_for_is_not_erased(store: bs.Store) -> None:
-    test = store.create("first", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    test = store.create(
+        "first", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)), reports="always"
+    )
     test.assign_many(["u", "v"])
     with pytest.raises(bs.InputError, match="would wait for ever: record it"):
         store.erase("u")

@@ -11,7 +11,7 @@ from tests.live.conftest import START
 
 import bascule as bs
 
-COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 WEEK = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
 

@@ -16,6 +16,7 @@ DESIGN: dict[str, Any] = {
     "arms": ["control", "green"],
     "outcome": {"kind": "bernoulli"},
     "rule": {"kind": "tilt", "tilt": 3},
+    "reports": "always",
 }
 
 

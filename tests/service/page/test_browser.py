@@ -97,6 +97,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     view.get_by_label("Minimum detectable effect").fill("200%")
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
+    view.get_by_role("radio", name="Count the first value recorded").check()
     view.get_by_role("radio", name="Tilted blocks, tilt 3").check()
     view.get_by_role("button", name="Create the test").click()
     view.wait_for_url("**/tests/checkout-button")
@@ -146,7 +147,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
 
 def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
     visit.service.store.create(
-        "drawn", bs.Design(["control", "variant"], bs.Bernoulli(), bs.Tilt(3))
+        "drawn", bs.Design(["control", "variant"], bs.Bernoulli(), bs.Tilt(3), reports="always")
     )
     feed(visit.service, "drawn", 0, 600)
     visit.go("/tests/drawn")
@@ -171,7 +172,9 @@ def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
 def test_injected_script_does_not_run(visit: Visit) -> None:
     evil = "<img src=x onerror='window.hurt=1'>"
     arms = [evil, "b<script>window.hurt=1</script>"]
-    visit.service.store.create("evil", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3)))
+    visit.service.store.create(
+        "evil", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
+    )
     visit.go("/tests/evil")
     assert visit.view.get_by_role("rowheader", name=evil).is_visible()
     visit.view.wait_for_timeout(300)
@@ -192,7 +195,9 @@ def test_injected_script_does_not_run(visit: Visit) -> None:
 
 def test_it_can_be_read_on_every_screen(visit: Visit) -> None:
     arms = ["control", "variant", "third"]
-    test = visit.service.store.create("seen", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3)))
+    test = visit.service.store.create(
+        "seen", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
+    )
     feed(visit.service, "seen", 0, 100)
     test.pause_arm("third")
     for path in ("/", "/tests/seen", "/new", "/glossary", "/tests/seen/ask/stop"):
@@ -221,7 +226,9 @@ def test_it_works_without_scripts(browser: Any, service: Service) -> None:
 
 
 def test_who_is_signed_out_is_asked_for_a_key(visit: Visit) -> None:
-    visit.service.store.create("watched", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    visit.service.store.create(
+        "watched", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    )
     visit.go("/tests/watched")
     visit.context.clear_cookies()
     visit.view.wait_for_url("**/sign-in")

@@ -9,7 +9,7 @@ from bascule.core.errors import InputError
 from bascule.service.page.changes import arm_changes, ask, changes, knob_preview, make
 from bascule.service.page.knob import knob_view, offered
 
-GAUSSIAN = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
+GAUSSIAN = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
 
 
 def made(design: bs.Design = GAUSSIAN, units: int = 0) -> bs.Experiment:
@@ -49,7 +49,7 @@ def test_every_offer_can_be_taken() -> None:
 
 
 def test_the_winner_can_be_released_once() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), reports="always")
     test = made(design)
     for i in range(2000):
         test.record(f"u{i}", 3.0 if test.assign(f"u{i}") == "b" else 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import bascule as bs
@@ -22,11 +24,16 @@ def test_arms_are_lines(plan: bs.Plan) -> None:
 
 
 def test_the_recommended_design_is_taken_unless_another_is_chosen(plan: bs.Plan) -> None:
-    form = Form.read(TYPED)
-    assert form.design(plan) == plan.design
+    week = bs.Measure("7d", "any")
+    assert Form.read(TYPED).design(plan) == replace(plan.design, measure=week)
     other = next(point for point in plan.points if point.rule != plan.rule)
-    assert Form.read({**TYPED, "rule": other.rule.label}).design(plan) == other.design
-    assert Form.read({**TYPED, "rule": "no such"}).design(plan) == plan.design
+    assert Form.read({**TYPED, "rule": other.rule.label}).design(plan).rule == other.rule
+    assert Form.read({**TYPED, "rule": "no such"}).design(plan).rule == plan.rule
+
+
+def test_without_a_window_every_unit_reports(plan: bs.Plan) -> None:
+    form = Form.read({**TYPED, "counts": "first"})
+    assert form.design(plan) == replace(plan.design, reports="always")
 
 
 def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.Plan) -> None:

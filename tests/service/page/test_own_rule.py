@@ -82,7 +82,7 @@ def registered() -> Iterator[None]:
     RULES.forget("test-leaning")
 
 
-DESIGN = bs.Design(["control", "green"], Stars(), Leaning(3))
+DESIGN = bs.Design(["control", "green"], Stars(), Leaning(3), reports="always")
 
 
 def test_their_words_are_shown(registered: None) -> None:
@@ -98,7 +98,9 @@ def test_their_knob_is_offered_from_its_least_value(registered: None) -> None:
 
 
 def test_a_page_with_their_outcome_is_rendered(service: Service) -> None:
-    test = service.store.create("stars", bs.Design(["control", "green"], Stars(), bs.Tilt(3)))
+    test = service.store.create(
+        "stars", bs.Design(["control", "green"], Stars(), bs.Tilt(3), reports="always")
+    )
     for i in range(200):
         test.record(i, 4.0 if test.assign(i) == "green" else 3.5 + i % 2 / 4)
     with httpx.Client(base_url=service.url, trust_env=False, follow_redirects=True) as browser:
@@ -111,7 +113,9 @@ def test_a_page_with_their_outcome_is_rendered(service: Service) -> None:
 
 def test_the_knob_of_their_rule_is_shown(registered: None) -> None:
     store = bs.open(":memory:")
-    status = store.create("knob", bs.Design(["control", "green"], Stars(), bs.Tilt(3))).status()
+    status = store.create(
+        "knob", bs.Design(["control", "green"], Stars(), bs.Tilt(3), reports="always")
+    ).status()
     knob = knob_view(DESIGN, status, ())
     assert knob is not None
     assert (knob.name, knob.value, knob.low, knob.high) == ("lean", "3", "2", "40")

@@ -123,7 +123,9 @@ def test_a_change_needs_the_token(service: Service, name: str) -> None:
 
 
 def test_a_key_for_one_test_shows_that_one_only(service: Service, name: str) -> None:
-    service.store.create("other-one", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(2)))
+    service.store.create(
+        "other-one", bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(2), reports="always")
+    )
     with signed_in(service, key=create_key(service.store, "admin", [name])) as browser:
         assert f"/tests/{name}" in browser.get("/").text
         assert "other-one" not in browser.get("/").text
@@ -217,7 +219,7 @@ def test_a_change_answers_with_what_it_changed(service: Service, name: str) -> N
 
 def test_script_stays_text_wherever_it_is_typed(service: Service) -> None:
     arms = [EVIL, f"b{EVIL}", 'c" onload="x', "d' {{ 7 * 7 }}"]
-    design = bs.Design(arms, bs.Bernoulli(), bs.Tilt(3))
+    design = bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
     test = service.store.create("evil", design)
     units = [f"u{i}" for i in range(120)]
     test.assign_many(units)
@@ -300,7 +302,7 @@ def test_static_files_come_with_their_licences(service: Service) -> None:
 
 
 def test_pages_of_rules_that_assign_one_by_one_are_shown(service: Service) -> None:
-    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.UCB(2))
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.UCB(2), reports="always")
     test = service.store.create("one-by-one", design)
     for i in range(60):
         test.record(i, float(test.assign(i) == "b" or i % 7 == 0))

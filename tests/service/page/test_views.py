@@ -14,7 +14,7 @@ from bascule.presentation.amounts import Amounts
 from bascule.service.page import views, words
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 
-THREE = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), max_units=100_000)
+THREE = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), max_units=100_000, reports="always")
 
 
 def filled(design: bs.Design, means: dict[str, float], batches: int, seed: int = 1) -> Experiment:
@@ -39,7 +39,7 @@ def three() -> Experiment:
 
 @pytest.fixture(scope="module")
 def decided() -> Experiment:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
     return filled(design, {"a": 0.2, "b": 0.5}, 20)
 
 

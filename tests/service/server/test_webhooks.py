@@ -29,7 +29,7 @@ from bascule.service.server.webhooks import (
 )
 
 SECRET = "of the shop"
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
 class Listener(HTTPServer):
@@ -178,7 +178,9 @@ def test_an_alarm_is_told_and_logged_once(listener: Listener) -> None:
     # A shuffle that is none: challengers always come first.
     with bs.open(":memory:", shuffle=lambda slots: slots.sort(reverse=True)) as store:
         register(store, [listener.url])
-        test = store.create("button", bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3)))
+        test = store.create(
+            "button", bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3), reports="always")
+        )
         test.assign_many([str(i) for i in range(201)])
         flagged = test.alarms()
         assert [found.name for found in flagged] == ["allocation at any time"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import NAME, Store, check_name
+from bascule.live.api.store import NAME, Store, check_name, load_design
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
@@ -33,6 +33,7 @@ __all__ = [
     "checked_unit",
     "export",
     "knob_of",
+    "load_design",
     "moment",
     "safe_cell",
     "some_rows",

@@ -13,7 +13,7 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
-from bascule.live.storage.queries import audit_entries, history_of
+from bascule.live.storage.queries import audit_entries, history_of, oldest_waiting
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
@@ -29,7 +29,9 @@ class Experiment(Units):
 
     >>> import bascule as bs
     >>> store = bs.open(":memory:")
-    >>> test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    >>> week = bs.Measure("7d", "any")  # 1 if there is an event within a week, else 0
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week)
+    >>> test = store.create("button", design)
     >>> arm = test.assign("user-42")
     >>> test.record("user-42", 1.0).accepted
     True
@@ -61,7 +63,9 @@ class Experiment(Units):
         if diagnostics:
             return replace(self.status(), diagnostics=self.diagnostics())
         self.settle()
-        loaded = self._loaded()
+        with self.store.reading() as connection:
+            loaded = self.store.load(connection, self.id, self.name)
+            oldest = oldest_waiting(connection, loaded)
         return status_of(
             loaded.name,
             loaded.design,
@@ -69,6 +73,7 @@ class Experiment(Units):
             loaded.state,
             self.store.runner.now(loaded),
             loaded.created,
+            oldest,
         )
 
     def history(self, most: int | None = None) -> list[Point]:
@@ -199,7 +204,7 @@ class Experiment(Units):
         self.settle()
         with self.store.reporting() as connection:
             loaded = self.store.load(connection, self.id, self.name)
-            return diagnostics_of(connection, loaded, level)
+            return diagnostics_of(connection, loaded, level, self.store.runner.now(loaded))
 
     def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> None:
         self._do(lambda work: change.move(work, action, since, to))

@@ -74,8 +74,10 @@ def read_summaries(
     Experiments whose version is the `known` one are not read again.
 
     >>> import bascule as bs
+    >>> week = bs.Measure("7d", "any")
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week)
     >>> with bs.open(":memory:") as store:
-    ...     test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    ...     test = store.create("button", design)
     ...     found, damaged = read_summaries(store, {})
     >>> found["button"].arms, damaged
     (('a', 'b'), {})

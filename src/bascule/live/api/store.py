@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.design import Design
+from bascule.core.design import Design, Reports
 from bascule.core.errors import InputError
+from bascule.core.measure import Measure
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
@@ -31,7 +33,8 @@ class Store(StoreContext):
     Use it in a `with` block, or close it. It may be used from many threads at once.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3))
+    >>> week = bs.Measure("7d", "any")
+    >>> design = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3), measure=week)
     >>> with bs.open(":memory:") as store:
     ...     test = store.create("checkout-button", design)
     ...     test.assign("user-42") == test.assign("user-42")
@@ -54,11 +57,18 @@ class Store(StoreContext):
         super().__init__(str(location), actor, clock, shuffle)
 
     def create(
-        self, name: str, design: Design | Mapping[str, Any] | str | Path, *, start: bool = True
+        self,
+        name: str,
+        design: Design | Mapping[str, Any] | str | Path,
+        *,
+        start: bool = True,
+        measure: Measure | None = None,
+        reports: Reports | None = None,
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
-        `design` may also be plain data, or the path of a design file, JSON or YAML.
+        `design` may also be plain data, or the path of a design file, JSON or YAML. `measure` or
+        `reports` complete a design that has neither, such as that of a plan.
         """
         from sqlalchemy import insert, select
 
@@ -69,6 +79,7 @@ class Store(StoreContext):
         if not isinstance(design, Design):
             design = load_design(design)
         check_name(name)
+        design = completed(design, measure, reports)
         check_live(design)
         data = design.to_dict()
         with self._database.writing() as connection:
@@ -227,6 +238,17 @@ def check_name(name: object) -> None:
             "name must be 1 to 100 letters, digits, dots, dashes or underscores "
             f"(got {name!r:.60})",
         )
+
+
+def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:
+    """Return a design with a measure, or with what is said about reports, that it lacks."""
+    if measure is None and reports is None:
+        return design
+    if design.measure is not None or design.reports is not None:
+        field = "measure" if measure is not None else "reports"
+        has = "measure" if design.measure is not None else "reports"
+        raise InputError(field, f"{field} cannot be given: the design says its {has} already")
+    return replace(design, measure=measure, reports=reports)
 
 
 def load_design(path: str | Path) -> Design:

@@ -61,8 +61,9 @@ class Units:
         before it is done already.
 
         >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
         >>> with bs.open(":memory:") as store:
-        ...     test = store.create("soon", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     test = store.create("soon", design)
         ...     test.assign_soon("user-42").result() == test.assign("user-42")
         True
         """
@@ -84,8 +85,9 @@ class Units:
         >>> import asyncio, bascule as bs
         >>> async def serve(test):
         ...     return await test.assign_async("user-42")
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
         >>> with bs.open(":memory:") as store:
-        ...     test = store.create("loop", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+        ...     test = store.create("loop", design)
         ...     asyncio.run(serve(test)) == test.assign("user-42")
         True
         """

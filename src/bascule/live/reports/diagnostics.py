@@ -16,7 +16,9 @@ from sqlalchemy import Connection, select
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.queries import Loaded, fetch, history_of
+from bascule.live.clock import moment
+from bascule.live.reports.status import waiting_of
+from bascule.live.storage.queries import Loaded, fetch, history_of, oldest_waiting
 from bascule.live.storage.schema import assignments, audit, blocks
 from bascule.live.storage.state import Deal, run_from_json
 
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
+
+MUCH_LATER = 10.0
+"""A unit that takes so many times as long as most others did is taken not to report at all."""
+
+PATIENCE = 86400.0
+"""Seconds for which a test without any outcome is taken to wait for the first."""
 
 STRETCHES = 10
 """Into how many stretches of units a test is cut, so that a drift is not taken for a delay."""
@@ -33,6 +41,7 @@ _REPORTED = (
     "WHERE a.experiment = ? AND a.number < ?"
 )
 _DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
+_COUNT = f"SELECT count(DISTINCT a.number) {_REPORTED}"
 _LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
 _BY_DELAY = (
     f"SELECT a.number * {STRETCHES} / ? AS stretch, "
@@ -42,19 +51,50 @@ _BY_DELAY = (
 )
 
 
-def diagnostics_of(connection: Connection, stored: Loaded, level: float) -> tuple[Diagnostic, ...]:
+def diagnostics_of(
+    connection: Connection, stored: Loaded, level: float, now: float
+) -> tuple[Diagnostic, ...]:
     """Every diagnostic that the data of an experiment allow."""
     periods = list(_periods(connection, stored))
     allocation = _allocation(connection, stored)
     prompt, late = _by_delay(connection, stored)
+    waiting = _waiting(connection, stored, now, level)
     if not periods and allocation is None and prompt is None:
-        return ()
+        return waiting
     # Drift and shift change with a point of the history only, so that points count the looks.
     look = max(1, len(periods))
     found = diagnose(
         periods or None, prompt=prompt, late=late, allocation=allocation, level=level, look=look
     )
-    return tuple(one.named(stored.design.arms) for one in found)
+    return (*(one.named(stored.design.arms) for one in found), *waiting)
+
+
+def _waiting(
+    connection: Connection, stored: Loaded, now: float, level: float
+) -> tuple[Diagnostic, ...]:
+    """Whether a unit that does not report holds up the test: it is counted, not tested."""
+    oldest = oldest_waiting(connection, stored)
+    waiting = waiting_of(stored.design, stored.phase, stored.state, now, stored.created, oldest)
+    if waiting is None or waiting.until is not None or oldest is None:
+        return ()
+    units, folded = stored.state.units, stored.state.folded
+    reported = int(fetch(connection, _COUNT, stored.id, units)[0][0])
+    silent = units - reported
+    patience = PATIENCE
+    if reported:
+        middle = fetch(connection, _DELAYS, stored.id, units, (reported - 1) // 2)[0][0]
+        patience = MUCH_LATER * middle
+    is_late = waiting.is_held and now - oldest >= patience
+    message = (
+        f"{waiting.units:,} units have not counted: {silent:,} without an outcome, and "
+        f"{reported - folded:,} that wait for the oldest of these; it came on "
+        f"{moment(oldest):%Y-%m-%d %H:%M} UTC"
+    )
+    if is_late:
+        message += ": record an outcome for every unit, 0 if nothing happened"
+    return (
+        Diagnostic("waiting", float(waiting.units), float(not is_late), level, "any time", message),
+    )
 
 
 def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:

@@ -57,8 +57,10 @@ def some_rows(
     same in both tables, and events have no ids.
 
     >>> import bascule as bs
+    >>> week = bs.Measure("7d", "any")
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week)
     >>> with bs.open(":memory:") as store:
-    ...     test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)))
+    ...     test = store.create("button", design)
     ...     some_rows(test, "assignments")
     ([], None)
     """

@@ -35,6 +35,9 @@ DAY = 86400.0
 
 FIRST_EDITION_PARTS = {"active": "in", "dropped": "taken out"}
 
+HELD_UNITS, HELD_SHARE = 100, 0.1
+"""A test is held up if so many units wait for one that has had this part of its time to report."""
+
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
 
@@ -58,6 +61,30 @@ class ArmStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Units that have not counted yet, and the oldest of them, before which no other can count.
+
+    `until` is when its conversion window ends; None where it counts when it reports. `is_held` says
+    that the test is held up by it: it has had a large part of the test's time to report.
+    """
+
+    units: int
+    since: str
+    days: float
+    until: str | None
+    is_held: bool
+
+    @property
+    def words(self) -> str:
+        """One line: how many wait, and for what."""
+        if self.until is not None:
+            first = f"{self.until[:10]} {self.until[11:16]} UTC"
+            return f"{self.units:,} units are in their conversion window, the oldest until {first}"
+        waited = about(self.days)
+        return f"{self.units:,} units have not counted; the oldest has not reported for {waited}"
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The status of a live test.
 
@@ -68,8 +95,8 @@ class Status:
     `even_cost` what an even split of as many would have lost. `left` is
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
-    `stage` counts the stages that are over, where outcomes keep coming. `diagnostics` are there
-    where they were asked for.
+    `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
+    have not counted yet. `diagnostics` are there where they were asked for.
     """
 
     name: str
@@ -90,6 +117,7 @@ class Status:
     left: float | None
     days_left: float | None
     deadline: str | None
+    waiting: Waiting | None = None
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,12 +151,14 @@ class Status:
             return "The test was stopped undecided"
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
+        if self.waiting is not None and self.waiting.is_held:
+            return f"Waiting: {self.waiting.words}"
         if self.days_left is not None:
             return f"Keep running: about {about(self.days_left)} left"
         if self.left is not None:
             return f"Keep running: about {self.left:,.0f} units left"
-        if self.units > self.matured and self.stage is None:
-            return f"Keep running: {self.units - self.matured:,} units have not counted yet"
+        if self.waiting is not None:
+            return f"Keep running: {self.waiting.words}"
         return "Keep running"
 
     def table(self) -> list[str]:
@@ -156,10 +186,43 @@ class Point:
         return data
 
 
+def waiting_of(
+    design: Design,
+    phase: Phase,
+    state: ExperimentState,
+    now: float,
+    created: float,
+    oldest: float | None,
+) -> Waiting | None:
+    """Return which units have not counted; `oldest` is when the first of them came.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
+    >>> state = ExperimentState.empty(design)._replace(assigned=(200, 100))
+    >>> waiting_of(design, "running", state, 90000.0, 0.0, 3600.0).words
+    '300 units have not counted; the oldest has not reported for 1 day'
+    """
+    units = state.units - state.folded
+    if phase not in OPEN or units <= 0 or oldest is None:
+        return None
+    waited = now - oldest
+    until = None
+    if design.measure is not None:
+        until = moment(design.measure.matures(oldest)).isoformat()
+    is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
+    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held)
+
+
 def status_of(
-    name: str, design: Design, phase: Phase, state: ExperimentState, now: float, created: float
+    name: str,
+    design: Design,
+    phase: Phase,
+    state: ExperimentState,
+    now: float,
+    created: float,
+    oldest: float | None = None,
 ) -> Status:
-    """Return the status of an experiment state.
+    """Return the status of an experiment state; `oldest` is when the first unit came that waits.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -197,6 +260,7 @@ def status_of(
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
+        waiting=waiting_of(design, phase, state, now, created, oldest),
     )
 
 

@@ -37,7 +37,18 @@ def check_live(design: Design) -> None:
             "measure",
             f'{design.outcome!r} needs a measure in a live test: give Measure(period="1d")',
         )
+    if design.measure is None and design.reports is None:
+        raise InputError(
+            "measure",
+            "a live test needs a measure, or a unit that never reports would hold up all others: "
+            f'give the conversion window, as {_example(design)}, or reports="always" if every unit '
+            "reports an outcome, also one to whom nothing happened",
+        )
     design.procedure.check_live()
+
+
+def _example(design: Design) -> str:
+    return f'Measure("7d", "{"any" if design.outcome.binary else "sum"}")'
 
 
 def period_of(measure: Measure) -> float:

@@ -217,6 +217,15 @@ def assigned_from(
     return [Assignment(*row) for row in rows]
 
 
+def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
+    """Return when the first unit came that has not counted; None if there is none."""
+    state = loaded.state
+    if loaded.design.procedure.counts == "stages" or state.folded >= state.units:
+        return None
+    found = assigned_from(connection, loaded.id, state.folded, 1)
+    return found[0].time if found else None
+
+
 def events_of(
     connection: Connection, experiment: int, first: int, last: int
 ) -> Iterator[tuple[int, list[float]]]:

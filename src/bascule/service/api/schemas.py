@@ -38,6 +38,7 @@ class NewExperiment(Model):
                 "outcome": {"kind": "bernoulli"},
                 "rule": {"kind": "tilt", "tilt": 3},
                 "error": 0.05,
+                "measure": {"window": "7d", "aggregate": "any"},
             }
         ]
     )
@@ -194,6 +195,16 @@ class VerdictOut(BaseModel):
     meaning: str | None = None
 
 
+class WaitingOut(BaseModel):
+    """Units that have not counted, and since when the oldest of them waits."""
+
+    units: int
+    since: str
+    days: float
+    until: str | None
+    is_held: bool
+
+
 class StatusOut(BaseModel):
     """The status of a test.
 
@@ -219,6 +230,7 @@ class StatusOut(BaseModel):
     left: float | None
     days_left: float | None
     deadline: str | None
+    waiting: WaitingOut | None = None
 
 
 class Statuses(BaseModel):

@@ -57,7 +57,7 @@ class Form:
     sides: str = "1"
     units_per_day: str = "5000"
     deadline_days: str = "28"
-    counts: str = "first"
+    counts: str = "window"
     window: str = "7d"
     aggregate: str = "sum"
     rule: str = ""
@@ -105,7 +105,7 @@ class Form:
         """The design that was chosen from the planner's answer."""
         design = chosen(plan, self.rule).design
         if self.counts != "window":
-            return design
+            return replace(design, reports="always")
         aggregate = "any" if self.outcome == "bernoulli" else self.aggregate
         return replace(design, measure=Measure(self.window, aggregate))  # type: ignore[arg-type]
 

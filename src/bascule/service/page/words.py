@@ -83,7 +83,8 @@ def saying(
 
 def headline(design: Design, status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
-    if status.state == "running" and status.decision is None:
+    is_held = status.waiting is not None and status.waiting.is_held
+    if status.state == "running" and status.decision is None and not is_held:
         if status.left is not None and status.evidence < TELLING:
             return "Keep running: too early to say how long"
         if _rest(design, status) is not None:
@@ -185,7 +186,7 @@ def facts(design: Design) -> list[tuple[str, str]]:
 def _counting(design: Design) -> str:
     measure = design.measure
     if measure is None:
-        return "the first value recorded"
+        return "the first value recorded; a unit without one holds up those after it"
     names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}
     names |= {"mean": "the mean of its events", "last": "its last event"}
     what = names[measure.aggregate]
