@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
+import pytest
 from bench.peeking import two_arm_scores
 
 from bascule.analysis.checks import (
@@ -66,6 +67,38 @@ def test_a_fair_coin_is_hardly_ever_flagged_on_any_of_200_days() -> None:
     assert flagged <= tests * 0.01 + 3 * (tests * 0.01) ** 0.5
 
 
+@pytest.mark.parametrize("check", ["trend and shift", "missing", "logged probabilities"])
+def test_what_raises_an_alarm_holds_at_all_days_together(check: str) -> None:
+    rng = np.random.default_rng(2)
+    tests, days, size = 60, 20, 200
+    flagged = 0
+    for _ in range(tests):
+        units = rng.multinomial(size, [0.5, 0.5], days).astype(float)
+        hits = rng.binomial(units.astype(int), 0.3).astype(float)
+        seen = Sums(
+            days_between(DAYS[0], DAYS[0] + timedelta(days=days - 1)),
+            units,
+            hits,
+            hits,
+            0 * units,
+            0 * units + 1,
+        )
+        for day in range(1, days + 1):
+            if check == "trend and shift":
+                made = drift(seen, ARMS, day)
+            elif check == "missing":
+                counts = {i: (int(units[:day, i].sum()), int(hits[:day, i].sum())) for i in (0, 1)}
+                made = missing_outcomes(ARMS, counts, day)
+            else:
+                chances = np.full((day, 2), 0.5)
+                made = [logged_ratio(ARMS, two_arm_scores(units[:day], hits[:day], chances))]
+            if any(one.flagged for one in made):
+                flagged += 1
+                break
+    # Two checks of 1 % each at the most, and three standard errors.
+    assert flagged <= tests * 0.02 + 3 * (tests * 0.02) ** 0.5
+
+
 def test_units_are_compared_with_their_logged_probabilities() -> None:
     chances = np.full((14, 2), [0.2, 0.8])
     units = np.full((14, 2), [200.0, 800.0])
@@ -77,13 +110,13 @@ def test_units_are_compared_with_their_logged_probabilities() -> None:
 
 
 def test_values_that_are_missing_in_one_arm_more_often_are_flagged() -> None:
-    assert missing_outcomes(ARMS, {0: (1000, 0), 1: (1000, 0)}) == []
-    (alike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 52)})
+    assert missing_outcomes(ARMS, {0: (1000, 0), 1: (1000, 0)}, days=7) == []
+    (alike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 52)}, days=7)
     assert not alike.flagged
     assert "102 units have no value (old 5 %, new 5.2 %" in alike.message
-    (unlike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 100)})
+    (unlike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 100)}, days=7)
     assert unlike.flagged
-    (all_missing,) = missing_outcomes(ARMS, {0: (10, 10), 1: (10, 10)})
+    (all_missing,) = missing_outcomes(ARMS, {0: (10, 10), 1: (10, 10)}, days=7)
     assert not all_missing.flagged
 
 

@@ -68,7 +68,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         checks=(
             checks.sample_ratio(reduced.arms, sums.counts(), split),
             checks.two_arms(reduced.table, int(sums.units.sum())),
-            *checks.missing_outcomes(reduced.arms, reduced.valueless),
+            *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
             *checks.outcome_values(request.strict_outcome, reduced.unfit),
             checks.gaps(sums),
         ),
@@ -99,7 +99,7 @@ def _answer(
     made: list[Check] = [] if reduced.replayed is not None else [_ratio(arms, sums, split)]
     made.append(checks.two_arms(reduced.table, int(sums.units.sum())))
     if not name:
-        made += checks.missing_outcomes(arms, reduced.valueless)
+        made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
     if same_age and not sums.bare:
         made += checks.drift(sums, arms, part.known)

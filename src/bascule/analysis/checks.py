@@ -13,7 +13,7 @@ from bascule.analysis.reduce.sums import Sums, Table
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
-from bascule.core.diagnostics.result import shown
+from bascule.core.diagnostics.result import p_at_look, shown
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
@@ -92,7 +92,8 @@ def plausible_split(counts: Sequence[int]) -> list[float] | None:
 def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     """Units per arm against the logged probabilities of assignment.
 
-    The weights of two arms in their comparison have the same expected sum. For one look.
+    The weights of two arms in their comparison have the same expected sum. The p-value holds for a
+    look at the end of every day.
     """
     weight, squares = scores.weight.sum(axis=0), scores.squares.sum(axis=0)
     pairs = list(combinations(range(len(arms)), 2))
@@ -102,7 +103,7 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
         z = abs(weight[i, j] - weight[j, i]) / np.sqrt(spread) if spread > 0.0 else 0.0
         if z > worst:
             worst, which = float(z), (i, j)
-    p_value = min(1.0, len(pairs) * normal_tails(worst))
+    p_value = p_at_look(min(1.0, len(pairs) * normal_tails(worst)), len(scores.weight))
     if p_value > LEVEL:
         message = f"units per arm agree with the logged probabilities ({shown(p_value)})"
         return Check(SAMPLE_RATIO, False, message, p_value)
@@ -113,10 +114,14 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     return Check(SAMPLE_RATIO, True, message, p_value)
 
 
-def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int]]) -> list[Check]:
+def missing_outcomes(
+    arms: Sequence[str], valueless: Mapping[int, tuple[int, int]], days: int
+) -> list[Check]:
     """Whether the share of units without a value differs between arms; no check if none is missing.
 
-    >>> missing_outcomes(["a", "b"], {0: (1000, 10), 1: (1000, 60)})[0].flagged
+    The p-value holds for a look at the end of each of the days.
+
+    >>> missing_outcomes(["a", "b"], {0: (1000, 10), 1: (1000, 60)}, days=7)[0].flagged
     True
     """
     if not any(without for _, without in valueless.values()):
@@ -129,6 +134,7 @@ def missing_outcomes(arms: Sequence[str], valueless: Mapping[int, tuple[int, int
     observed = np.array([without[there], units[there] - without[there]])
     off = float(((observed - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
     p_value = chi_square_tail(off, int(there.sum()) - 1) if share < 1.0 and there.sum() > 1 else 1.0
+    p_value = p_at_look(p_value, days)
     each = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
     )
@@ -190,12 +196,14 @@ def two_arms(table: Table, units: int) -> Check:
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
     """Trend of the outcomes over the arrivals, and whether it passes for a difference.
 
-    Outcomes that still grow are compared as they stood on the day of arrival.
+    Outcomes that still grow are compared as they stood on the day of arrival. The p-values hold for
+    a look at the end of every day.
     """
     periods = sums.periods()[:mature]
     if not periods:
         return []
-    return [_check(one, arms) for one in (trend(periods, LEVEL), shift(periods, LEVEL))]
+    found = (trend(periods, LEVEL), shift(periods, LEVEL))
+    return [_check(one.at_look(len(periods)), arms) for one in found]
 
 
 def gaps(sums: Sums) -> Check:

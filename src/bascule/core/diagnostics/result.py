@@ -48,8 +48,7 @@ class Diagnostic:
         """
         if self.validity == "any time":
             return self
-        number = checks.whole("look", number, 1, "looks are counted from 1")
-        p_value = min(1.0, self.p_value * number * (number + 1))
+        p_value = p_at_look(self.p_value, number)
         message = self.message
         if self.flagged and p_value > self.level:
             message = (
@@ -78,6 +77,16 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{'! ' if self.flagged else '  '}{self.name}: {self.message}"
+
+
+def p_at_look(p_value: float, number: int) -> float:
+    """Return a p-value that holds for all looks together, of one for look `number` alone.
+
+    >>> p_at_look(0.001, 4)
+    0.02
+    """
+    number = checks.whole("look", number, 1, "looks are counted from 1")
+    return min(1.0, p_value * number * (number + 1))
 
 
 def checked_level(level: float) -> float:
