@@ -9,7 +9,7 @@ CLIENTS := tests/service/clients
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test lint bench predictions peeking honesty peers docs images clean clients browser pytest
+.PHONY: install demo test test-engines lint bench predictions peeking honesty peers docs images clean clients browser pytest
 
 install: $(INSTALLED)
 
@@ -34,7 +34,13 @@ test:
 # A file's tests stay in one process, which compiles a loop once; pages, the slowest, come first.
 # The documentation is built by tests/docs, with warnings as errors.
 pytest: clients
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --ignore tests/engines
+
+# Engines beyond this machine: a Dask cluster, and others that take longer to install than to test.
+test-engines: install
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[engines]'
+	$(BIN)/python -m pytest -q tests/engines
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed

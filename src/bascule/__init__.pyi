@@ -49,15 +49,18 @@ from .simulation import (
     Estimate,
     Normal,
     Simulation,
+    SimulationSummary,
     Stage,
     Step,
     StudentT,
     Trend,
     World,
     simulate,
+    simulate_summary,
     trace,
     trace_stages,
 )
+from .simulation.engines.cluster import use_executor
 
 __version__: str
 __all__ = [
@@ -114,6 +117,7 @@ __all__ = [
     "Rule",
     "Sample",
     "Simulation",
+    "SimulationSummary",
     "Stage",
     "Static",
     "Statistics",
@@ -147,7 +151,9 @@ __all__ = [
     "record",
     "remove_arm",
     "simulate",
+    "simulate_summary",
     "theory",
     "trace",
     "trace_stages",
+    "use_executor",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -135,8 +136,42 @@ CONTROL = typer.Option(
 MAX_UNITS = typer.Option(None, help="End a run here, undecided.", show_default=False)
 SEED = typer.Option(0, help="Same seed, same runs.")
 THREADS = typer.Option(None, help="Threads to use; every core if not given.", show_default=False)
+CONNECT_SECONDS, RETRIES = 10, 3
+"""How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
+
+DASK = typer.Option(
+    None,
+    metavar="ADDRESS",
+    help="Simulate on the workers of a Dask cluster: the address of its scheduler, as "
+    "tcp://127.0.0.1:8786.",
+    show_default=False,
+)
 ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+@contextmanager
+def workers(dask: str | None) -> Iterator[None]:
+    """Simulate on the workers of a Dask cluster, where its address is given."""
+    if dask is None:
+        yield
+        return
+    from bascule.simulation.engines.cluster import use_executor
+
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("dask", "--dask needs Dask: pip install 'bascule[dask]'") from None
+    try:
+        client = Client(dask, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as problem:
+        reason = str(problem).splitlines()[0]
+        raise InputError(
+            "dask",
+            f"no Dask scheduler answers at {dask!r} ({reason}): start one with `dask scheduler`",
+        ) from None
+    with client, use_executor(client.get_executor(pure=False, retries=RETRIES)):
+        yield
 
 
 def described_design(described: Mapping[str, Any], arms: int, max_units: int | None) -> Design:

@@ -39,6 +39,7 @@ def command(
     runs: int = typer.Option(1000, help="Runs of each rule; fewer where runs are long."),
     seed: int = designs.SEED,
     threads: int | None = designs.THREADS,
+    dask: str | None = designs.DASK,
     out: Path | None = typer.Option(
         None, metavar="DIR", help="Folder for the table, the figure and the JSON."
     ),
@@ -56,7 +57,7 @@ def command(
     model = designs.described_outcome({"outcome": outcome, "sigma": sigma})
     if out is not None:
         prepare_folder(out)
-    with progress_bar() as tell:
+    with designs.workers(dask), progress_bar() as tell:
         result = frontier(
             means,
             outcome=model,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from bascule.cli import designs
 from bascule.cli.console import progress_bar, screen
 
 
@@ -16,12 +17,13 @@ def command(
     threads: int | None = typer.Option(
         None, help="Threads to use; every core if not given.", show_default=False
     ),
+    dask: str | None = designs.DASK,
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.paper import regenerate
     from bascule.paper.claims import tally
 
-    with progress_bar() as bar:
+    with designs.workers(dask), progress_bar() as bar:
         result = regenerate(out, runs, seed, threads, bar)
     console = screen()
     for claim in result.claims:

@@ -85,6 +85,7 @@ def command(
     ),
     seed: int = designs.SEED,
     threads: int | None = designs.THREADS,
+    dask: str | None = designs.DASK,
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
@@ -121,7 +122,8 @@ def command(
         outcomes_per_day=outcomes_per_day,
         goal=INCREASE if goal is None else goal.value,
     )
-    answer = _answered(request, runs, seed, threads)
+    with designs.workers(dask):
+        answer = _answered(request, runs, seed, threads)
     note_compilation(answer.compile_seconds)
     if as_json:
         print_json(answer.to_dict())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
-from bascule.simulation.api import simulate
+from bascule.simulation.api import simulate, simulate_summary
 from bascule.simulation.result import Estimate, Simulation
+from bascule.simulation.summary import SimulationSummary
 from bascule.simulation.trace import Step, trace
 from bascule.simulation.trace_stages import Stage, trace_stages
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
@@ -18,12 +19,14 @@ __all__ = [
     "Estimate",
     "Normal",
     "Simulation",
+    "SimulationSummary",
     "Stage",
     "Step",
     "StudentT",
     "Trend",
     "World",
     "simulate",
+    "simulate_summary",
     "trace",
     "trace_stages",
 ]

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.simulation.engines.choose import runs_of
+from bascule.simulation.engines.cluster import Columns, Task, chunk_answers, current_executor
 from bascule.simulation.engines.feasible import check_feasible
-from bascule.simulation.engines.threads import Progress, available_threads, play_all
+from bascule.simulation.engines.threads import Effort, Progress, available_threads, play_all
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
+
+if TYPE_CHECKING:
+    from bascule.simulation.summary import SimulationSummary
 
 MOST_CELLS = 200_000_000
 """Runs times arms that fit into memory on any machine."""
@@ -37,6 +45,7 @@ def simulate(
     *,
     engine: EngineName | None = None,
     shape: ShapeName = "normal",
+    executor: Executor | None = None,
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
@@ -45,6 +54,9 @@ def simulate(
     no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
     number of units, or "plain", which draws every outcome. Units and noise are normal unless their
     `shape` is "signs" or "uniform", which takes the plain engine.
+
+    An `executor` (any of `concurrent.futures`, or that of a Dask client) plays the runs on its
+    workers instead of on our threads, with the same result.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -58,38 +70,97 @@ def simulate(
     if runs * arms > MOST_CELLS:
         raise InputError(
             "runs",
-            f"runs must be at most {MOST_CELLS // arms} with {arms} arms "
-            f"(got {runs}): play several seeds instead",
+            f"runs must be at most {MOST_CELLS // arms} with {arms} arms (got {runs}): use "
+            "simulate_summary, which keeps no column of them",
         )
-    seed = checked_seed(seed)
+    task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
+    started = time.perf_counter()
+    if executor is None:
+        played = runs_of(*task.increasing, task.seed, runs, engine, shape)
+        result = Columns.of(played, play_all(played, runs, threads, progress))
+    else:
+        result = _collected(task, runs, executor, progress)
+    taken = time.perf_counter() - started - result.effort.compile_seconds
+    return Simulation.of(task, result, max(0.0, taken))
+
+
+def _collected(task: Task, runs: int, executor: Executor, progress: Progress | None) -> Columns:
+    """Return the columns that workers sent back, put together."""
+    arms = len(task.design.arms)
+    winners, times = np.empty(runs, np.int64), np.empty(runs, np.int64)
+    regret, units = np.empty(runs), np.empty((runs, arms), np.int64)
+    steps, compile_seconds, accuracy, engine = 0, 0.0, 0.0, task.engine
+    for first, part in chunk_answers(executor, Task.play, task, runs, progress):
+        rows = slice(first, first + len(part.times))
+        winners[rows], times[rows] = part.winners, part.times
+        regret[rows], units[rows] = part.regret, part.units
+        steps += part.effort.steps
+        compile_seconds = max(compile_seconds, part.effort.compile_seconds)
+        accuracy, engine = max(accuracy, part.accuracy), part.engine
+    effort = Effort(steps, compile_seconds)
+    return Columns(winners, times, regret, units, effort, engine, accuracy)
+
+
+def simulate_summary(
+    design: Design,
+    means: Sequence[float] | None = None,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    world: World | Mapping[str, Any] | str | None = None,
+    *,
+    engine: EngineName | None = None,
+    shape: ShapeName = "normal",
+    executor: Executor | None = None,
+) -> SimulationSummary:
+    """Play a design as `simulate` does, and keep the summary of the runs alone.
+
+    Runs are summed up where they are played, so that memory does not bound their number.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> bs.simulate_summary(design, means=[0.0, 1.0], runs=200, seed=1).undecided
+    0
+    """
+    from bascule.simulation.summary import SimulationSummary, Tally, tally_runs
+
+    world = world_of(design, means, world)
+    runs = checks.whole("runs", runs, 1, "1000 is a good start")
+    task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
+    started = time.perf_counter()
+    total: Tally | None = None
+    with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as workers:
+        for _, part in chunk_answers(workers, tally_runs, task, runs, progress):
+            total = part if total is None else total + part
+    assert total is not None
+    taken = time.perf_counter() - started
+    return SimulationSummary(design, world, task.seed, total, taken, 0.0, task.engine)
+
+
+def _task(
+    design: Design,
+    world: World,
+    seed: int,
+    engine: EngineName | None,
+    shape: ShapeName,
+    threads: int | None,
+    executor: Executor | None,
+) -> tuple[Task, int, Executor | None]:
+    """Return what is to be played, and where, checked."""
     if threads is None:
         threads = available_threads()
     threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
-    # Where the lowest mean is the best, the reflected world is played for the highest.
-    turned = design.increasing, reflected_world(design, world)
-    check_feasible(*turned)
-    started = time.perf_counter()
-    played = runs_of(*turned, seed, runs, engine, shape)
-    effort = play_all(played, runs, threads, progress)
-    return Simulation(
-        design=design,
-        world=world,
-        seed=seed,
-        winner=played.winners,
-        decision_time=played.times,
-        regret=played.regret,
-        units=played.units,
-        steps=effort.steps,
-        seconds=time.perf_counter() - started - effort.compile_seconds,
-        compile_seconds=effort.compile_seconds,
-        engine=played.engine,
-        accuracy=played.accuracy,
-    )
-
-
-def reflected_world(design: Design, world: World) -> World:
-    """Return the world that the increasing form of a design meets."""
-    return world if design.goal == "increase" else world.reflected(design.outcome)
+    executor = current_executor() if executor is None else executor
+    if not (executor is None or isinstance(executor, Executor)):
+        raise InputError(
+            "executor",
+            f"executor must be one of concurrent.futures (got {executor!r:.60}); a Dask client "
+            "gives one with client.get_executor()",
+        )
+    task = Task(design, world, checked_seed(seed), engine, shape)
+    check_feasible(*task.increasing)
+    return task, threads, executor
 
 
 def world_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
 from bascule.core.presenter import presenter
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.simulation.engines.cluster import Columns, Task
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.worlds.world import World
@@ -51,8 +53,140 @@ class Estimate:
         return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
 
 
+class SimulationResult(ABC):
+    """What the runs of one design in one world gave, in numbers that sum them up."""
+
+    __slots__ = ()
+
+    design: Design
+    world: World
+    seed: int
+    steps: int
+    seconds: float
+    compile_seconds: float
+    engine: EngineName | None
+    accuracy: float
+
+    @property
+    @abstractmethod
+    def runs(self) -> int:
+        """How many runs there are."""
+
+    @property
+    @abstractmethod
+    def error_rate(self) -> float:
+        """Share of runs with a wrong decision."""
+
+    @property
+    @abstractmethod
+    def undecided(self) -> int:
+        """Runs that reached the cap on units, or the horizon."""
+
+    @property
+    @abstractmethod
+    def no_difference(self) -> int:
+        """Runs that found no difference that matters."""
+
+    @property
+    @abstractmethod
+    def share(self) -> tuple[float, ...]:
+        """Which part of all units each arm got."""
+
+    @abstractmethod
+    def summary(self) -> dict[str, Estimate]:
+        """Mean and standard error of regret, decision time and error rate."""
+
+    @abstractmethod
+    def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
+        """Quantiles of regret and decision time over the runs."""
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The means of the arms, before any change."""
+        return self.world.start
+
+    @property
+    def plain(self) -> bool:
+        """Whether the world was the one that the design expects."""
+        return self.world.plain_for(self.design.outcome)
+
+    @property
+    def time_label(self) -> str:
+        """What a decision time is called: it counts stages where all units are there at once."""
+        return "decision time" if self.time_unit == "units" else "stages to decide"
+
+    @property
+    def time_unit(self) -> str:
+        """What a decision time counts: units, or stages where all units are there at once."""
+        return "stages" if self.design.procedure.assigns == "hash" else "units"
+
+    @property
+    def tied(self) -> bool:
+        """Whether the best means are equal when the test starts, so that no arm is the best."""
+        return min(rival_gaps(self._oriented(self.means))) == 0
+
+    def _oriented(self, means: Sequence[float]) -> tuple[float, ...]:
+        """Return means of which the highest is the best."""
+        return tuple(self.design.oriented(mean) for mean in means)
+
+    def predicted(self) -> Prediction | None:
+        """Return what was to be expected; None without a best arm, or if nothing is predicted."""
+        means = self._oriented(self.means)
+        gaps = rival_gaps(means)
+        try:
+            if self.plain and min(gaps) > 0:
+                return predict(self.design.increasing, gaps, best=max(means))
+            return None
+        except NoPredictionError:
+            return None
+
+    def proven(self) -> Bounds | None:
+        """Return what was proven of regret and decision time; None where nothing is."""
+        gaps = rival_gaps(self._oriented(self.means))
+        try:
+            return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
+        except InputError:
+            return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data; `bascule simulate --json` prints it."""
+        summary = self.summary()
+        promise = self.design.calibration
+        data: dict[str, Any] = {
+            "rule": self.design.rule.label,
+            "runs": self.runs,
+            "regret": _plain(summary["regret"]),
+            "decision_time": _plain(summary["decision_time"]),
+            "error_rate": self.error_rate,
+            "undecided": self.undecided,
+            "share": list(self.share),
+            "guarantee": promise.guarantee,
+            "delta": promise.delta,
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+        if self.design.min_effect is not None:
+            data["no_difference"] = self.no_difference
+        if self.engine is not None:
+            data.update(engine=self.engine, accuracy=self.accuracy)
+        if self.world.extras:
+            data["world"] = self.world.to_dict()
+        return data
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the summary in words: what each number is, and the number."""
+        rows: list[tuple[str, str]] = presenter("simulation").rows(self)
+        return rows
+
+    def __repr__(self) -> str:
+        return str(presenter("simulation").plain_text(self))
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").simulation_html(self))
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Simulation:
+class Simulation(SimulationResult):
     """The runs of one design in one world.
 
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
@@ -77,20 +211,28 @@ class Simulation:
     engine: EngineName | None = None
     accuracy: float = 0.0
 
+    @classmethod
+    def of(cls, task: Task, columns: Columns, seconds: float) -> Simulation:
+        """Return the simulation whose runs gave these columns."""
+        return cls(
+            task.design,
+            task.world,
+            task.seed,
+            columns.winners,
+            columns.times,
+            columns.regret,
+            columns.units,
+            columns.effort.steps,
+            seconds,
+            columns.effort.compile_seconds,
+            columns.engine,
+            columns.accuracy,
+        )
+
     @property
     def runs(self) -> int:
         """How many runs there are."""
         return len(self.winner)
-
-    @property
-    def means(self) -> tuple[float, ...]:
-        """The means of the arms, before any change."""
-        return self.world.start
-
-    @property
-    def plain(self) -> bool:
-        """Whether the world was the one that the design expects."""
-        return self.world.plain_for(self.design.outcome)
 
     @property
     def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -108,10 +250,6 @@ class Simulation:
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
         return flags
-
-    def _oriented(self, means: Sequence[float]) -> tuple[float, ...]:
-        """Return means of which the highest is the best."""
-        return tuple(self.design.oriented(mean) for mean in means)
 
     def _matters(self, means: tuple[float, ...]) -> bool:
         return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
@@ -132,21 +270,6 @@ class Simulation:
         return int(np.sum(self.winner == NO_DIFFERENCE))
 
     @property
-    def time_label(self) -> str:
-        """What a decision time is called: it counts stages where all units are there at once."""
-        return "decision time" if self.time_unit == "units" else "stages to decide"
-
-    @property
-    def time_unit(self) -> str:
-        """What a decision time counts: units, or stages where all units are there at once."""
-        return "stages" if self.design.procedure.assigns == "hash" else "units"
-
-    @property
-    def tied(self) -> bool:
-        """Whether the best means are equal when the test starts, so that no arm is the best."""
-        return min(rival_gaps(self._oriented(self.means))) == 0
-
-    @property
     def share(self) -> tuple[float, ...]:
         """Which part of all units each arm got."""
         return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
@@ -165,50 +288,6 @@ class Simulation:
             "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
             "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
         }
-
-    def predicted(self) -> Prediction | None:
-        """Return what was to be expected; None without a best arm, or if nothing is predicted."""
-        means = self._oriented(self.means)
-        gaps = rival_gaps(means)
-        try:
-            if self.plain and min(gaps) > 0:
-                return predict(self.design.increasing, gaps, best=max(means))
-            return None
-        except NoPredictionError:
-            return None
-
-    def proven(self) -> Bounds | None:
-        """Return what was proven of regret and decision time; None where nothing is."""
-        gaps = rival_gaps(self._oriented(self.means))
-        try:
-            return bounds(self.design, gaps) if self.plain and min(gaps) > 0 else None
-        except InputError:
-            return None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data; `bascule simulate --json` prints it."""
-        regret, time = Estimate.of(self.regret), Estimate.of(self.decision_time)
-        promise = self.design.calibration
-        data: dict[str, Any] = {
-            "rule": self.design.rule.label,
-            "runs": self.runs,
-            "regret": _plain(regret),
-            "decision_time": _plain(time),
-            "error_rate": self.error_rate,
-            "undecided": self.undecided,
-            "share": list(self.share),
-            "guarantee": promise.guarantee,
-            "delta": promise.delta,
-            "steps": self.steps,
-            "seconds": self.seconds,
-        }
-        if self.design.min_effect is not None:
-            data["no_difference"] = self.no_difference
-        if self.engine is not None:
-            data.update(engine=self.engine, accuracy=self.accuracy)
-        if self.world.extras:
-            data["world"] = self.world.to_dict()
-        return data
 
     def columns(self) -> dict[str, Any]:
         """The runs as named columns; the units of an arm stand under `units_NAME`."""
@@ -232,17 +311,6 @@ class Simulation:
         """Draw histograms of regret and decision time."""
         figure: Figure = presenter("simulation").plot_simulation(self)
         return figure
-
-    def rows(self) -> list[tuple[str, str]]:
-        """Return the summary in words: what each number is, and the number."""
-        rows: list[tuple[str, str]] = presenter("simulation").rows(self)
-        return rows
-
-    def __repr__(self) -> str:
-        return str(presenter("simulation").plain_text(self))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("notebook").simulation_html(self))
 
 
 def _best(means: Sequence[float]) -> int:

@@ -50,7 +50,8 @@ class PlainRuns(Runs):
                 if last.decision is not None:
                     arm = last.decision.arm
                     winner = NO_DIFFERENCE if arm is None else arm
-            self.times[run], self.winners[run] = sum(units), winner
-            self.units[run] = units
+            row = run - self.first_run
+            self.times[row], self.winners[row] = sum(units), winner
+            self.units[row] = units
             control[FINISHED] += 1
             control[STEPS] += sum(units)

@@ -20,10 +20,12 @@ class Runs(ABC):
     """The runs of one simulation, which threads play a few at a time into shared columns.
 
     `engine` names the engine where a user can choose one, and `accuracy` is its relative error.
+    `first_run` is the run of the first row, where this process plays a part of the runs only.
     """
 
     engine: Literal["fast", "plain"] | None = None
     accuracy: float = 0.0
+    first_run: int = 0
 
     def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
         self.arms = len(design.arms)
@@ -41,8 +43,9 @@ class Runs(ABC):
 
     def columns(self, first_run: int, runs: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return the part of each column that belongs to some of the runs."""
-        here = slice(first_run, first_run + runs)
-        cells = slice(first_run * self.arms, (first_run + runs) * self.arms)
+        row = first_run - self.first_run
+        here = slice(row, row + runs)
+        cells = slice(row * self.arms, (row + runs) * self.arms)
         return self.times[here], self.winners[here], self.counts[cells]
 
     @property

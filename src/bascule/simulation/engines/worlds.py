@@ -69,7 +69,8 @@ class WorldRuns(Runs):
         self, first_run: int, runs: int
     ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
         """Return the part of each column, regret included, that belongs to some of the runs."""
-        return *self.columns(first_run, runs), self.regrets[first_run : first_run + runs]
+        row = first_run - self.first_run
+        return *self.columns(first_run, runs), self.regrets[row : row + runs]
 
 
 class WorldIntervalRuns(WorldRuns):

@@ -1,0 +1,138 @@
+"""Plays the runs of a simulation on the workers of an executor, which may be other machines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bascule.core.design import Design
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.simulation.engines.choose import runs_of
+from bascule.simulation.engines.runs import Runs
+from bascule.simulation.engines.threads import PROGRESS_SECONDS, Effort, Progress
+from bascule.simulation.kernels.control import STEPS, IntArray, new_control
+from bascule.simulation.random.unit_draws import ShapeName
+from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.worlds.world import World
+
+MOST_CHUNKS = 256
+"""Chunks that the runs are cut into, unless each would hold too many runs."""
+
+LARGEST_CHUNK = 200_000
+"""Runs in a chunk: what a worker sends back of it stays a few megabytes."""
+
+MOST_IN_FLIGHT = 64
+"""Chunks handed out at a time, so that answers waiting to be read do not fill the memory."""
+
+Answer = TypeVar("Answer")
+
+_EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
+
+
+@contextmanager
+def use_executor(executor: Executor | None) -> Iterator[None]:
+    """Play all simulations inside a `with` block on the workers of an executor.
+
+    It reaches what simulates on its own: `plan`, `frontier`, `audit` and the paper's figures.
+    """
+    before = _EXECUTOR.set(executor)
+    try:
+        yield
+    finally:
+        _EXECUTOR.reset(before)
+
+
+def current_executor() -> Executor | None:
+    """Return the executor that `use_executor` set, or None."""
+    return _EXECUTOR.get()
+
+
+def reflected_world(design: Design, world: World) -> World:
+    """Return the world that the increasing form of a design meets."""
+    return world if design.goal == "increase" else world.reflected(design.outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs to know to play runs of a simulation."""
+
+    design: Design
+    world: World
+    seed: int
+    engine: EngineName | None = None
+    shape: ShapeName = "normal"
+
+    @property
+    def increasing(self) -> tuple[Design, World]:
+        """The design and world to play: where the lowest mean is the best, both are reflected."""
+        return self.design.increasing, reflected_world(self.design, self.world)
+
+    def play(self, first_run: int, runs: int) -> Columns:
+        """Play some of the runs in this process, in one thread."""
+        started = time.perf_counter()
+        played = runs_of(*self.increasing, self.seed, runs, self.engine, self.shape)
+        played.first_run = first_run
+        played.play(first_run, 0, new_control())
+        compile_seconds = time.perf_counter() - started
+        control = new_control()
+        played.play(first_run, runs, control)
+        return Columns.of(played, Effort(int(control[STEPS]), compile_seconds))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What runs gave, as numbers alone, and what playing them took."""
+
+    winners: IntArray
+    times: IntArray
+    regret: FloatArray
+    units: IntArray
+    effort: Effort
+    engine: EngineName | None
+    accuracy: float
+
+    @classmethod
+    def of(cls, played: Runs, effort: Effort) -> Columns:
+        """Return the columns of runs that were played."""
+        columns = (played.winners, played.times, played.regret, played.units)
+        return cls(*columns, effort, played.engine, played.accuracy)
+
+
+def chunk_answers(
+    executor: Executor,
+    play: Callable[[Task, int, int], Answer],
+    task: Task,
+    runs: int,
+    progress: Progress | None = None,
+) -> Iterator[tuple[int, Answer]]:
+    """Have workers play chunks of the runs; yield each answer, with its first run, as it comes.
+
+    The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
+    begun are cancelled.
+    """
+    size = max(1, min(-(-runs // MOST_CHUNKS), LARGEST_CHUNK))
+    firsts = iter(range(0, runs, size))
+    under_way: dict[Future[Answer], int] = {}
+    finished = 0
+    try:
+        while True:
+            while len(under_way) < MOST_IN_FLIGHT and (first := next(firsts, None)) is not None:
+                chunk = executor.submit(play, task, first, min(size, runs - first))
+                under_way[chunk] = first
+            if not under_way:
+                return
+            done, _ = wait(under_way, timeout=PROGRESS_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                first = under_way.pop(future)
+                finished += min(size, runs - first)
+                yield first, future.result()
+            if progress is not None:
+                progress(finished)
+    finally:
+        for future in under_way:
+            future.cancel()
