@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,14 +25,14 @@ MEANS = [0.0, 0.1]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[distributed.LocalCluster]:
+def cluster() -> Iterator[Any]:
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
     ) as local:
         yield local
 
 
-def test_a_worker_that_is_killed_changes_nothing(cluster: distributed.LocalCluster) -> None:
+def test_a_worker_that_is_killed_changes_nothing(cluster: Any) -> None:
     here = bs.simulate(DESIGN, MEANS, 20_000, seed=2)
     progress: list[int] = []
     with distributed.Client(cluster, set_as_default=False) as client:
@@ -56,7 +57,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: distributed.LocalClust
     assert progress == sorted(progress)
 
 
-def test_the_command_line_uses_a_cluster(cluster: distributed.LocalCluster) -> None:
+def test_the_command_line_uses_a_cluster(cluster: Any) -> None:
     def printed(*options: str) -> dict[str, object]:
         command = [str(Path(sys.executable).parent / "bascule"), "simulate", "--means", "0", "0.5"]
         command += ["--rule", "tilt", "--runs", "300", "--json", *options]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -109,7 +109,7 @@ def chunk_answers(
     task: Task,
     runs: int,
     progress: Progress | None = None,
-) -> Iterator[tuple[int, Answer]]:
+) -> Generator[tuple[int, Answer]]:
     """Have workers play chunks of the runs; yield each answer, with its first run, as it comes.
 
     The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
