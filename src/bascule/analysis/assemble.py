@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from bascule.analysis import checks, facts
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
-from bascule.analysis.evidence.course import Course, Terms
+from bascule.analysis.evidence.course import Course, Judge, Look, Terms, course_of_looks
+from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import course_of_population, course_of_units
 from bascule.analysis.evidence.replay import Replayed
+from bascule.analysis.reduce.blocks import Block, merged
 from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis, ArmAnswer, Check
@@ -26,16 +28,22 @@ Weights = Sequence[float] | Mapping[str, float] | None
 class Part:
     """One segment, or the whole log, answered: by which evidence, and what the arms have shown.
 
-    `counted` has the units whose outcomes count, those of the first `known` days.
+    `blocks` has all units; the outcomes of the first `known` blocks count.
     """
 
     evidence: Evidence
     design: Design
     course: Course
     arms: tuple[ArmAnswer, ...]
-    counted: Sums
+    blocks: Sums
     known: int
     days_left: float | None
+    once: tuple[OneLook, ...] = ()
+
+    @property
+    def counted(self) -> Sums:
+        """The blocks whose outcomes count."""
+        return self.blocks.first(self.known)
 
 
 def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
@@ -67,7 +75,8 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         days_left=None,
         checks=(
             checks.sample_ratio(reduced.arms, sums.counts(), split),
-            checks.two_arms(reduced.table, int(sums.units.sum())),
+            *checks.rows_read(reduced),
+            checks.two_arms(reduced, int(sums.units.sum())),
             *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
             *checks.outcome_values(request.strict_outcome, reduced.unfit),
             checks.gaps(sums),
@@ -83,6 +92,7 @@ def _answer(
     request: Request, reduced: Reduced, name: str, split: list[float] | None, error: float
 ) -> Analysis:
     arms, sums = reduced.arms, reduced.table.segments[name]
+    assert reduced.reading is not None
     facts.check_arms(arms, sums)
     if reduced.replayed is not None:
         part = _repeated(request, reduced.replayed)
@@ -97,15 +107,18 @@ def _answer(
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
     made: list[Check] = [] if reduced.replayed is not None else [_ratio(arms, sums, split)]
-    made.append(checks.two_arms(reduced.table, int(sums.units.sum())))
+    made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if not name:
+        made += checks.rows_read(reduced)
         made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
     if same_age and not sums.bare:
-        made += checks.drift(sums, arms, part.known)
+        made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
-    made.append(checks.gaps(sums))
+    made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks))
+    if reduced.recurring is None and reduced.replayed is None and sums.scores is None:
+        made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
     if reduced.recurring is None:
         made.append(checks.extremes(part.counted, arms, effects))
     return Analysis(
@@ -123,10 +136,16 @@ def _answer(
         days=course.days,
         cost=facts.cost_of(part.arms, request.goal),
         saved=facts.saved_by(part.arms, sums, course, request.goal),
-        days_left=part.days_left,
+        days_left=None if reduced.reading.times == "none" else part.days_left,
         checks=tuple(made),
         excluded=facts.excluded_of(reduced),
-        notes=tuple(facts.notes_on(request, reduced, sums, part.known, evidence)),
+        reading=reduced.reading,
+        once=part.once,
+        examples=reduced.examples,
+        notes=(
+            *facts.notes_on(request, reduced, part.blocks, part.known, evidence),
+            *facts.other_difference(part.arms, effects),
+        ),
     )
 
 
@@ -140,13 +159,64 @@ def _ratio(arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Chec
 def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
     """Outcomes that come once a unit, or grow."""
     evidence = chosen_evidence(request, reduced, sums)
-    dates = facts.known_dates(request, reduced, sums)
-    counted = sums.first(len(dates))
+    if request.looks is not None:
+        return _at_one_look(request, reduced, sums, evidence, error)
+    blocks = merged(sums, block_of(request, reduced))
+    dates = facts.known_dates(request, reduced, blocks)
+    counted = blocks.first(len(dates))
     course = course_by(evidence, request, reduced, counted, dates, error)
     design = facts.design_of(request, reduced.arms, evidence, counted, error)
     arms = facts.arm_answers(reduced.arms, sums.counts(), counted.statistics().arms)
-    left = facts.days_left(course, counted)
-    return Part(evidence, design, course, arms, counted, len(dates), left)
+    left = facts.days_left(course, counted, sums.days[0])
+    once = _one_look(request, reduced.arms, counted, evidence, error)
+    return Part(evidence, design, course, arms, blocks, len(dates), left, once)
+
+
+def _one_look(
+    request: Request, arms: tuple[str, ...], counted: Sums, evidence: Evidence, error: float
+) -> tuple[OneLook, ...]:
+    """What a test with a fixed sample says; nothing where units were assigned adaptively."""
+    design = request.design
+    adaptive = design is not None and not design.procedure.even
+    if adaptive or counted.scores is not None or counted.bare or not len(counted.days):
+        return ()
+    sums = (part.sum(axis=0) for part in (counted.units, counted.totals, counted.squares))
+    model = evidence.outcome
+    binary = (model is not None and model.binary) or counted.zero_or_one
+    return one_look(arms, means_of(*sums), error / (len(arms) - 1), binary=binary)
+
+
+def _at_one_look(
+    request: Request, reduced: Reduced, sums: Sums, evidence: Evidence, error: float
+) -> Part:
+    """The answer by a test with a fixed sample alone."""
+    known = len(facts.known_dates(request, reduced, sums))
+    counted = sums.first(known)
+    once = _one_look(request, reduced.arms, counted, evidence, error)
+    if len(once) < math.comb(len(reduced.arms), 2):
+        raise InputError(
+            "looks",
+            "looks=1 needs at least two counted units in every arm, and arms that were split "
+            "without regard to outcomes: leave looks out",
+        )
+    fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
+    terms = Terms(reduced.arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
+    ends = ((-one.difference, -one.high, -one.low) for one in once)
+    effects = terms.effects_with(ends)
+    units, totals = sums.at_end_of(known - 1)
+    means = tuple(float(total / n) if n else None for total, n in zip(totals, units, strict=True))
+    counts = tuple(int(n) for n in units)
+    look = Look(counted.days[-1], counts, means, effects, Judge(terms).see(effects))
+    arms = facts.arm_answers(reduced.arms, sums.counts(), counted.statistics().arms)
+    design = facts.design_of(request, reduced.arms, fixed, counted, error)
+    return Part(fixed, design, course_of_looks([look]), arms, sums, known, None, once)
+
+
+def block_of(request: Request, reduced: Reduced) -> Block:
+    """What units are compared within: as stated, or days; weeks if times are no finer."""
+    if request.block is not None:
+        return request.block
+    return "week" if reduced.reading is not None and reduced.reading.block == "week" else "day"
 
 
 def _repeated(request: Request, replayed: Replayed) -> Part:
@@ -174,5 +244,5 @@ def _recurring(request: Request, reduced: Reduced, name: str, error: float) -> P
         course = course_of_population(design, terms, sums)
     else:
         course = course_of_units(design, terms, recurring)
-    arms, left = facts.unit_answers(design, recurring), facts.days_left(course, sums)
+    arms, left = facts.unit_answers(design, recurring), facts.days_left(course, sums, sums.days[0])
     return Part(evidence, design, course, arms, sums, len(sums.days), left)

@@ -7,10 +7,13 @@ from itertools import combinations
 
 import numpy as np
 
+from bascule.analysis.reduce.blocks import Block, merged
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.scores import Scores
-from bascule.analysis.reduce.sums import Sums, Table
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
+from bascule.analysis.request import Reduced
 from bascule.analysis.result import SAMPLE_RATIO, Check
+from bascule.analysis.source.rows import REASONS
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import p_at_look, shown
@@ -30,6 +33,7 @@ NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
 """How far the smallest arm may be off such a share, as a part of it, to be taken for it."""
 
 MANY_IN_TWO_ARMS = 0.001
+MANY_ROWS = 0.01
 MUCH_LATE = 0.05
 
 ENOUGH_TO_MISS = 10
@@ -181,13 +185,54 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
     return numbers
 
 
-def two_arms(table: Table, units: int) -> Check:
+def rows_read(reduced: Reduced) -> list[Check]:
+    """Rows that cannot be used, copies of rows, and entries that were not quite what they mean.
+
+    Where more than 1 % of the rows are concerned, the check is flagged.
+    """
+    bad = {reason: n for reason, n in reduced.excluded.items() if reason in REASONS}
+    listed = ", ".join(f"{n:,} {reason}{_such_as(reduced, reason)}" for reason, n in bad.items())
+    made = [_of_rows("unusable rows", reduced, sum(bad.values()), "excluded", listed)]
+    if reduced.respelled:
+        listed = ", ".join(f"{text!r} ({n:,})" for text, n in list(reduced.respelled.items())[:4])
+        many = sum(reduced.respelled.values())
+        verb = "counted as the arm of that name in other case or spacing"
+        made.append(_of_rows("arm names", reduced, many, verb, listed))
+    if reduced.worded:
+        verb = "words such as yes and no among numbers, counted as 1 and 0"
+        made.append(_of_rows("words for numbers", reduced, reduced.worded, verb, ""))
+    if reduced.duplicates is not None:
+        verb = "exact copies of others and count as often (drop_duplicates leaves one of each)"
+        made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, ""))
+    elif reduced.reading is not None and reduced.reading.unit is not None:
+        made.append(
+            Check("copies of rows", False, "the log is too long to compare all rows", made=False)
+        )
+    return made
+
+
+def _of_rows(name: str, reduced: Reduced, count: int, verb: str, listed: str) -> Check:
+    if not count:
+        return Check(name, False, f"no rows are {verb}")
+    share = count / max(reduced.rows, 1)
+    rows = "1 row" if count == 1 else f"{count:,} rows"
+    message = f"{rows} ({100 * share:.2g} %): {verb}" + (f": {listed}" if listed else "")
+    return Check(name, share > MANY_ROWS, message)
+
+
+def _such_as(reduced: Reduced, reason: str) -> str:
+    examples = reduced.examples.get(reason, ())
+    return f" (such as {', '.join(repr(one) for one in examples)})" if examples else ""
+
+
+def two_arms(reduced: Reduced, units: int) -> Check:
     """Units that were seen in more than one arm."""
-    count = table.excluded.get("unit in two arms", 0)
+    count = reduced.table.excluded.get(IN_TWO_ARMS, 0)
     if count == 0:
         return Check("units in two arms", False, "no unit was seen in two arms")
     share = count / (units + count)
     message = f"{count:,} units ({100 * share:.2g} %) were seen in two arms and are excluded"
+    message += _such_as(reduced, IN_TWO_ARMS)
     if share > MANY_IN_TWO_ARMS:
         message += ": find out how they changed before you trust the rest"
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
@@ -204,6 +249,46 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
         return []
     found = (trend(periods, LEVEL), shift(periods, LEVEL))
     return [_check(one.at_look(len(periods)), arms) for one in found]
+
+
+def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
+    """How much of the log cannot be compared because its blocks have units of one arm only.
+
+    >>> from datetime import date
+    >>> days = tuple(date(2026, 3, d) for d in (2, 3, 4))
+    >>> n = np.array([[5.0, 0.0], [0.0, 5.0], [5.0, 5.0]])
+    >>> check = sparse_days(Sums(days, n, n, n, n, n), Sums(days, n, n, n, n, n), "ab", "day")[0]
+    >>> check.message.split(":")[0]
+    '50 % of the units of a and b came in a day without the other arm'
+    """
+    if len(sums.days) < 2:
+        return []
+    worst, which = 0.0, (0, 1)
+    for i, j in combinations(range(len(arms)), 2):
+        n, m = blocks.units[:, i], blocks.units[:, j]
+        if n.sum() > 0 and m.sum() > 0:
+            share = float((n[m == 0].sum() + m[n == 0].sum()) / (n.sum() + m.sum()))
+            worst, which = max((worst, which), (share, (i, j)))
+    name = "lone arms"
+    words = block if isinstance(block, str) else f"block of {block:,} units"
+    if worst == 0.0:
+        return []
+    kept, weekly = (_kept(part, *which) for part in (blocks, merged(sums, "week")))
+    message = (
+        f"{100 * worst:.3g} % of the units of {arms[which[0]]} and {arms[which[1]]} came in a "
+        f"{words} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "
+        "the information is used"
+    )
+    if block == "day" and weekly > kept:
+        message += f'; block="week" would use {100 * weekly:.3g} %'
+    return [Check(name, worst > MANY_ROWS, message)]
+
+
+def _kept(sums: Sums, i: int, j: int) -> float:
+    """The part of the information on two arms that is left when blocks are compared."""
+    n, m = sums.units[:, i], sums.units[:, j]
+    whole = n.sum() * m.sum() / (n.sum() + m.sum())
+    return float((n * m / np.maximum(n + m, 1.0)).sum() / whole)
 
 
 def gaps(sums: Sums) -> Check:

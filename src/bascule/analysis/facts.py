@@ -16,6 +16,7 @@ from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
 from bascule.core.design import Design, Goal
+from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
 from bascule.core.outcomes import Gaussian
@@ -127,11 +128,12 @@ def saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course, goal: Goal) 
     )
 
 
-def days_left(course: Course, counted: Sums) -> float | None:
+def days_left(course: Course, counted: Sums, first: date) -> float | None:
     """How long a decision is expected to take from here, at the pace so far."""
     if course.decision is not None or course.times is None:
         return None
-    return (course.times - 1.0) * len(counted.days)
+    days = (counted.days[-1] - first).days + 1 if counted.days else 0
+    return (course.times - 1.0) * days
 
 
 def design_of(
@@ -167,6 +169,24 @@ def excluded_of(reduced: Reduced) -> dict[str, int]:
     if table.clipped:
         counts["outcome beyond the limits, counted as the nearest"] = table.clipped
     return counts
+
+
+def other_difference(arms: Sequence[ArmAnswer], effects: Sequence[Effect]) -> list[str]:
+    """Say where a difference is another than that of the means that are shown, and why."""
+    means = {arm.name: arm.mean for arm in arms}
+    for effect in effects:
+        first, second = means.get(effect.first), means.get(effect.second)
+        reach = 0.5 * (effect.high - effect.low)
+        if first is None or second is None or not math.isfinite(reach):
+            continue
+        plain = first - second
+        if abs(plain - effect.difference) > 0.1 * reach or plain * effect.difference < 0.0:
+            return [
+                f"{effect.second} - {effect.first} is {-effect.difference:.4g}, and the means "
+                f"differ by {-plain:.4g}: the shares of the arms changed during the test, and "
+                "units are compared with those that came at the same time"
+            ]
+    return []
 
 
 def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:

@@ -10,6 +10,8 @@ from typing import get_args
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
+from bascule.analysis.reading import Reading
+from bascule.analysis.reduce.blocks import Block, checked_block
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
 from bascule.core import checks
@@ -51,6 +53,8 @@ class Request:
     least_probability: float | Mapping[str, float] | None = None
     goal: Goal = INCREASE
     control: str | None = None
+    block: Block | None = None
+    looks: int | None = None
 
     @classmethod
     def of(
@@ -71,8 +75,14 @@ class Request:
         least_probability: float | Mapping[str, float] | None = None,
         goal: Goal | None = None,
         control: str | None = None,
+        block: str | int | None = None,
+        looks: int | None = None,
     ) -> Request:
         """Accept what fits together."""
+        if looks not in (None, 1):
+            raise InputError(
+                "looks", f"looks must be 1, or left out for any number (got {looks!r})"
+            )
         if design is not None:
             if not isinstance(design, Design):
                 raise InputError("design", f"design must be a Design (got {design!r:.60})")
@@ -109,6 +119,8 @@ class Request:
                 "missing",
                 "missing: outcomes that keep coming have none; a period without a row counts as 0",
             )
+        if recurring and looks is not None:
+            raise InputError("looks", "looks: outcomes that keep coming have no test for one look")
         return cls(
             design,
             model,
@@ -120,11 +132,13 @@ class Request:
             None if period is None else _checked_period(period),
             recurring,
             _moment(until),
-            by_day,
+            by_day and looks is None,
             missing == EXCLUDE,
             least_probability,
             (goal or INCREASE) if design is None else design.goal,
             control if design is None else design.control,
+            checked_block(block),
+            looks,
         )
 
     @property
@@ -175,7 +189,9 @@ class Reduced:
 
     `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
     has for each arm how many units have rows, and how many of these have no value in any. `unfit`
-    has the outcomes that the model does not allow.
+    has the outcomes that the model does not allow. `respelled` counts the rows by other spellings
+    of arms, `worded` those with words in place of numbers, and `duplicates` exact copies of other
+    rows, None if they were not looked for.
     """
 
     arms: tuple[str, ...]
@@ -185,6 +201,11 @@ class Reduced:
     rows: int
     excluded: dict[str, int]
     valueless: dict[int, tuple[int, int]] = field(default_factory=dict)
+    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reading: Reading | None = None
+    respelled: Mapping[str, int] = field(default_factory=dict)
+    worded: int = 0
+    duplicates: int | None = None
     unfit: Unfit | None = None
     recurring: dict[str, Recurring] | None = None
     replayed: Replayed | None = None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Day
+from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.reading import Reading
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.effects import Effect
@@ -63,11 +65,13 @@ class Analysis:
     """What a log says; `bascule.analyze` makes it.
 
     `evidence` says how the arms are compared, and with which kind of proof. `effects` are the
-    differences of all pairs of arms now, and `days` the same day by day. `decided` is the first
+    differences of all pairs of arms now, and `days` the same day by day; `once` has those of a test
+    with a fixed sample, for a log that is looked at once. `decided` is the first
     day on which the decision was allowed. `cost` is what all units lost against giving each the
     arm that looks best now, and `saved` what stopping on that day would have saved of it.
-    `days_left` is how long a decision is expected to take from here. `excluded` says how much of
-    the log does not count, by reason. With segments, each one is an analysis of its own in
+    `days_left` is how long a decision is expected to take from here. `reading` says which columns
+    were used. `excluded` says how much of the log does not count, by reason, and `examples` has
+    some of what was not readable. With segments, each one is an analysis of its own in
     `segments`, and all that is said here is about the log as a whole, without a decision.
     """
 
@@ -88,6 +92,9 @@ class Analysis:
     days_left: float | None
     checks: tuple[Check, ...]
     excluded: dict[str, int]
+    reading: Reading
+    once: tuple[OneLook, ...] = ()
+    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     segment: str | None = None
     segments: tuple[Analysis, ...] = ()
@@ -120,9 +127,9 @@ class Analysis:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data = {
-            field.name: _plain(getattr(self, field.name))
-            for field in fields(self)
-            if field.name not in ("design", "evidence", "segments")
+            each.name: _plain(getattr(self, each.name))
+            for each in fields(self)
+            if each.name not in ("design", "evidence", "segments")
         }
         return {
             "headline": self.headline,

@@ -56,6 +56,12 @@ def command(
     arm: str | None = _column("The unit's arm; usual names are found."),
     value: str | None = _column("What a row is worth; usual names are found."),
     time: str | None = _column("When; usual names are found."),
+    row_is_unit: bool = typer.Option(False, help="Every row is a unit of its own."),
+    time_format: str | None = typer.Option(
+        None, metavar="FORM", help='How times are written, as "%d/%m/%Y %H:%M".', show_default=False
+    ),
+    assignments_unit: str | None = _column("The unit in the assignments, if called otherwise."),
+    assignments_time: str | None = _column("The time in the assignments, if called otherwise."),
     segment: str | None = _column(
         "Answer each of its values on its own, with a part of the error."
     ),
@@ -103,8 +109,17 @@ def command(
         show_default=False,
     ),
     grace: str = typer.Option("0s", help="How much later events may be logged."),
+    drop_duplicates: bool = typer.Option(
+        False, help="Leave out rows that are exact copies of others."
+    ),
     period: str | None = typer.Option(
         None, help='For recurrent: a unit gives an outcome every "1d", say.', show_default=False
+    ),
+    block: str | None = typer.Option(
+        None,
+        metavar="BLOCK",
+        help="Compare units within a day, a week, or days with so many units; day if not given.",
+        show_default=False,
     ),
     weights: list[float] | None = typer.Option(
         None,
@@ -114,6 +129,11 @@ def command(
     ),
     until: str | None = typer.Option(
         None, metavar="DAY", help="Look as of the end of that day.", show_default=False
+    ),
+    once: bool = typer.Option(
+        False,
+        help="Nobody looked before the planned end, and nobody will again: the narrower answer "
+        "of a fixed sample.",
     ),
     today: bool = typer.Option(False, help="The answer of today only, which is quicker."),
     days: bool = typer.Option(False, help="Print the days as well."),
@@ -154,6 +174,11 @@ def command(
         arm=arm,
         value=value,
         time=time,
+        row_is_unit=row_is_unit,
+        time_format=time_format,
+        assignments_unit=assignments_unit,
+        assignments_time=assignments_time,
+        drop_duplicates=drop_duplicates,
         design=None if design is None else load_design(design),
         assignments=log if assignments is None and assignments_query is not None else assignments,
         outcome=_outcome(outcome, sizes),
@@ -167,6 +192,8 @@ def command(
         missing=_missing(missing),
         grace=grace,
         period=period,
+        block=block,
+        looks=1 if once else None,
         segment=segment,
         probability=_probability(probability),
         least_probability=least_probability,

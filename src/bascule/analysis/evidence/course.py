@@ -67,13 +67,14 @@ class Terms:
 
     def effects(self, ends: Iterable[tuple[float, float]]) -> tuple[Effect, ...]:
         """Effects from differences and how far each may be off, pair after pair."""
-        return self._effects((off, off - reach, off + reach) for off, reach in ends)
+        return self.effects_with((off, off - reach, off + reach) for off, reach in ends)
 
     def effects_of(self, pairs: Iterable[Pair]) -> tuple[Effect, ...]:
         """Effects from what pairs of arms have shown."""
-        return self._effects(pair.interval(self.log_threshold, self.widest) for pair in pairs)
+        return self.effects_with(pair.interval(self.log_threshold, self.widest) for pair in pairs)
 
-    def _effects(self, ends: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
+    def effects_with(self, ends: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
+        """Effects from differences and both ends of their intervals, pair after pair."""
         each = self.error / (len(self.arms) - 1)
         return tuple(
             Effect(first, second, *end, each, self.guarantee)

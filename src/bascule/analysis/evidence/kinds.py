@@ -30,7 +30,7 @@ class Evidence:
 
     `outcome` is the outcome model that the proof rests on, None where the spread is estimated from
     the log. `by_rule` says that the intervals of the design's own rule are used. `note` is what a
-    reader should know about the choice.
+    reader should know about the choice. `once` says that it holds for one look alone.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Evidence:
     outcome: Outcome | None = None
     note: str = ""
     by_rule: bool = False
+    once: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -77,6 +78,16 @@ def estimated_mixture(note: str, *, scores: bool = False, growing: bool = False)
     return Evidence(
         name, f"{compared} {_STRAYS} a spread that the log itself shows.", "asymptotic", note=note
     )
+
+
+def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
+    """The usual test for one look, at a time that was fixed beforehand."""
+    explanation = (
+        f"All units of one arm are compared with all of another by {test}, as at the end of a "
+        "test whose length was fixed beforehand and into which nobody looked before. Each further "
+        "look would add to the probability of a wrong winner."
+    )
+    return Evidence(f"{test}, one look", explanation, "asymptotic", outcome, once=True)
 
 
 def intervals_of_rule(design: Design) -> Evidence:

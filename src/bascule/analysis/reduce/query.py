@@ -17,6 +17,7 @@ from bascule.analysis.source.rows import (
     membership,
     placed,
 )
+from bascule.analysis.source.times import is_duckdb
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
@@ -37,22 +38,88 @@ def run(expression: Any) -> list[Row]:
     return rows
 
 
-def total_of(rows: Any) -> int:
-    """How many rows there are, good and bad."""
-    return int(run(rows.agg(rows=rows.count()))[0]["rows"])
+class Survey(NamedTuple):
+    """What one pass over the rows of a table shows of them.
+
+    `excluded` and `examples` are by reason, `blank` and `worded` the usable rows without a value
+    and with a word for it. `units` is about how many units there are, to 10 % or so.
+    """
+
+    rows: int
+    excluded: dict[str, int]
+    examples: dict[str, tuple[str, ...]]
+    blank: int
+    worded: int
+    first: datetime | None
+    last: datetime | None
+    units: int
 
 
-def blanks(rows: Any) -> int:
-    """How many rows can be used but have no value."""
+def survey(rows: Any) -> Survey:
+    """Count the rows that cannot be used, by reason with examples, and look at the others."""
+    parts = {"rows": rows.count(), "first": rows.time.min(), "last": rows.time.max()}
+    if "value" in rows.columns:
+        parts |= {
+            "blank": rows.count(where=rows.value.isnull()),
+            "worded": rows.count(where=rows.worded),
+        }
+    if "unit" in rows.columns:
+        parts["units"] = rows.unit.approx_nunique() if is_duckdb(rows) else rows.unit.nunique()
+    by_reason = {row["bad"]: row for row in run(rows.group_by("bad").agg(**parts))}
+    good_rows = by_reason.get(0, {})
+    bad = [reason for reason in sorted(by_reason) if reason]
+    return Survey(
+        sum(int(row["rows"]) for row in by_reason.values()),
+        {REASONS[reason - 1]: int(by_reason[reason]["rows"]) for reason in bad},
+        {REASONS[reason - 1]: _examples(rows, reason) for reason in bad if reason in RAW},
+        int(good_rows.get("blank") or 0),
+        int(good_rows.get("worded") or 0),
+        min((r["first"] for r in by_reason.values() if r["first"] is not None), default=None),
+        max((r["last"] for r in by_reason.values() if r["last"] is not None), default=None),
+        int(good_rows.get("units") or 0),
+    )
+
+
+RAW = {3: "raw_arm", 5: "raw_time", 6: "raw_value"}
+"""Where that stands which made a row unusable, by reason."""
+
+MOST_EXAMPLES = 3
+
+
+def _examples(rows: Any, reason: int) -> tuple[str, ...]:
+    """Some of the entries that made rows unusable for a reason."""
+    unusable = rows.filter(rows.bad == reason)
+    raw = unusable.select(entry=unusable[RAW[reason]]).distinct().order_by("entry")
+    return tuple(str(row["entry"]) for row in run(raw.limit(MOST_EXAMPLES)))
+
+
+def in_two_arms(rows: Any) -> tuple[str, ...]:
+    """Some of the units that have rows in two arms."""
     usable = good(rows)
-    return int(run(usable.agg(rows=usable.count(where=usable.value.isnull())))[0]["rows"])
+    each = usable.group_by("unit").agg(lowest=usable.code.min(), highest=usable.code.max())
+    each = each.filter(each.lowest != each.highest).select("unit").order_by("unit")
+    return tuple(str(row["unit"]) for row in run(each.limit(MOST_EXAMPLES)))
 
 
-def counted(rows: Any) -> tuple[int, dict[str, int]]:
-    """How many rows there are, and how many of them are excluded, by reason."""
-    counts = {row["bad"]: row["rows"] for row in run(rows.group_by("bad").agg(rows=rows.count()))}
-    excluded = {REASONS[bad - 1]: int(n) for bad, n in sorted(counts.items()) if bad}
-    return sum(counts.values()), excluded
+MOST_ROWS_COMPARED = 2_000_000
+"""In longer tables exact copies of rows are not looked for: it takes longer than all the rest."""
+
+
+def copies(table: Any, rows: int) -> int | None:
+    """How many rows are exact copies of others; None if the table is too long to look."""
+    if rows > MOST_ROWS_COMPARED:
+        return None
+    different = table.distinct()
+    return rows - int(run(different.agg(rows=different.count()))[0]["rows"])
+
+
+def one_row_each(rows: Any, about: Survey) -> bool:
+    """Whether no unit has more than one row that can be used."""
+    usable = about.rows - sum(about.excluded.values())
+    if about.units < 0.85 * usable:
+        return False
+    good_rows = good(rows)
+    return int(run(good_rows.agg(units=good_rows.unit.nunique()))[0]["units"]) == usable
 
 
 def without_value(events: Any, units: Any) -> list[Row]:
@@ -61,6 +128,12 @@ def without_value(events: Any, units: Any) -> list[Row]:
     `units` are those of an assignment table, or None where the events name the arms.
     """
     rows = good(events)
+    if "unit" not in rows.columns:
+        return run(
+            rows.group_by(arm=rows.code).agg(
+                units=rows.count(), without=rows.count(where=rows.value.isnull())
+            )
+        )
     if units is not None:
         rows = joined(events, units, ["lowest", "highest"])
         parts = {"lowest": rows["lowest"].min(), "highest": rows["highest"].max()}
@@ -73,12 +146,6 @@ def without_value(events: Any, units: Any) -> list[Row]:
             units=each.count(), without=counting(each["values"] == 0).sum()
         )
     )
-
-
-def ends_of(rows: Any) -> tuple[datetime | None, datetime | None]:
-    """The times of the first and of the last row."""
-    (ends,) = run(rows.agg(first=rows.time.min(), last=rows.time.max()))
-    return ends["first"], ends["last"]
 
 
 def by_arrival(

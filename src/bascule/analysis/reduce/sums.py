@@ -21,6 +21,9 @@ MOST_DAYS = 4000
 """More days than this are no test, but times that were misread."""
 
 
+IN_TWO_ARMS = "unit in two arms"
+
+
 class Growth(NamedTuple):
     """What outcomes grew by, per day of arrival, day and arm.
 
@@ -171,11 +174,11 @@ def table_of(
     """
     kept: dict[str, list[Row]] = {}
     counted: dict[str, list[Row]] = {}
-    excluded = {"unit in two arms": 0, "unit in two segments": 0}
+    excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
     for row in rows if arrivals is None else [*arrivals]:
         units = int(row["units"] or 0)
         if row["arm"] == TWO_ARMS:
-            excluded["unit in two arms"] += units
+            excluded[IN_TWO_ARMS] += units
         elif row["arm"] == TWO_SEGMENTS:
             excluded["unit in two segments"] += units
     for row in rows:

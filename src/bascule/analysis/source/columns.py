@@ -1,113 +1,134 @@
-"""Which columns of a log are meant, and what a row of it is worth: expressions for Ibis."""
+"""What the columns of a log say: arms and numbers, as expressions for Ibis."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
+from bascule.analysis.source.times import Times, is_duckdb
 from bascule.core.checks import LARGEST
 from bascule.core.design import MOST_ARMS
 from bascule.core.errors import InputError
 
-USUAL: dict[str, tuple[str, ...]] = {
-    "unit": ("unit", "user_id", "user", "unit_id", "userid", "id"),
-    "arm": ("arm", "variant", "group", "treatment", "trt"),
-    "value": ("value", "revenue", "outcome", "y"),
-    "time": ("time", "ts", "timestamp", "at", "date", "day"),
-}
-"""Names that are tried, in this order, for a column that was not named."""
-
-LATEST_DAY = 100_000
-"""Numbers up to this are days; larger ones are seconds, or thousandths of one, since 1970."""
-
-LATEST_SECOND = 1e11
-
 BLANK_TEXTS = ("", "nan")
 """Text that stands for no value, in any case and with spaces around it."""
 
+TRUE_WORDS, FALSE_WORDS = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
+"""Text that stands for 1 and for 0, in any case and with spaces around it."""
+
+NO_ARM = ("", "nan", "null", "<na>")
+"""Text in place of an arm that stands for none."""
+
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+
+MOST_SPELLINGS = 4 * MOST_ARMS
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The names of the columns that are read; None for those that are not there.
 
-    `probability` is that of the unit's own arm; `probabilities` has a column for each arm.
+    Without `unit` every row is a unit. `probability` is that of the unit's own arm;
+    `probabilities` has a column for each arm.
     """
 
-    unit: str
+    unit: str | None
     arm: str | None
     value: str | None
-    time: str | None
+    times: Times
     segment: str | None = None
     probability: str | None = None
     probabilities: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        names = (self.unit, self.arm, self.value, self.times.column, self.segment, self.probability)
+        return tuple(name for name in (*names, *self.probabilities) if name is not None)
 
-def chosen(table: Any, field: str, name: str | None, *, needed: bool = True) -> str | None:
-    """The column that was named, or the first usual name that is there.
 
-    >>> import types
-    >>> chosen(types.SimpleNamespace(columns=("user_id", "ts")), "unit", None)
-    'user_id'
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """The arms of a log in their order, and which of them each entry of its column means.
+
+    `respelled` has the entries that differ from their arm's name by case or spaces, with the
+    number of their rows.
     """
-    there = list(table.columns)
-    if name is not None:
-        if name in there:
-            return name
-        near = nearest(name, there)
-        hint = f": did you mean {near!r}?" if near else f": there are {_listed(there)}"
-        raise InputError(field, f"{field}: there is no column {name!r}{hint}")
-    for usual in USUAL.get(field, ()):
-        if usual in there:
-            return usual
-    if needed:
-        raise InputError(
-            field, f"{field} is missing: name the column that has it, of {_listed(there)}"
-        )
-    return None
+
+    names: tuple[str, ...]
+    entries: tuple[tuple[Any, int], ...]
+    respelled: Mapping[str, int]
 
 
-def nearest(name: str, there: Sequence[str]) -> str | None:
-    """The column whose name is most like one that is not there.
+def arms_of(
+    table: Any, column: str, design_arms: Sequence[str] | None, control: str | None = None
+) -> Arms:
+    """The arms of the design, or those of the log in the order of their names, the control first.
 
-    >>> nearest("reveneu", ["user", "Revenue"])
-    'Revenue'
+    Entries that differ by case or by spaces around them mean the same arm; its name is that of the
+    design, or the entry that most rows have.
     """
-    lower = {column.lower(): column for column in there}
-    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
-    return lower[close[0]] if close else None
-
-
-def arm_names(table: Any, column: str, design_arms: Sequence[str] | None) -> tuple[str, ...]:
-    """The arms of the design, or those that the log has, in the order of their names."""
+    rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
+    rows = rows.select("rows", "entry", text=_text(rows.entry))
+    counts = [row for row in rows.to_pyarrow().to_pylist() if row["text"] is not None]
+    counts = [row for row in counts if _plain(row["text"]) not in NO_ARM]
+    counts.sort(key=lambda row: (-row["rows"], row["text"]))
+    by_plain: dict[str, str] = {}
     if design_arms is not None:
-        return tuple(design_arms)
-    values = table.select(arm=_text(table[column])).distinct().limit(MOST_ARMS + 2)
-    names = sorted(name for name in values.to_pyarrow()["arm"].to_pylist() if name is not None)
-    if len(names) > MOST_ARMS:
+        by_plain = {_plain(name): name for name in design_arms}
+        exact = set(design_arms)
+    else:
+        for row in counts:
+            by_plain.setdefault(_plain(row["text"]), row["text"].strip())
+        exact = set(by_plain.values())
+    names = tuple(sorted(exact)) if design_arms is None else tuple(design_arms)
+    if len(names) > MOST_ARMS or len(counts) > MOST_SPELLINGS:
         raise InputError(
             "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
         )
-    return tuple(names)
+    if control is not None and design_arms is None:
+        if control not in names:
+            known = ", ".join(names)
+            raise InputError("control", f"control must be one of {known} (got {control!r})")
+        names = (control, *(name for name in names if name != control))
+    place = {name: at for at, name in enumerate(names)}
+    entries, respelled = [], {}
+    for row in counts:
+        text = row["text"]
+        name = text if text in place else by_plain.get(_plain(text))
+        if name is None:
+            continue
+        entries.append((row["entry"], place[name]))
+        if text != name:
+            respelled[text] = int(row["rows"])
+    return Arms(names, tuple(entries), respelled)
 
 
-def coded(table: Any, column: str, names: Sequence[str]) -> Any:
-    """The arm of a row as a small whole number; null for one that the design does not know."""
+def coded(table: Any, column: str, arms: Arms) -> Any:
+    """The arm of a row as a small whole number; null for one that is unknown."""
     import ibis
 
-    kind = "int8" if len(names) < 128 else "int16"
-    text = _text(table[column])
-    cases = [(text == name, ibis.literal(i, kind)) for i, name in enumerate(names)]
+    kind = "int8" if len(arms.names) < 128 else "int16"
+    if not arms.entries:
+        return ibis.null(kind)
+    raw = table[column]
+    cases = [(raw == entry, ibis.literal(i, kind)) for entry, i in arms.entries]
     return ibis.cases(*cases, else_=ibis.null(kind))
+
+
+def no_arm(table: Any, column: str) -> Any:
+    """Whether a row names no arm: null, or text that stands for it."""
+    raw = table[column]
+    if not raw.type().is_string():
+        return raw.isnull()
+    return raw.isnull() | raw.strip().lower().isin(NO_ARM)
 
 
 def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
     """A column as a number (null where there is none), and whether a row has something else.
 
-    Null, NaN and blank text are all the same: no value.
+    Null, NaN and blank text are all the same: no value. Words for yes and no are 1 and 0.
     """
     import ibis
 
@@ -116,9 +137,11 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
     if kind.is_string():
         right = raw.re_search(NUMBER)
         value = ibis.ifelse(right, raw, ibis.null("string"))
-        value = value.try_cast("float64") if _is_duckdb(table) else value.cast("float64")
-        blank = raw.strip().lower().isin(BLANK_TEXTS)
-        return value, raw.notnull() & ~right & ~blank
+        value = value.try_cast("float64") if is_duckdb(table) else value.cast("float64")
+        word = raw.strip().lower()
+        value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
+        known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
+        return value, raw.notnull() & ~right & ~known
     if kind.is_boolean():
         return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():
@@ -131,46 +154,19 @@ def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
     raise InputError(field, f"{field}: column {column!r} must have numbers (it has {kind})")
 
 
-def moment(table: Any, column: str | None) -> Any:
-    """A column as a time in UTC; null where it is not one."""
+def worded(table: Any, column: str) -> Any:
+    """Whether a row has a word for yes or no in place of a number."""
     import ibis
 
-    if column is None:
-        return ibis.timestamp("1970-01-01 00:00:00")
     raw = table[column]
-    kind = raw.type()
-    if kind.is_timestamp() and kind.timezone is not None:
-        return raw.cast("timestamp('UTC', 6)").cast("timestamp")
-    if kind.is_timestamp() or kind.is_date():
-        return raw.cast("timestamp")
-    if kind.is_string():
-        if not _is_duckdb(table):
-            raise InputError(
-                "time", f"time: column {column!r} is text: cast it to timestamp in the query"
-            )
-        # A zone in the text counts, and text without one is UTC.
-        return raw.try_cast("timestamp('UTC')").cast("timestamp")
-    if kind.is_numeric():
-        seconds = raw.cast("float64")
-        seconds = ibis.cases(
-            (seconds.abs() < LATEST_DAY, seconds * 86400.0),
-            (seconds.abs() < LATEST_SECOND, seconds),
-            else_=seconds / 1000.0,
-        )
-        return seconds.floor().cast("int64").as_timestamp("s")
-    raise InputError("time", f"time: column {column!r} must have times (it has {kind})")
+    if not raw.type().is_string():
+        return ibis.literal(False)
+    return raw.strip().lower().isin((*TRUE_WORDS, *FALSE_WORDS)).fill_null(False)
+
+
+def _plain(text: str) -> str:
+    return text.strip().casefold()
 
 
 def _text(column: Any) -> Any:
     return column if column.type().is_string() else column.cast("string")
-
-
-def _is_duckdb(table: Any) -> bool:
-    import ibis
-
-    return bool(ibis.get_backend(table).name == "duckdb")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:8])
-    return shown + (", ..." if len(names) > 8 else "")

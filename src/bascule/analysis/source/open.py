@@ -6,6 +6,7 @@ Whatever it is, it becomes an Ibis table, and the work is done where the data is
 from __future__ import annotations
 
 import glob
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,8 @@ CLOSED = {
     "python_enable_replacements": False,
 }
 """DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
+
+DATE_TYPES = ("DATE", "TIMESTAMP")
 
 EMPTY = "(empty)"
 """What DuckDB's CSV sniffer writes for a character that a file does not use."""
@@ -83,6 +86,15 @@ class Source:
     place: object
     query: str | None
     field: str
+
+    @property
+    def shown(self) -> str:
+        """Where the log is, in words; the address of a database may hold a password."""
+        if isinstance(self.place, (str, Path)):
+            text = str(self.place)
+            address = re.sub(r"//[^/@]*@", "//", text).split("?")[0]
+            return address if self.query is None else f"{address}, {' '.join(self.query.split())}"
+        return "a table of Ibis" if self.is_ibis else f"a {type(self.place).__name__}"
 
     @property
     def is_database(self) -> bool:
@@ -180,7 +192,7 @@ def _read_files(local: Any, names: Sequence[str], form: str, source: Source) -> 
         elif form == "json":
             relation = connection.read_json(literal)
         elif len(literal) > 1:
-            relation = connection.read_csv(literal, header=True, sample_size=SNIFFED)
+            relation = _read_many_csv(connection, literal)
         else:
             relation = _read_csv(connection, literal[0])
         name = f"bascule_{source.field}"
@@ -190,6 +202,20 @@ def _read_files(local: Any, names: Sequence[str], form: str, source: Source) -> 
         raise InputError(
             source.field, f"{source.field}: cannot read {source.place}: {first_line(problem)}"
         ) from None
+
+
+def _read_many_csv(connection: Any, names: Sequence[str]) -> Any:
+    """Several CSV files; dates that do not begin with the year stay text."""
+    relation = connection.read_csv(names, header=True, sample_size=SNIFFED)
+    dates = [c for c, t in zip(relation.columns, relation.types, strict=True) if t in DATE_TYPES]
+    if not dates:
+        return relation
+    sniffed = connection.execute("FROM sniff_csv(?, sample_size = ?)", [names[0], SNIFFED])
+    form = dict(zip([c[0] for c in sniffed.description], sniffed.fetchall()[0], strict=True))
+    if not _is_doubtful({name: form[name] for name in ("DateFormat", "TimestampFormat")}):
+        return relation
+    texts = dict.fromkeys(dates, "VARCHAR")
+    return connection.read_csv(names, header=True, sample_size=SNIFFED, dtype=texts)
 
 
 def _read_csv(connection: Any, name: str) -> Any:
@@ -205,6 +231,11 @@ def _read_csv(connection: Any, name: str) -> Any:
             for column, value in zip(columns, values, strict=True)
         }
         formats = {"date_format": form["DateFormat"], "timestamp_format": form["TimestampFormat"]}
+        types = {column["name"]: column["type"] for column in form["Columns"]}
+        if _is_doubtful(formats):
+            # Whether a day or a month comes first is not DuckDB's to guess.
+            types = {c: "VARCHAR" if t in DATE_TYPES else t for c, t in types.items()}
+            formats = {}
         return connection.read_csv(
             name,
             auto_detect=False,
@@ -214,12 +245,17 @@ def _read_csv(connection: Any, name: str) -> Any:
             comment=form["Comment"],
             skiprows=form["SkipRows"],
             header=form["HasHeader"],
-            columns={column["name"]: column["type"] for column in form["Columns"]},
+            columns=types,
             **{name: value for name, value in formats.items() if value},
         )
     except (duckdb.Error, ValueError, TypeError):
         # Where the form cannot be detected, DuckDB reads it its own way or says what is wrong.
         return connection.read_csv(name, header=True, sample_size=SNIFFED)
+
+
+def _is_doubtful(formats: dict[str, str]) -> bool:
+    """Whether dates in a CSV file do not begin with the year."""
+    return any(form and not form.startswith("%Y") for form in formats.values())
 
 
 def _query_database(opened: Connections, source: Source) -> Any:

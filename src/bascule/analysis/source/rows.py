@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from bascule.analysis.source.columns import Columns, coded, moment, number
+from bascule.analysis.source.columns import Arms, Columns, coded, no_arm, number, worded
+from bascule.analysis.source.times import moment
 from bascule.core.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2
@@ -28,40 +29,49 @@ REASONS = (
 BLANK = "no value: the unit counts, the event does not"
 
 
-def clean(
-    table: Any, columns: Columns, arms: Sequence[str], until: datetime | None, *, text: bool
-) -> Any:
+def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, text: bool) -> Any:
     """The rows with the columns unit, code, value, time, and the others that `columns` names.
 
     `bad` is 0, or the place in `REASONS`, counted from 1; `good` finds the others sooner. Rows
     from `until` on are left out. `text` makes the units text, for two tables that differ in that.
+    The columns `raw_` have what stood there, for examples of what was not readable.
     """
     import ibis
 
-    unit = table[columns.unit]
-    if text or not (unit.type().is_string() or unit.type().is_integer()):
-        unit = unit.cast("string")
-    time = moment(table, columns.time)
-    parts: dict[str, Any] = {"unit": unit, "time": time}
-    wrong = [(unit.isnull(), 1)]
+    time = moment(table, columns.times)
+    parts: dict[str, Any] = {"time": time}
+    wrong = []
+    if columns.unit is not None:
+        unit = table[columns.unit]
+        if text or not (unit.type().is_string() or unit.type().is_integer()):
+            unit = unit.cast("string")
+        parts["unit"] = unit
+        wrong = [(unit.isnull(), 1)]
     if columns.arm is not None:
         parts["code"] = coded(table, columns.arm, arms)
-        wrong += [(table[columns.arm].isnull(), 2), (parts["code"].isnull(), 3)]
-    if columns.time is not None:
-        wrong += [(table[columns.time].isnull(), 4), (time.isnull(), 5)]
+        parts["raw_arm"] = table[columns.arm].cast("string")
+        wrong += [(no_arm(table, columns.arm), 2), (parts["code"].isnull(), 3)]
+    if columns.times.column is not None:
+        parts["raw_time"] = table[columns.times.column].cast("string")
+        wrong += [(table[columns.times.column].isnull(), 4), (time.isnull(), 5)]
     if columns.value is not None:
         parts["value"], odd = number(table, columns.value, "value")
+        parts["worded"] = worded(table, columns.value)
+        parts["raw_value"] = table[columns.value].cast("string")
         wrong.append((odd, 6))
+    else:
+        parts["value"], odd = ibis.literal(1.0), ibis.literal(False)
+        parts["worded"] = ibis.literal(False)
     if columns.segment is not None:
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
     if columns.probability is not None:
         parts["probability"], _ = number(table, columns.probability, "probability")
     for i, name in enumerate(columns.probabilities):
         parts[f"probability_{i}"], _ = number(table, name, "probability")
-    if columns.value is not None:
-        parts["odd"] = odd
+    parts["odd"] = odd
     literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
-    parts["bad"] = ibis.cases(*literal, else_=ibis.literal(0, "int8"))
+    none = ibis.literal(0, "int8")
+    parts["bad"] = ibis.cases(*literal, else_=none) if literal else none
     rows = table.select(**parts)
     if until is not None:
         rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
@@ -139,6 +149,19 @@ def units_to_date(rows: Any, aggregate: str) -> Any:
     # A day is smaller than a moment, and enough here.
     about = about_unit(rows) | {"first": rows.time.date().min()}
     return rows.group_by("unit").agg(**about, outcome=outcome)
+
+
+def units_of_rows(rows: Any, aggregate: str) -> Any:
+    """One row a unit, where every row is a unit: nothing has to be put together."""
+    import ibis
+
+    rows = good(rows)
+    value = counting(rows.value != 0.0).cast("float64") if aggregate == "any" else rows.value
+    parts = {"lowest": rows.code, "highest": rows.code, "first": rows.time, "outcome": value}
+    if "segment" in rows.columns:
+        parts |= {"segment": rows.segment, "other": rows.segment}
+    parts |= {name: rows[name] for name in rows.columns if name.startswith("probability")}
+    return rows.select(**parts, rows=ibis.literal(1))
 
 
 def units_of(rows: Any) -> Any:

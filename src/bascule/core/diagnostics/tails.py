@@ -1,4 +1,4 @@
-"""How often chance alone goes so far: upper tails of the chi-square and the normal distribution."""
+"""How often chance alone goes so far: tails of the chi-square, normal and t distributions."""
 
 from __future__ import annotations
 
@@ -46,3 +46,71 @@ def normal_tails(z: float) -> float:
     0.05
     """
     return math.erfc(abs(z) * math.sqrt(0.5))
+
+
+def student_tail(value: float, degrees: float) -> float:
+    """Probability that Student's t with so many degrees of freedom is at least `value`.
+
+    >>> round(student_tail(2.085963, 20.0), 6), round(student_tail(-1.0, 3.0), 6)
+    (0.025, 0.804499)
+    """
+    if math.isinf(degrees):
+        return 0.5 * math.erfc(value * math.sqrt(0.5))
+    square = value * value
+    both = _beta_part(degrees / (degrees + square), square / (degrees + square), degrees / 2.0)
+    return 0.5 * both if value >= 0.0 else 1.0 - 0.5 * both
+
+
+def student_quantile(tail: float, degrees: float) -> float:
+    """The value that Student's t is at least with probability `tail`, below one half.
+
+    >>> round(student_quantile(0.025, 20.0), 6), round(student_quantile(0.05, 1.0), 4)
+    (2.085963, 6.3138)
+    """
+    high = 1.0
+    while student_tail(high, degrees) > tail:
+        high *= 2.0
+    low = 0.0
+    while high - low > 1e-14 * high:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if student_tail(middle, degrees) > tail else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _beta_part(x: float, rest: float, a: float) -> float:
+    """The regularised incomplete beta function I_x(a, 1/2), with `rest` = 1 - x."""
+    if x >= 1.0:
+        return 1.0
+    if x <= 0.0:
+        return 0.0
+    if a > 50.0:
+        # Where a is large, the difference of two log gammas would lose its digits.
+        gammas = 0.5 * math.log(a) - 1 / (8 * a) + 1 / (192 * a**3) - 1 / (640 * a**5)
+    else:
+        gammas = math.lgamma(a + 0.5) - math.lgamma(a)
+    log_x = math.log1p(-rest) if rest < 0.5 else math.log(x)
+    front = math.exp(gammas - 0.5 * math.log(math.pi) + a * log_x + 0.5 * math.log(rest))
+    if x < (a + 1.0) / (a + 2.5):
+        return front * _fraction(x, a, 0.5) / a
+    return 1.0 - front * _fraction(rest, 0.5, a) / 0.5
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    """The continued fraction of the incomplete beta function, by Lentz's method."""
+    tiny = 1e-300
+    c, d = 1.0, 1.0 / max(1.0 - (a + b) * x / (a + 1.0), tiny)
+    value = d
+    for m in range(1, 20_000):
+        for part in (
+            m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0)),
+        ):
+            d = 1.0 + part * d
+            c = 1.0 + part / c
+            d, c = 1.0 / (d if abs(d) > tiny else tiny), c if abs(c) > tiny else tiny
+            value *= d * c
+        if abs(d * c - 1.0) < 1e-16:
+            break
+    return value

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Scale, minus
+from bascule.presentation.analysis.numbers import Dates, Scale, minus
 from bascule.presentation.analysis.series import (
     Against,
     Step,
@@ -111,7 +111,7 @@ def effect_chart(
     shown = [(at, step) for at, step in enumerate(one.steps) if step.known]
     if len(shown) < FEWEST_DAYS:
         return None
-    scale, marked = Scale.of(analysis), decision_place(analysis)
+    scale, marked, written = Scale.of(analysis), decision_place(analysis), Dates.of(analysis)
     low, high = span(one.steps, marked)
     x, y = _places(len(one.steps), low, high, width, height)
     outline = [(x(at), y(step.high)) for at, step in shown]
@@ -119,7 +119,11 @@ def effect_chart(
     days = _pointed(len(one.steps), shown[0][0], marked, width)
     spots = [
         _spot(
-            at, x, y(one.steps[at].difference), one.steps[at].date, _day_lines(scale, one.steps[at])
+            at,
+            x,
+            y(one.steps[at].difference),
+            written.day(one.steps[at].date),
+            _day_lines(scale, one.steps[at]),
         )
         for at in days
     ]
@@ -132,8 +136,8 @@ def effect_chart(
         _path([(x(at), y(step.difference)) for at, step in shown]),
         _path(outline) + " Z",
         "",
-        _spread(spots, marked, analysis.decided, width),
-        _date_ticks([step.date for step in one.steps], x, width),
+        _spread(spots, marked, _decided(analysis), width),
+        _date_ticks([step.date for step in one.steps], written, x, width),
         _value_ticks(scale.factor * low, scale.factor * high, lambda v: y(v / scale.factor)),
         y(0.0),
         *_marked(analysis, marked, x),
@@ -147,7 +151,7 @@ def cost_chart(
     losses = costs(analysis)
     if len(losses) < FEWEST_DAYS or losses[0] == losses[-1]:
         return None
-    scale, marked = Scale.of(analysis), decision_place(analysis)
+    scale, marked, written = Scale.of(analysis), decision_place(analysis), Dates.of(analysis)
     most = 1.08 * max(losses)
     x, y = _places(len(losses), 0.0, most, width, height)
     line = [(x(at), y(cost)) for at, cost in enumerate(losses)]
@@ -158,7 +162,13 @@ def cost_chart(
         later = [*line[marked:], (x(len(losses) - 1), flat), (x(marked), flat)]
     dates = [day.date for day in analysis.days]
     spots = [
-        _spot(at, x, y(losses[at]), dates[at], (f"{amounts.number(losses[at])} {scale.cost_unit}",))
+        _spot(
+            at,
+            x,
+            y(losses[at]),
+            written.day(dates[at]),
+            (f"{amounts.number(losses[at])} {scale.cost_unit}",),
+        )
         for at in _pointed(len(losses), 0, marked, width)
     ]
     return Chart(
@@ -170,8 +180,8 @@ def cost_chart(
         _path(line),
         _path([*line, *floor]) + " Z",
         _path(later) + " Z" if later else "",
-        _spread(spots, marked, analysis.decided, width),
-        _date_ticks(dates, x, width),
+        _spread(spots, marked, _decided(analysis), width),
+        _date_ticks(dates, written, x, width),
         _value_ticks(0.0, most, y, 4),
         y(0.0),
         *_marked(analysis, marked, x),
@@ -230,8 +240,8 @@ def _pointed(count: int, first: int, marked: int | None, width: float) -> list[i
     return sorted(days | ({marked} if marked is not None and marked >= first else set()))
 
 
-def _spot(at: int, x: Place, y: float, when: str, lines: tuple[str, ...]) -> Spot:
-    return Spot(x(at), y, 0.0, 0.0, amounts.day(when), lines)
+def _spot(at: int, x: Place, y: float, title: str, lines: tuple[str, ...]) -> Spot:
+    return Spot(x(at), y, 0.0, 0.0, title, lines)
 
 
 def _spread(
@@ -243,7 +253,7 @@ def _spread(
         before = spots[place - 1].x if place else 2 * LEFT - spot.x
         after = spots[place + 1].x if place + 1 < len(spots) else 2 * (width - RIGHT) - spot.x
         left, right = max(LEFT, (before + spot.x) / 2), min(width - RIGHT, (spot.x + after) / 2)
-        here = marked is not None and decided is not None and spot.title == amounts.day(decided)
+        here = marked is not None and decided is not None and spot.title == decided
         lines = (*spot.lines, "first day that allowed the decision") if here else spot.lines
         width_here = round(max(right - left, 1.0), 1)
         placed.append(
@@ -261,9 +271,9 @@ def _day_lines(scale: Scale, step: Step) -> tuple[str, ...]:
     )
 
 
-def _date_ticks(dates: Sequence[str], x: Place, width: float) -> tuple[Tick, ...]:
+def _date_ticks(dates: Sequence[str], written: Dates, x: Place, width: float) -> tuple[Tick, ...]:
     places = dated(dates, int(width / 90))
-    return tuple(Tick(x(at), amounts.day(dates[at], year=False)) for at in places)
+    return tuple(Tick(x(at), written.day(dates[at], year=False)) for at in places)
 
 
 def _value_ticks(low: float, high: float, y: Place, most: int = 5) -> tuple[Tick, ...]:
@@ -274,10 +284,16 @@ def _short(value: float) -> str:
     return minus(f"{value:,g}")
 
 
+def _decided(analysis: Analysis) -> str | None:
+    decided = analysis.decided
+    return None if decided is None else Dates.of(analysis).day(decided)
+
+
 def _marked(analysis: Analysis, place: int | None, x: Place) -> tuple[float | None, str]:
     if place is None or analysis.decided is None:
         return None, ""
-    return x(place), f"decision allowed, {amounts.day(analysis.decided, year=False)}"
+    day = Dates.of(analysis).day(analysis.decided, year=False)
+    return x(place), f"decision allowed, {day}"
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.presentation.analysis.numbers import Scale, day
+from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import (
     Against,
     against,
@@ -68,7 +68,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
         right.set_ylim(bottom=0)
     for panel, most in ((left, 6), (right, 3)):
         if dates:
-            _dates(panel, dates, most)
+            _dates(panel, dates, Dates.of(analysis), most)
         if place is not None:
             panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
     if place is not None:
@@ -116,10 +116,11 @@ def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: 
     )
 
 
-def _dates(panel: Axes, dates: Sequence[str], most: int) -> None:
+def _dates(panel: Axes, dates: Sequence[str], written: Dates, most: int) -> None:
     places = dated(dates, most)
     panel.set_xticks(
-        [_ordinal(dates[at]) for at in places], [day(dates[at], year=False) for at in places]
+        [_ordinal(dates[at]) for at in places],
+        [written.day(dates[at], year=False) for at in places],
     )
 
 

@@ -12,15 +12,15 @@ from bascule.presentation.numbers import number, percent, signed
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
-__all__ = ["Scale", "day", "has_days", "minus", "number", "percent", "stamp"]
+__all__ = ["Dates", "Scale", "has_days", "minus", "number", "percent"]
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
 
-DAY_0, FIRST_DATE = date(1970, 1, 1), date(1990, 1, 1)
-"""Before the second of these, a date is a number of days that began at the first."""
+DAY_0 = date(1970, 1, 1)
+"""Where days that are numbers begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +82,42 @@ def minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-def day(text: str, year: bool = True) -> str:
-    """A day in words; a log that counts its days has numbers.
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """How the days of a log are written: as dates, or as the numbers that it counts them by."""
 
-    >>> day("2026-03-09"), day("2026-03-09", year=False), day("1970-01-09")
-    ('9 March 2026', '9 Mar', 'day 8')
-    """
-    when = date.fromisoformat(text)
-    if when < FIRST_DATE:
-        return f"day {(when - DAY_0).days}"
-    month = MONTHS[when.month - 1]
-    return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
+    numbered: bool
 
+    @classmethod
+    def of(cls, analysis: Analysis) -> Dates:
+        """As the time column has them."""
+        return cls(analysis.reading.times == "numbers")
 
-def stamp(text: str) -> str:
-    """A day as a table has it.
+    def day(self, text: str, year: bool = True) -> str:
+        """A day in words.
 
-    >>> stamp("2026-03-09"), stamp("1970-01-09")
-    ('2026-03-09', 'day 8')
-    """
-    return day(text) if date.fromisoformat(text) < FIRST_DATE else text
+        >>> dates, numbers = Dates(False), Dates(True)
+        >>> dates.day("1987-03-09"), dates.day("2026-03-09", year=False), numbers.day("1970-01-09")
+        ('9 March 1987', '9 Mar', 'day 8')
+        """
+        when = date.fromisoformat(text)
+        if self.numbered:
+            return f"day {(when - DAY_0).days}"
+        month = MONTHS[when.month - 1]
+        return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
+
+    def stamp(self, text: str) -> str:
+        """A day as a table has it.
+
+        >>> Dates(False).stamp("2026-03-09"), Dates(True).stamp("1970-01-09")
+        ('2026-03-09', 'day 8')
+        """
+        return self.day(text) if self.numbered else text
 
 
 def has_days(analysis: Analysis) -> bool:
     """Whether the log says when anything happened."""
-    return analysis.last_day is not None and date.fromisoformat(analysis.last_day) > DAY_0
+    return analysis.last_day is not None and analysis.reading.times != "none"
 
 
 def _decimals(width: float) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.presentation.analysis import numbers as amounts
 from bascule.presentation.analysis import sentences as words
 from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
-from bascule.presentation.analysis.numbers import Scale
+from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import Against, against, difference_with_interval
 from bascule.presentation.pages import NARROW, WIDE, template
 
@@ -58,6 +58,7 @@ def page(analysis: Analysis) -> str:
         parts=parts,
         words=words,
         amounts=amounts,
+        dates=Dates.of(analysis),
         version=__version__,
     )
 
@@ -94,7 +95,7 @@ def day_rows(
     analysis: Analysis, rivals: tuple[Against, ...]
 ) -> tuple[Cells, tuple[tuple[bool, Cells], ...]]:
     """The table of days: its heading, and each row with whether the decision came on that day."""
-    scale = Scale.of(analysis)
+    scale, dates = Scale.of(analysis), Dates.of(analysis)
     heading = (
         "day",
         *(f"units, {name}" for name in analysis.design.arms),
@@ -109,7 +110,7 @@ def day_rows(
         if (len(analysis.days) - 1 - place) % every and not first:
             continue
         cells = [
-            amounts.stamp(day.date),
+            dates.stamp(day.date),
             *(f"{n:,}" for n in day.units),
             *(scale.mean(m) for m in day.means),
         ]

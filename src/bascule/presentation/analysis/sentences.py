@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Scale, number
+from bascule.presentation.analysis.numbers import Dates, Scale, number
 from bascule.presentation.analysis.series import against
 from bascule.presentation.guarantees import at_most, sentence
 
@@ -19,11 +19,16 @@ MOST_NAMES = 4
 QUESTIONS = {
     "sample ratio": "Did every arm get its share of the units?",
     "units in two arms": "Did every unit stay in one arm?",
+    "unusable rows": "Could every row be used?",
+    "arm names": "Is every arm written in one way?",
+    "words for numbers": "Are all values numbers?",
+    "copies of rows": "Is every row there once?",
     "outcome values": "Is every outcome one that can be?",
     "missing outcomes": "Is a value missing as often in every arm?",
     "trend": "Did outcomes stay level while the test ran?",
     "shift": "Is the difference the same within parts of the test?",
     "late outcomes": "Did outcomes come in time to be counted?",
+    "lone arms": "Were all arms there at the same time?",
     "gaps": "Is every day of the log there?",
     "extreme values": "Does the result rest on many outcomes?",
 }
@@ -43,7 +48,7 @@ def setting(analysis: Analysis) -> str:
     """Who took part, when, and what counts as an outcome."""
     when = ""
     if analysis.first_day and analysis.last_day and amounts.has_days(analysis):
-        first, last = amounts.day(analysis.first_day), amounts.day(analysis.last_day)
+        first, last = map(Dates.of(analysis).day, (analysis.first_day, analysis.last_day))
         when = f" on {first}" if first == last else f" from {first} to {last}"
     return f"{analysis.units:,} units were seen{when}, each in one arm. {outcome(analysis)}"
 
@@ -93,9 +98,10 @@ def reading(analysis: Analysis) -> str:
     if now.low >= 0.0 or now.high <= 0.0:
         return f"{lead}; the true difference lies between {low} and {high}{unit}."
     if decision is not None and analysis.decided is not None:
+        day = Dates.of(analysis).day(analysis.decided)
         return (
-            f"{lead}, {low} to {high} as things stand; the decision was reached on "
-            f"{amounts.day(analysis.decided)}, when all of that lay on one side of 0, and stands."
+            f"{lead}, {low} to {high} as things stand; the decision was reached on {day}, when all "
+            "of that lay on one side of 0, and stands."
         )
     return f"{lead}, but the true difference may be anything from {low} to {high}{unit}."
 
@@ -107,7 +113,7 @@ def allowed_since(analysis: Analysis) -> str:
         return ""
     if decision.arm is not None and rivals[0].now.low < 0.0:
         return ""
-    return f" The decision has been allowed since {amounts.day(analysis.decided)}."
+    return f" The decision has been allowed since {Dates.of(analysis).day(analysis.decided)}."
 
 
 def guarantee(analysis: Analysis) -> str:
@@ -120,6 +126,12 @@ def guarantee(analysis: Analysis) -> str:
         f"most {at_most(min(1.0, 2 * analysis.error))}"
     )
     kind = analysis.guarantee
+    if analysis.evidence.once:
+        return (
+            "If this is the only look, at a time that was fixed before the test, a wrong winner is "
+            f"named in about {risk} of tests at most. Every further look adds to that: then use "
+            "the analysis for any number of looks."
+        )
     if kind == "asymptotic":
         return (
             f"The aim is a wrong winner in at most {risk} of tests, however often one looks; but "

@@ -6,12 +6,14 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
-from bascule.presentation.analysis.numbers import has_days, stamp
+from bascule.presentation.analysis.numbers import Dates, has_days
 from bascule.presentation.guarantees import at_most, bound_words, interval_name
 
 if TYPE_CHECKING:
+    from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, ArmAnswer
     from bascule.core.effects import Effect
+    from bascule.core.procedures.base import Decision
 
 MOST_PAIRS = 10
 """So many differences are printed; the others are in the data."""
@@ -33,7 +35,39 @@ def text_lines(analysis: Analysis) -> list[str]:
 
 
 def _numbers(analysis: Analysis) -> list[str]:
-    return [*arm_table(analysis.arms), "", *effect_table(analysis.effects)]
+    lines = [*arm_table(analysis.arms), ""]
+    if analysis.evidence.once:
+        return lines + once_table(analysis.once)
+    lines += effect_table(analysis.effects)
+    if analysis.once:
+        lines += ["", "If this is the only look, at a time that was fixed before the test:"]
+        lines += once_table(analysis.once)
+    return lines
+
+
+def once_table(once: tuple[OneLook, ...]) -> list[str]:
+    """The differences by one look with relative lifts, a line each below a heading."""
+    lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}{'lift':>9}{'from':>9}{'to':>9}"]
+    for one in once[:MOST_PAIRS]:
+        ends = "".join(f"{shown(end):>12}" for end in (one.difference, one.low, one.high))
+        lifts = "".join(f"{lift(end):>9}" for end in (one.lift, one.lift_low, one.lift_high))
+        p_value = f"{one.p_value:.2g}" if one.p_value >= 1e-4 else "< 0.0001"
+        lines.append(f"{one.second + ' - ' + one.first:<32}{ends}{lifts}   p {p_value}")
+    if len(once) > MOST_PAIRS:
+        lines.append(f"and {len(once) - MOST_PAIRS} more pairs")
+    lines.append(
+        f"{100 * once[0].level:.3g} % intervals by {once[0].test}, for one look (asymptotic)"
+    )
+    return lines
+
+
+def lift(value: float) -> str:
+    """A relative lift in percent.
+
+    >>> lift(0.1234), lift(-0.5), lift(math.nan)
+    ('+12.3 %', '-50.0 %', '')
+    """
+    return "" if math.isnan(value) else f"{100 * value:+.1f} %"
 
 
 def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
@@ -64,6 +98,7 @@ def day_table(analysis: Analysis) -> list[str]:
     """The differences of all pairs at the end of each day, a line each below a heading."""
     title = "" if analysis.segment is None else f"segment {analysis.segment}\n"
     lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
+    stamp = Dates.of(analysis).stamp
     for day in analysis.days:
         for effect in day.effects[:MOST_PAIRS]:
             mark = f"  {day.decision}" if day.decision else ""
@@ -85,11 +120,12 @@ def _interval(effect: Effect) -> str:
 
 
 def _money(analysis: Analysis) -> list[str]:
-    lines = []
+    lines, stamp = [], Dates.of(analysis).stamp
     if analysis.cost is not None:
         lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.cost_unit}")
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
-        when = "on their first day" if analysis.decided is None else f"on {stamp(analysis.decided)}"
+        decided = analysis.decided
+        when = "on their first day" if decided is None else f"on {stamp(decided)}"
         lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
     return lines
 
@@ -97,11 +133,13 @@ def _money(analysis: Analysis) -> list[str]:
 def _counts(analysis: Analysis) -> list[str]:
     span = ""
     if analysis.first_day is not None and analysis.last_day is not None and has_days(analysis):
+        stamp = Dates.of(analysis).stamp
         span = f", {stamp(analysis.first_day)} to {stamp(analysis.last_day)}"
     lines = [
         f"{analysis.rows:,} rows, {analysis.units:,} units{span}; evidence: {analysis.evidence}"
     ]
     lines += [f"excluded: {n:,} ({reason})" for reason, n in analysis.excluded.items()]
+    lines.append("read: " + "; ".join(f"{role} {name}" for role, name in analysis.reading.parts))
     return lines
 
 
@@ -131,6 +169,11 @@ def _answer(analysis: Analysis) -> str:
         decided = sum(part.decision is not None for part in analysis.segments)
         return f"{len(analysis.segments)} segments, {decided} of them decided"
     decision = analysis.decision
+    if analysis.evidence.once:
+        test = f"by one look ({analysis.once[0].test}, error {risk})"
+        if decision is None:
+            return f"No decision {test}"
+        return f"{_of(decision)} {test}; do not look again and go on"
     if decision is not None and decision.arm is not None:
         return (
             f"{decision.name} is the best arm: a worse one is named with probability at most "
@@ -143,7 +186,13 @@ def _answer(analysis: Analysis) -> str:
     return "No decision yet"
 
 
+def _of(decision: Decision) -> str:
+    return (
+        decision.name.capitalize() if decision.arm is None else f"{decision.name} is the best arm"
+    )
+
+
 def _since(analysis: Analysis) -> str:
     if analysis.decided is None or not has_days(analysis):
         return ""
-    return f", since {stamp(analysis.decided)}"
+    return f", since {Dates.of(analysis).stamp(analysis.decided)}"

@@ -1,0 +1,199 @@
+"""The answer for one look: Welch's t-test, or the score test where outcomes are 0 or 1.
+
+It holds if the log is looked at once, at a time that was fixed before the test. Its intervals are
+narrower than those that hold at all looks. docs/explanation/analyse.md has the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from typing import NamedTuple
+
+from bascule.core.diagnostics.tails import normal_tails, student_quantile, student_tail
+from bascule.core.numerics import turning_point
+
+WELCH, SCORE = "Welch's t-test", "the score test"
+
+
+@dataclass(frozen=True, slots=True)
+class OneLook:
+    """An arm minus an earlier one as one look shows it, with the relative lift.
+
+    Either end of an interval fails with a probability of about `error`, and `p_value` is
+    two-sided: both for a single look at a time that was fixed beforehand. The lift is NaN where
+    the earlier arm's mean is not above 0.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    lift: float
+    lift_low: float
+    lift_high: float
+    p_value: float
+    error: float
+    test: str
+
+    @property
+    def level(self) -> float:
+        """The probability with which both ends hold, about."""
+        return max(0.0, 1.0 - 2.0 * self.error)
+
+
+class Mean(NamedTuple):
+    """What an arm has shown: units, the mean of its metric, and the variance for one unit."""
+
+    units: float
+    mean: float
+    variance: float
+
+    @property
+    def noise(self) -> float:
+        """The variance of the mean."""
+        return self.variance / self.units
+
+
+def one_look(
+    arms: Sequence[str], means: Sequence[Mean], error: float, *, binary: bool
+) -> tuple[OneLook, ...]:
+    """Compare all pairs of arms at once; each end of an interval has the error `error`.
+
+    >>> (one,) = one_look(["a", "b"], [Mean(100, 5.0, 4.0), Mean(80, 6.0, 9.0)], 0.05, binary=False)
+    >>> round(one.low, 4), round(one.high, 4), round(one.lift, 2), round(one.p_value, 4)
+    (0.3531, 1.6469, 0.2, 0.0116)
+    """
+    return tuple(
+        _score(arms[i], arms[j], means[i], means[j], error)
+        if binary
+        else _welch(arms[i], arms[j], means[i], means[j], error)
+        for i, j in combinations(range(len(arms)), 2)
+        if min(means[i].units, means[j].units) >= 2
+    )
+
+
+def _welch(first: str, second: str, one: Mean, other: Mean, error: float) -> OneLook:
+    difference = other.mean - one.mean
+    scale = math.sqrt(one.noise + other.noise)
+    if scale == 0.0:
+        p_value, reach = (1.0 if difference == 0.0 else 0.0), 0.0
+    else:
+        degrees = _degrees(one.noise, other.noise, one.units, other.units)
+        reach = scale * student_quantile(error, degrees)
+        p_value = 2.0 * student_tail(abs(difference) / scale, degrees)
+    lift = _lift(one, other, error)
+    low, high = difference - reach, difference + reach
+    return OneLook(first, second, difference, low, high, *lift, p_value, error, WELCH)
+
+
+def _degrees(noise: float, other: float, units: float, others: float) -> float:
+    """Welch's degrees of freedom."""
+    return (noise + other) ** 2 / (noise**2 / (units - 1.0) + other**2 / (others - 1.0))
+
+
+def _lift(one: Mean, other: Mean, error: float) -> tuple[float, float, float]:
+    """The relative lift with its interval, by the delta method on the log of the ratio."""
+    if one.mean <= 0.0 or other.mean <= 0.0:
+        return math.nan, math.nan, math.nan
+    ratio = other.mean / one.mean
+    noises = one.noise / one.mean**2, other.noise / other.mean**2
+    scale = math.sqrt(sum(noises))
+    if scale == 0.0:
+        return ratio - 1.0, ratio - 1.0, ratio - 1.0
+    factor = math.exp(scale * student_quantile(error, _degrees(*noises, one.units, other.units)))
+    return ratio - 1.0, ratio / factor - 1.0, ratio * factor - 1.0
+
+
+def _score(first: str, second: str, one: Mean, other: Mean, error: float) -> OneLook:
+    """Two shares: the differences and ratios that the score test does not refute."""
+    n, m, p, q = one.units, other.units, one.mean, other.mean
+    limit = NormalDist().inv_cdf(1.0 - error)
+    difference = q - p
+
+    def by_difference(delta: float) -> float:
+        low = _share_at_difference(n, m, p, q, delta)
+        return _z(q - p - delta, low * (1.0 - low) / n + (low + delta) * (1.0 - low - delta) / m)
+
+    def by_ratio(ratio: float) -> float:
+        low = _share_at_ratio(n, m, p, q, ratio)
+        high = ratio * low
+        return _z(q - ratio * p, high * (1.0 - high) / m + ratio**2 * low * (1.0 - low) / n)
+
+    low, high = (_end(by_difference, difference, way, limit) for way in (-1.0, 1.0))
+    lift = lift_low = lift_high = math.nan
+    if p > 0.0 and q > 0.0:
+        lift = q / p - 1.0
+        lift_low = _end_of_ratio(by_ratio, q / p, 0.5, limit) - 1.0
+        lift_high = _end_of_ratio(by_ratio, q / p, 2.0, limit) - 1.0
+    return OneLook(
+        first,
+        second,
+        difference,
+        low,
+        high,
+        lift,
+        lift_low,
+        lift_high,
+        normal_tails(by_difference(0.0)),
+        error,
+        SCORE,
+    )
+
+
+def _z(off: float, variance: float) -> float:
+    if variance <= 0.0:
+        return 0.0 if off == 0.0 else math.copysign(math.inf, off)
+    return off / math.sqrt(variance)
+
+
+def _end(z: Callable[[float], float], at: float, way: float, limit: float) -> float:
+    """The end of the interval of a difference: where its score reaches the limit."""
+    if at == way:
+        return at
+    return turning_point(lambda off: abs(z(at + way * off)) < limit, 0.0, 1.0 - way * at) * way + at
+
+
+def _end_of_ratio(z: Callable[[float], float], at: float, step: float, limit: float) -> float:
+    """The end of the interval of a ratio, on its logarithmic scale."""
+    far = 1.0
+    while abs(z(at * step**far)) < limit and far < 256.0:
+        far *= 2.0
+    off = turning_point(lambda off: abs(z(at * step**off)) < limit, 0.0, far)
+    return float(at * step**off)
+
+
+def _share_at_difference(n: float, m: float, p: float, q: float, delta: float) -> float:
+    """The most likely share of the first arm if the second one's is larger by `delta`."""
+
+    def rising(share: float) -> bool:
+        other = share + delta
+        return n * (p - share) * other * (1.0 - other) + m * (q - other) * share * (1.0 - share) > 0
+
+    return turning_point(rising, max(0.0, -delta), min(1.0, 1.0 - delta))
+
+
+def _share_at_ratio(n: float, m: float, p: float, q: float, ratio: float) -> float:
+    """The most likely share of the first arm if the second one's is `ratio` times as large."""
+
+    def rising(share: float) -> bool:
+        other = ratio * share
+        return n * (p - share) * (1.0 - other) + m * (q - other) * (1.0 - share) > 0.0
+
+    return turning_point(rising, 0.0, min(1.0, 1.0 / ratio))
+
+
+def means_of(
+    units: Iterable[float], totals: Iterable[float], squares: Iterable[float]
+) -> list[Mean]:
+    """The arms from sums of outcomes and of their squares."""
+    means = []
+    for n, total, square in zip(units, totals, squares, strict=True):
+        mean = total / n if n else 0.0
+        about = max(square - n * mean * mean, 0.0)
+        means.append(Mean(float(n), float(mean), float(about / (n - 1.0)) if n > 1 else 0.0))
+    return means

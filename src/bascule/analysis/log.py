@@ -1,0 +1,204 @@
+"""A log as it is read: which columns of its tables are used, and its rows made clean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bascule.analysis.reading import Reading
+from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
+from bascule.analysis.request import Request
+from bascule.analysis.source.columns import Arms, Columns, arms_of
+from bascule.analysis.source.naming import chosen, chosen_value
+from bascule.analysis.source.rows import clean
+from bascule.analysis.source.times import Times, times_of
+from bascule.core.approximate import about as approximate
+from bascule.core.errors import InputError
+
+Probability = str | Mapping[str, str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The columns that were named; None for those that are to be found."""
+
+    unit: str | None = None
+    arm: str | None = None
+    value: str | None = None
+    time: str | None = None
+    segment: str | None = None
+    probability: Probability = None
+    time_format: str | None = None
+    assignments_unit: str | None = None
+    assignments_time: str | None = None
+    row_is_unit: bool = False
+    drop_duplicates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The tables of a log with their arms and columns, and what of them is used.
+
+    `dropped` copies of rows were left out. `table` has the other events as they are, `rows` and
+    `assigned` are clean rows; without an assignment table `assigned` is None.
+    """
+
+    arms: Arms
+    columns: Columns
+    table: Any
+    rows: Any
+    reading: Reading
+    assigned: Any = None
+    assignment_columns: Columns | None = None
+    dropped: int = 0
+
+
+def read_log(
+    request: Request, names: Names, events: Any, assignments: Any, places: tuple[str, str]
+) -> Log:
+    """Choose the columns of the tables and clean their rows; `places` says where the tables are."""
+    if names.drop_duplicates:
+        different = events.distinct()
+        dropped = int(events.count().to_pyarrow().as_py() - different.count().to_pyarrow().as_py())
+        log = read_log(
+            request, replace(names, drop_duplicates=False), different, assignments, places
+        )
+        return replace(log, dropped=dropped)
+    alone = assignments is None
+    arm_table = events if alone else assignments
+    unit = _unit(names, events, alone)
+    arm = str(chosen(arm_table, "arm", names.arm, taken=_given(unit)))
+    designed = None if request.design is None else request.design.arms
+    arms = arms_of(arm_table, arm, designed, request.control)
+    if len(arms.names) < 2:
+        there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
+        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+    about = _about_units(arm_table, arms.names, names)
+    taken = [*_given(unit), *([arm] if alone else [])]
+    time = chosen(events, "time", names.time, needed=False, taken=taken)
+    used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
+    value = chosen_value(events, names.value, used, events=not alone)
+    times, assigned_times = times_of(events, time, names.time_format), None
+    if not alone:
+        times, assigned_times = _both_times(request, names, times, assignments, arm)
+    if request.measure is not None and times.column is None:
+        raise InputError(
+            "window", "window needs to know when events came: name the column with their time"
+        )
+    columns = Columns(unit, arm if alone else None, value.name, times, **(about if alone else {}))
+    arrivals = times if assigned_times is None else assigned_times
+    reading = Reading(
+        log=places[0],
+        unit=unit,
+        arm=arm,
+        time=times.column,
+        value=value.name,
+        other_values=value.others,
+        segment=about["segment"],
+        probability=_probabilities(about),
+        window=None if request.measure is None else _window(request),
+        times=arrivals.kind,
+        block=_block(request, times),
+        time_form=None if times.form in ("as is", "days", "seconds") else times.form,
+    )
+    if alone:
+        rows = clean(events, columns, arms, request.until, text=False)
+        return Log(arms, columns, events, rows, reading)
+    assert assigned_times is not None
+    fallback = unit if unit in assignments.columns else None
+    assigned_unit = chosen(assignments, "unit", names.assignments_unit or fallback, taken=[arm])
+    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about)
+    text = events[unit].type() != assignments[assigned_unit].type()
+    rows = clean(events, columns, arms, request.until, text=text)
+    assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
+    reading = replace(
+        reading,
+        assignments=places[1],
+        assignments_unit=assigned_unit,
+        assignments_time=assigned_times.column,
+    )
+    return Log(arms, columns, events, rows, reading, assigned, assignment_columns)
+
+
+def _block(request: Request, times: Times) -> str:
+    """What units are compared within, in words."""
+    block = request.block or ("week" if times.weekly else "day")
+    return block if isinstance(block, str) else f"{block:,} units"
+
+
+def _unit(names: Names, events: Any, alone: bool) -> str | None:
+    """The column of the unit; None where every row is one."""
+    if not names.row_is_unit:
+        return chosen(events, "unit", names.unit)
+    if names.unit is not None:
+        raise InputError(
+            "row_is_unit", "row_is_unit says that no column has the unit: leave unit out"
+        )
+    if not alone:
+        raise InputError(
+            "row_is_unit", "row_is_unit: with assignments, a column must name the unit"
+        )
+    return None
+
+
+def _both_times(
+    request: Request, names: Names, times: Times, assignments: Any, arm: str
+) -> tuple[Times, Times]:
+    """The times of events and of assignments; without one of them the other is of no use."""
+    fallback = names.time if names.time in assignments.columns else None
+    name = names.assignments_time or fallback
+    column = chosen(assignments, "time", name, needed=False, taken=[arm])
+    format_there = (
+        names.time_format if column is not None and _is_text(assignments, column) else None
+    )
+    assigned = times_of(assignments, column, format_there, "assignments_time")
+    if times.column is None or assigned.column is None:
+        if request.measure is not None:
+            raise InputError(
+                "window", "window needs to know when: name the time of events and of assignments"
+            )
+        return Times(None), Times(None)
+    return times, assigned
+
+
+def _is_text(table: Any, column: str) -> bool:
+    return bool(table[column].type().is_string() or table[column].type().is_integer())
+
+
+def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[str, Any]:
+    """The columns with the segment and the probabilities of a unit."""
+    about: dict[str, Any] = {"segment": chosen(arm_table, "segment", names.segment, needed=False)}
+    probability = names.probability
+    if not isinstance(probability, Mapping):
+        about["probability"] = chosen(arm_table, "probability", probability, needed=False)
+        return about
+    if set(probability) != set(arms):
+        raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
+    if len(arms) > MOST_PAIRED_ARMS:
+        raise InputError(
+            "probability",
+            f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "
+            "give the column of the unit's own arm, and least_probability",
+        )
+    about["probabilities"] = tuple(
+        str(chosen(arm_table, "probability", probability[arm])) for arm in arms
+    )
+    return about
+
+
+def _columns_of(about: Mapping[str, Any]) -> list[str]:
+    return [*_given(about["segment"]), *_probabilities(about)]
+
+
+def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(about.get("probabilities") or _given(about.get("probability")))
+
+
+def _given(name: str | None) -> list[str]:
+    return [] if name is None else [name]
+
+
+def _window(request: Request) -> str:
+    assert request.measure is not None
+    return approximate(request.measure.closes(0.0) / 86400.0)

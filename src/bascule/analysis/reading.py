@@ -1,0 +1,62 @@
+"""Which columns of which tables an analysis was made from: said in text, data and report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bascule.analysis.source.times import TimeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The log that was read, its columns, and what else could have been the value.
+
+    Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
+    whether these are dates or numbers of days, and `time_form` how they were written if that had
+    to be found out. `block` is what units are compared within.
+    """
+
+    log: str
+    unit: str | None
+    arm: str
+    time: str | None
+    value: str | None
+    other_values: tuple[str, ...] = ()
+    assignments: str | None = None
+    assignments_unit: str | None = None
+    assignments_time: str | None = None
+    segment: str | None = None
+    probability: tuple[str, ...] = ()
+    window: str | None = None
+    times: TimeKind = "dates"
+    time_form: str | None = None
+    block: str = "day"
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """What was used for what, in words: pairs of a role and a column.
+
+        >>> Reading("log.csv", None, "arm", None, "y", ("z",)).parts[1:4]
+        (('unit', 'every row'), ('arm', 'arm'), ('time', 'none'))
+        """
+        value = self.value or "every event counts as 1"
+        if self.other_values:
+            value += f" (not used, though numbers: {', '.join(self.other_values)})"
+        time = self.time or "none"
+        if self.time_form is not None:
+            time += f" (read as {self.time_form})"
+        pairs = [
+            ("log", self.log),
+            ("unit", self.unit or "every row"),
+            ("arm", self.arm),
+            ("time", time),
+            ("value", value),
+            ("window", self.window),
+            ("segment", self.segment),
+            ("probability", ", ".join(self.probability)),
+            ("assignments", self.assignments),
+            ("their unit", self.assignments_unit),
+            ("their time", self.assignments_time),
+            ("compared within a block of", "" if self.block == "day" else self.block),
+        ]
+        return tuple((role, column) for role, column in pairs if column)

@@ -1,0 +1,279 @@
+"""From the rows of a log to the small table of sums, by the way that suits the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from datetime import time as time_of_day
+from typing import Any, TypeVar
+
+from bascule.analysis.evidence.recurring import by_count, by_period
+from bascule.analysis.evidence.replay import is_exported, replay
+from bascule.analysis.log import Log
+from bascule.analysis.reduce import query as reduce
+from bascule.analysis.reduce.query import Survey
+from bascule.analysis.reduce.scores import OWN
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
+from bascule.analysis.request import Reduced, Request
+from bascule.analysis.source.rows import (
+    BLANK,
+    TWO_ARMS,
+    Calendar,
+    clean,
+    units_in_window,
+    units_of,
+    units_of_events,
+    units_of_rows,
+    units_to_date,
+)
+from bascule.core.errors import InputError
+
+Found = TypeVar("Found")
+
+NOT_FINAL = "probability needs outcomes that are final: give window, or one row a unit"
+EXCLUDE_NOT_FINAL = (
+    'missing="exclude" needs outcomes that are final: give window, or one row a unit, or ask for '
+    "today's answer alone"
+)
+
+
+def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
+    """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
+    if is_exported(request.design, assignment_table):
+        return _exported(request, log, assignment_table)
+    survey = reduce.survey(log.rows)
+    if log.assigned is None:
+        table = _of_events(request, log, survey)
+    else:
+        table = _of_both(request, log, survey)
+    return _limited(request, _with_blanks(request, table, log, survey))
+
+
+def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -> Reduced:
+    """Say how many rows have no value, and how many units of each arm have none at all."""
+    usable = survey.rows - sum(survey.excluded.values())
+    reduced = replace(
+        reduced,
+        reading=log.reading,
+        examples=reduced.examples | survey.examples | _in_two_arms(log, reduced.table),
+        respelled=log.arms.respelled,
+        # A column of nothing but words has been read as it was meant.
+        worded=survey.worded if survey.worded + survey.blank < usable else 0,
+    )
+    if log.dropped:
+        excluded = reduced.excluded | {"copy of another row": log.dropped}
+        reduced = replace(reduced, rows=reduced.rows + log.dropped, excluded=excluded)
+    if not survey.blank:
+        return reduced
+    reduced = replace(reduced, excluded=reduced.excluded | {BLANK: survey.blank})
+    if request.recurring:
+        return reduced
+    each = reduce.without_value(log.rows, None if log.assigned is None else units_of(log.assigned))
+    valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
+    return replace(reduced, valueless=valueless)
+
+
+def _in_two_arms(log: Log, table: Table) -> dict[str, tuple[str, ...]]:
+    """Some of the units that were seen in two arms."""
+    if not table.excluded.get(IN_TWO_ARMS):
+        return {}
+    return {IN_TWO_ARMS: reduce.in_two_arms(log.rows if log.assigned is None else log.assigned)}
+
+
+def _limited(request: Request, reduced: Reduced) -> Reduced:
+    """Scale the scores by the smallest probabilities that were stated, where these are needed."""
+    least = request.least(reduced.arms)
+    if least is None:
+        return reduced
+    segments = {
+        name: replace(sums, scores=sums.scores.limited(reduced.arms, least))
+        if sums.scores is not None and not sums.scores.bounded
+        else sums
+        for name, sums in reduced.table.segments.items()
+    }
+    return replace(reduced, table=replace(reduced.table, segments=segments))
+
+
+def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
+    """The event table alone: a unit arrives with its first row."""
+    rows, arms, excluded = log.rows, log.arms.names, survey.excluded
+    if request.recurring:
+        return _of_recurring(request, log, survey)
+    ends = None if request.measure is None else _end_of_log(request, survey)
+    # A unit with a single row has given all that it will.
+    single = log.columns.unit is None or reduce.one_row_each(rows, survey)
+    duplicates = None
+    if log.columns.unit is not None:
+        duplicates = 0 if single else reduce.copies(log.table, survey.rows)
+    if single:
+        units = units_of_rows(rows, request.aggregate)
+    elif request.measure is not None:
+        units = units_of_events(rows, request.measure, request.aggregate)
+    else:
+        units = units_to_date(rows, request.aggregate)
+    final = single or request.measure is not None
+    if _has_probabilities(rows) and not final:
+        raise InputError("probability", NOT_FINAL)
+    if request.exclude and request.by_day and not final:
+        raise InputError("missing", EXCLUDE_NOT_FINAL)
+    if final or not request.by_day:
+        sums = _sums_by_arrival(request, units, arms)
+    else:
+        sums = reduce.growth(rows, request.aggregate, request.missing, limits=request.limits)
+    table = table_of(sums, len(arms), missing=request.missing)
+    unfit = _unfit(request, units)
+    return Reduced(
+        arms, table, final, ends, survey.rows, excluded, unfit=unfit, duplicates=duplicates
+    )
+
+
+def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
+    """Assignments and events: units without events count, and events of strangers do not."""
+    if request.recurring:
+        return _of_recurring(request, log, survey)
+    rows, arms = log.rows, log.arms.names
+    units = units_of(log.assigned)
+    assignments = reduce.survey(log.assigned)
+    excluded = dict(survey.excluded)
+    stranger = "event of an unknown unit"
+    ends = None
+    if request.measure is None and _has_probabilities(log.assigned):
+        raise InputError("probability", NOT_FINAL)
+    if request.measure is None and request.by_day and request.exclude:
+        raise InputError("missing", EXCLUDE_NOT_FINAL)
+    with_outcomes = units_in_window(rows, units, request.measure, request.aggregate)
+    usable = survey.rows - sum(excluded.values())
+    if request.measure is not None or not request.by_day:
+        if request.measure is not None:
+            ends = _end_of_log(request, survey, assignments)
+        table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))
+        strangers = usable - table.events
+    else:
+        grown = reduce.growth_of_units(
+            rows, units, request.aggregate, request.missing, limits=request.limits
+        )
+        arrivals = reduce.arrivals(units)
+        table = table_of(grown, len(arms), missing=request.missing, arrivals=arrivals)
+        strangers = usable - table.rows
+        stranger += ", or before it came"
+    excluded |= _of_assignments(assignments.excluded)
+    if strangers > 0:
+        excluded[stranger] = strangers
+    return Reduced(
+        arms,
+        table,
+        request.measure is not None,
+        ends,
+        survey.rows + assignments.rows,
+        excluded,
+        examples=_of_assignments(assignments.examples),
+        unfit=_unfit(request, with_outcomes),
+        duplicates=reduce.copies(log.table, survey.rows),
+    )
+
+
+def _of_assignments(found: dict[str, Found]) -> dict[str, Found]:
+    return {f"{reason} (assignment)": one for reason, one in found.items()}
+
+
+def _unfit(request: Request, units: Any) -> reduce.Unfit | None:
+    """The outcomes that the model does not allow, where it says more than its limits."""
+    model = request.strict_outcome
+    if model is None:
+        return None
+    return reduce.unfit_outcomes(units, model, request.missing, exclude=request.exclude)
+
+
+def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
+    return reduce.by_arrival(
+        units,
+        len(arms),
+        request.limits,
+        request.missing,
+        exclude=request.exclude,
+        own_only=request.least_probability is not None,
+    )
+
+
+def _has_probabilities(rows: Any) -> bool:
+    return any(name.startswith(OWN) for name in rows.columns)
+
+
+def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
+    """A test that bascule ran, folded again."""
+    design, columns = request.design, log.assignment_columns
+    assert design is not None
+    assert columns is not None
+    assert columns.unit is not None
+    unit = assignment_table[columns.unit].cast("string")
+    # Nothing but the numbers of what was logged is added, and it is one row a unit already.
+    assigned = clean(assignment_table, columns, log.arms, None, text=True)
+    numbers = assignment_table.select(
+        unit=unit,
+        number=assignment_table["number"].cast("int64"),
+        block=assignment_table["block"].cast("int64"),
+        probability=assignment_table["probability"].cast("float64"),
+    )
+    units = assigned.filter(assigned.bad == 0)
+    units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
+    rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
+    replayed, survey = replay(design, rows, units, request.until), reduce.survey(rows)
+    table = Table({"": replayed.sums}, {}, survey.rows)
+    return Reduced(
+        tuple(design.arms),
+        table,
+        True,
+        request.until,
+        survey.rows,
+        survey.excluded,
+        examples=survey.examples,
+        reading=log.reading,
+        replayed=replayed,
+    )
+
+
+def _of_recurring(request: Request, log: Log, survey: Survey) -> Reduced:
+    """Outcomes that keep coming: one a period, or every row one."""
+    rows, assigned, arms = log.rows, log.assigned, log.arms.names
+    if log.columns.unit is None:
+        raise InputError(
+            "unit", "unit: outcomes that keep coming need a column that names the unit"
+        )
+    total, excluded = survey.rows, dict(survey.excluded)
+    period = request.period or (1 if request.static or assigned is not None else None)
+    if period is None:
+        cohorts = reduce.cohorts_by_count(rows)
+        parts: dict[str, list[Any]] = {}
+        for row in cohorts:
+            if row["arm"] is not None and row["arm"] >= 0:
+                parts.setdefault(row.get("segment", ""), []).append(row)
+        recurring = {name: by_count(part, len(arms)) for name, part in parts.items()}
+        sums = {name: Sums.of_units(part.days, part.units) for name, part in recurring.items()}
+        twice = sum(row["units"] for row in cohorts if row["arm"] == TWO_ARMS and not row["before"])
+        table = Table(sums, {IN_TWO_ARMS: twice} if twice else {}, total)
+        return Reduced(arms, table, True, None, total, excluded, recurring=recurring)
+    of_units = survey if assigned is None else reduce.survey(assigned)
+    first = of_units.first
+    calendar = Calendar(None if first is None else first.date(), period)
+    arrivals = None
+    if assigned is None:
+        grown = reduce.growth(rows, request.aggregate, 0.0, calendar)
+    else:
+        units = units_of(assigned)
+        grown = reduce.growth_of_units(rows, units, request.aggregate, 0.0, calendar)
+        arrivals = reduce.arrivals(units, calendar)
+        total += of_units.rows
+        excluded |= _of_assignments(of_units.excluded)
+    table = table_of(grown, len(arms), arrivals=arrivals, step=period)
+    recurring = {name: by_period(sums) for name, sums in table.segments.items()}
+    return Reduced(arms, table, True, None, total, excluded, recurring=recurring)
+
+
+def _end_of_log(request: Request, *surveys: Survey) -> datetime:
+    """When the log ends: as stated with `until`, or with the day of its last row."""
+    if request.until is not None:
+        return request.until
+    last = [survey.last for survey in surveys if survey.last is not None]
+    if not last:
+        raise InputError("events", "events: the log is empty, or has no times")
+    return datetime.combine(max(last).date() + timedelta(days=1), time_of_day.min)

@@ -1,0 +1,202 @@
+"""Times as logs write them: dates, texts of any form, numbers; none is guessed wrongly in silence.
+
+Times are in UTC, and without a zone from here on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from bascule.core.errors import InputError
+
+LATEST_DAY = 100_000
+"""Numbers up to this are days; larger ones are seconds, or thousandths of one, since 1970."""
+
+EARLIEST_SECOND, LATEST_SECOND = 3.0e8, 1e11
+"""Seconds since 1970 begin with the middle of 1979: smaller numbers are something else."""
+
+EARLIEST_MILLI = EARLIEST_SECOND * 1000.0
+
+TimeKind = Literal["dates", "numbers", "none"]
+"""Whether times are dates, numbers of days, or missing."""
+
+SEPARATORS = "/.-"
+CLOCKS = ("", " %H:%M", " %H:%M:%S")
+DAY_FIRST, MONTH_FIRST = "%d{s}%m{s}%Y", "%m{s}%d{s}%Y"
+
+FORMAT_HINT = "give time_format (--time-format), for example %d/%m/%Y %H:%M"
+
+
+class Times(NamedTuple):
+    """How the times of a column are read: as they are, by a format, or as numbers.
+
+    `form` is "as is", "days", "seconds", "yyyymmdd", "isoweek", or a format with percent signs.
+    """
+
+    column: str | None
+    kind: TimeKind = "none"
+    form: str = "as is"
+
+    @property
+    def weekly(self) -> bool:
+        """Whether a time is no finer than a week."""
+        return self.form == "isoweek" or ("%V" in self.form and "%u" not in self.form)
+
+
+def times_of(table: Any, column: str | None, given: str | None, field: str = "time") -> Times:
+    """Find out how a column of times is written; a number or a text that is unclear is refused."""
+    if column is None:
+        if given is not None:
+            raise InputError("time_format", "time_format goes with a time column: name it")
+        return Times(None)
+    kind = table[column].type()
+    if given is not None:
+        if not (kind.is_string() or kind.is_integer()):
+            raise InputError(
+                "time_format",
+                f"time_format goes with text or whole numbers, and {column!r} has {kind}",
+            )
+        if "%" not in given:
+            raise InputError(
+                "time_format", f"time_format must be a form such as %d/%m/%Y (got {given!r})"
+            )
+        return Times(column, "dates", given)
+    if kind.is_timestamp() or kind.is_date():
+        return Times(column, "dates")
+    if kind.is_numeric():
+        return _of_numbers(table, column, field)
+    if kind.is_string():
+        return _of_text(table, column, field)
+    raise InputError(field, f"{field}: column {column!r} must have times (it has {kind})")
+
+
+def _of_numbers(table: Any, column: str, field: str) -> Times:
+    raw = table[column].cast("float64")
+    value = raw if not table[column].type().is_floating() else raw.nullif(float("nan"))
+    (row,) = (
+        table.agg(low=value.min(), high=value.max(), last=(value % 100.0).max())
+        .to_pyarrow()
+        .to_pylist()
+    )
+    low, high = row["low"], row["high"]
+    if low is None:
+        return Times(column, "numbers", "days")
+    if abs(low) <= LATEST_DAY and abs(high) <= LATEST_DAY:
+        return Times(column, "numbers", "days")
+    if low >= EARLIEST_SECOND and high < LATEST_SECOND:
+        return Times(column, "dates", "seconds")
+    if low >= EARLIEST_MILLI:
+        return Times(column, "dates", "milliseconds")
+    if low >= 19000101 and high <= 21001231:
+        return Times(column, "dates", "yyyymmdd")
+    if low >= 190001 and high <= 210053:
+        if row["last"] <= 12:
+            raise InputError(
+                field,
+                f"{field}: numbers such as {low:.0f} in {column!r} are months or weeks: give "
+                "time_format %Y%m, or %G%V for ISO weeks",
+            )
+        return Times(column, "dates", "isoweek")
+    raise InputError(
+        field,
+        f"{field}: numbers from {low:.12g} to {high:.12g} in {column!r} are neither days (up to "
+        f"{LATEST_DAY:,}) nor seconds since 1970, nor dates such as 20260131: {FORMAT_HINT}",
+    )
+
+
+def _of_text(table: Any, column: str, field: str) -> Times:
+    if not is_duckdb(table):
+        raise InputError(
+            field, f"{field}: column {column!r} is text: cast it to timestamp in the query"
+        )
+    raw = table[column]
+    text = raw.strip()
+    iso = raw.try_cast("timestamp('UTC')").notnull()
+    # Dates such as 03/02/2026 say a day or a month first: only other rows of the log can tell.
+    sep = "[" + SEPARATORS.replace("-", r"\-") + "]"
+    slashed = text.re_search(rf"^[0-9]{{1,2}}{sep}[0-9]{{1,2}}{sep}[0-9]{{4}}")
+    (row,) = (
+        table.agg(
+            iso=iso.sum(),
+            slashed=slashed.sum(),
+            first=text.max(where=slashed),
+            widest=text.re_extract(r"^([0-9]{1,2})", 1).try_cast("int64").max(where=slashed),
+            second=text.re_extract(rf"^[0-9]{{1,2}}{sep}([0-9]{{1,2}})", 1)
+            .try_cast("int64")
+            .max(where=slashed),
+            digits=text.re_search(r"^[0-9]{8}$").sum(),
+        )
+        .to_pyarrow()
+        .to_pylist()
+    )
+    if (row["digits"] or 0) > (row["iso"] or 0):
+        return Times(column, "dates", "%Y%m%d")
+    if not row["slashed"] or row["slashed"] <= (row["iso"] or 0):
+        return Times(column, "dates")
+    first: str = row["first"]
+    day_first, month_first = row["widest"] > 12, row["second"] > 12
+    if day_first == month_first:
+        reason = "a day or a month first" if not day_first else "now a day, now a month first"
+        raise InputError(
+            field,
+            f"{field}: {first!r} in {column!r} has {reason}: give time_format %d/%m/%Y or %m/%d/%Y",
+        )
+    sign = next(mark for mark in first if mark in SEPARATORS)
+    date = (DAY_FIRST if day_first else MONTH_FIRST).format(s=sign)
+    clock = CLOCKS[min(first.count(":"), 2)]
+    return Times(column, "dates", date + clock)
+
+
+def moment(table: Any, times: Times) -> Any:
+    """A column as a time in UTC; null where it is not one."""
+    import ibis
+
+    if times.column is None:
+        return ibis.timestamp("1970-01-01 00:00:00")
+    raw, form = table[times.column], times.form
+    kind = raw.type()
+    if form == "as is":
+        if kind.is_timestamp() and kind.timezone is not None:
+            return raw.cast("timestamp('UTC', 6)").cast("timestamp")
+        if kind.is_string():
+            # A zone in the text counts, and text without one is UTC.
+            return raw.try_cast("timestamp('UTC')").cast("timestamp")
+        return raw.cast("timestamp")
+    if form in ("days", "seconds", "milliseconds"):
+        factor = {"days": 86400.0, "seconds": 1.0, "milliseconds": 0.001}[form]
+        return (raw.cast("float64") * factor).floor().cast("int64").as_timestamp("s")
+    if form == "isoweek":
+        return _parsed(table, raw.cast("int64").cast("string") + "1", "%G%V%u")
+    if form == "yyyymmdd":
+        return _parsed(table, raw.cast("int64").cast("string"), "%Y%m%d")
+    text = raw.strip() if kind.is_string() else raw.cast("string")
+    if "%V" in form and "%u" not in form:
+        # The day of a week is its Monday.
+        text, form = text + "1", form + "%u"
+    elif "%d" not in form and "%j" not in form and "%u" not in form:
+        text, form = text + "1", form + "%d"
+    return _parsed(table, text, form)
+
+
+def _parsed(table: Any, text: Any, form: str) -> Any:
+    """Text read by a format; null where it is of another one."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    if not is_duckdb(table):
+        return text.as_timestamp(form)
+
+    @ibis.udf.scalar.builtin(
+        name="try_strptime", signature=((dt.string, dt.string), dt.Timestamp(scale=6))
+    )
+    def try_strptime(text, form):  # type: ignore[no-untyped-def]
+        """Read a text by a format; null where it has another one."""
+
+    return try_strptime(text, form)
+
+
+def is_duckdb(table: Any) -> bool:
+    """Whether a table is one of DuckDB."""
+    import ibis
+
+    return bool(ibis.get_backend(table).name == "duckdb")
