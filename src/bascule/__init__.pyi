@@ -31,9 +31,11 @@ from .core.progress import (
 from .core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
 from .core.statistics import ArmStatistics, PairStatistics, Statistics
 from .live import open  # noqa: A004
+from .live.api.backup import backup, restore
 from .live.api.experiment import Experiment
 from .live.api.store import Store
 from .live.clock import ManualClock
+from .live.reports.doctor import Check, doctor
 from .live.reports.status import ArmStatus, Point, Status
 from .live.steps.maturity import Receipt
 from .planning import plan
@@ -131,6 +133,7 @@ __all__ = [
     "World",
     "analyze",
     "audit",
+    "backup",
     "bucket",
     "buckets",
     "check_contract",
@@ -138,6 +141,7 @@ __all__ = [
     "contrasts",
     "decision",
     "diagnose",
+    "doctor",
     "effects",
     "ending",
     "fold_block",
@@ -150,6 +154,7 @@ __all__ = [
     "plan",
     "record",
     "remove_arm",
+    "restore",
     "simulate",
     "simulate_summary",
     "theory",

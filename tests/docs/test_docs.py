@@ -43,7 +43,7 @@ PAGES = {
     "SRM": "explanation/diagnostics",
     "Thompson sampling": "explanation/trade-off",
     "anytime-valid": "explanation/evidence",
-    "backup": "how-to/run-the-service",
+    "backup": "how-to/back-up-and-upgrade",
     "bandit": "explanation/trade-off",
     "confidence sequence": "explanation/ends",
     "conversion window": "how-to/choose-an-outcome",

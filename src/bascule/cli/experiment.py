@@ -29,6 +29,7 @@ class Form(StrEnum):
 
     CSV = "csv"
     PARQUET = "parquet"
+    STORE = "store"
 
 
 app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_args_is_help=True)
@@ -219,7 +220,9 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
 def export(
     name: str = NAME,
     out: Path = typer.Option(Path(), "--out", help="The folder to write into."),
-    form: Form = typer.Option(Form.CSV, "--form", help="csv, or parquet with pyarrow."),
+    form: Form = typer.Option(
+        Form.CSV, "--form", help="csv, parquet (needs pyarrow), or store: all of it, for import."
+    ),
     spreadsheet: bool = typer.Option(
         False,
         "--spreadsheet",
@@ -233,6 +236,21 @@ def export(
     with store_at(store, there=True) as opened:
         for path in write(opened.get(name), out, form.value, spreadsheet=spreadsheet):
             print_line(f"written to {path}")
+
+
+@app.command("import")
+def import_one(
+    file: Path = typer.Argument(..., help="A backup, or what export --form store wrote."),
+    experiment: str | None = typer.Option(
+        None, "--experiment", help="Which one, where the file has several.", show_default=False
+    ),
+    name: str | None = typer.Option(None, help="Another name for it.", show_default=False),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Add an experiment of a backup or an exported store, after verifying it."""
+    with store_at(store) as opened:
+        _show(opened.import_experiment(file, experiment, name), as_json)
 
 
 @app.command("verify")

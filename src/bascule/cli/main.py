@@ -16,6 +16,7 @@ from bascule import __version__
 from bascule.cli import (
     analyze,
     audit,
+    backup,
     demo,
     experiment,
     frontier,
@@ -48,6 +49,9 @@ app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)
 app.command("paper")(paper.command)
 app.command("serve")(serve.command)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
+app.command("doctor")(backup.doctor)
 app.add_typer(experiment.app, name="experiment")
 app.add_typer(key.app, name="key")
 app.add_typer(unit.app, name="unit")

@@ -16,7 +16,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Path, Path]]:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Path, ...]]:
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 4)
     with bs.open(":memory:", clock=bs.ManualClock(START)) as store:
         test = store.create(
@@ -29,7 +29,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[Pa
 
 
 def test_parquet_has_the_rows_of_csv_with_their_types(
-    files: dict[str, tuple[Path, Path]],
+    files: dict[str, tuple[Path, ...]],
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     for text, typed in zip(files["csv"], files["parquet"], strict=True):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import NAME, Store, check_name, load_design
+from bascule.live.api.store import Store, load_design
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.status import Point, Status, audit_words
-from bascule.live.steps.inputs import checked_unit
+from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.storage.state import OPEN
 from bascule.live.storage.state import Phase as State

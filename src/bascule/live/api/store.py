@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from bascule.core.measure import Measure
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
+from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
 from bascule.live.storage.queries import audit_entries, database_time, gone, load
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
@@ -23,8 +23,6 @@ from bascule.live.storage.state import ExperimentState, state_to_json, statistic
 if TYPE_CHECKING:
     from bascule.live.api.erasure import Expired
     from bascule.live.reports.verify import Verification
-
-NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
 class Store(StoreContext):
@@ -192,6 +190,23 @@ class Store(StoreContext):
 
         return erase_older(self, age, running=running)
 
+    def backup(self, path: str | Path) -> None:
+        """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""
+        from bascule.live.storage.copies import backup_database
+
+        backup_database(self._database, Path(path))
+
+    def import_experiment(
+        self, path: str | Path, experiment: str | None = None, name: str | None = None
+    ) -> Experiment:
+        """Add an experiment of a backup or an exported store, after verifying it, and return it.
+
+        `experiment` says which, where the file has several, and `name` gives it another name.
+        """
+        from bascule.live.api.backup import import_experiment
+
+        return import_experiment(self, path, experiment, name)
+
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return every change by hand and every decision, the oldest first; of a name or of all.
 
@@ -225,19 +240,6 @@ class Store(StoreContext):
 
     def __repr__(self) -> str:
         return f"Store({self._database.name!r})"
-
-
-def check_name(name: object) -> None:
-    """Raise unless an experiment may have this name.
-
-    >>> check_name("checkout-button")
-    """
-    if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
-        raise InputError(
-            "name",
-            "name must be 1 to 100 letters, digits, dots, dashes or underscores "
-            f"(got {name!r:.60})",
-        )
 
 
 def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:

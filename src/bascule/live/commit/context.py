@@ -19,6 +19,8 @@ from bascule.live.transactions.enrol import assign
 from bascule.live.transactions.record import record
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Connection
 
     from bascule.live.storage.queries import Loaded
@@ -106,9 +108,20 @@ class StoreContext:
         """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
         self.runner.erase(experiments, step, acting(self._actor))
 
+    def copy_experiment(self, experiment: int, path: Path) -> None:
+        """Write one experiment with all its rows into a new SQLite file."""
+        from bascule.live.storage.copies import export_experiment
+
+        export_experiment(self._database, experiment, path)
+
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""
         return self.runner.load(connection, experiment, name)
+
+    @property
+    def actor(self) -> str:
+        """Whom the audit log names now."""
+        return acting(self._actor)
 
     @property
     def is_shared(self) -> bool:

@@ -25,16 +25,21 @@ ROWS_AT_ONCE = 10_000
 
 def export(
     experiment: Experiment, folder: str | Path, form: str = "csv", *, spreadsheet: bool = False
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
 
-    `form` is "csv" or "parquet"; the latter needs pyarrow. With `spreadsheet` text that a
-    spreadsheet would take for a formula gets an apostrophe before it, in CSV.
+    `form` is "csv" or "parquet"; the latter needs pyarrow. "store" writes `NAME.db`, a store with
+    all that there is of this experiment, which `Store.import_experiment` takes. With `spreadsheet`
+    text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
     """
-    if form not in ("csv", "parquet"):
-        raise InputError("form", f'form must be "csv" or "parquet" (got {form!r})')
+    if form not in ("csv", "parquet", "store"):
+        raise InputError("form", f'form must be "csv", "parquet" or "store" (got {form!r})')
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
+    if form == "store":
+        path = target / f"{experiment.name}.db"
+        experiment.store.copy_experiment(experiment.id, path)
+        return (path,)
     paths = (
         target / f"{experiment.name}-assignments.{form}",
         target / f"{experiment.name}-outcomes.{form}",

@@ -403,6 +403,7 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         "pause arm": "Paused {arm}",
         "resume arm": "Resumed {arm}",
         "delete": "Deleted",
+        "import": "Imported",
     }
     if action in named:
         arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""

@@ -7,6 +7,7 @@ and nobody else's.
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from numbers import Integral, Real
 from typing import Any
@@ -16,6 +17,9 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.live.steps.maturity import Event, NotANumber
 
+NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+"""What an experiment may be called."""
+
 LONGEST_UNIT = 500
 
 LONGEST_VALUE = 200
@@ -24,6 +28,19 @@ LONGEST_VALUE = 200
 EARLIEST = datetime(1900, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 """Between these an outcome may have happened; every one of them is a date in any time zone."""
+
+
+def check_name(name: object) -> None:
+    """Raise unless an experiment may have this name.
+
+    >>> check_name("checkout-button")
+    """
+    if not isinstance(name, str) or not NAME.fullmatch(name) or name in (".", ".."):
+        raise InputError(
+            "name",
+            "name must be 1 to 100 letters, digits, dots, dashes or underscores "
+            f"(got {name!r:.60})",
+        )
 
 
 def checked_unit(unit: object, field: str = "unit") -> str:

@@ -31,7 +31,7 @@ from bascule.live.storage.sqlite import (
     memory_engine,
     refuse_other_files,
 )
-from bascule.live.storage.upgrade import bring_up_to_date
+from bascule.live.storage.upgrade import bring_up_to_date, stored_version
 
 HOT = Limits(kept=4, more=6, statement=15.0)
 READS = Limits(kept=5, more=10, statement=15.0)
@@ -67,9 +67,12 @@ PLAIN_WORDS = (
 
 
 class Database:
-    """Connections to one database, whose tables are up to date."""
+    """Connections to one database, whose tables are up to date.
 
-    def __init__(self, location: str) -> None:
+    With `upgrade` false it is opened as it is, to be looked at.
+    """
+
+    def __init__(self, location: str, upgrade: bool = True) -> None:
         self.name = shown(location)
         self._is_closed = False
         self._is_memory = location == MEMORY
@@ -88,6 +91,8 @@ class Database:
             self._begin = self._writer.begin
         elif self._is_memory:
             self._begin = self._begin_in_memory
+        if not upgrade:
+            return
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:
@@ -188,6 +193,11 @@ class Database:
             for file in self._active_reads:
                 file.interrupt()
             self._reads_change.wait_for(lambda: not self._active_reads, CHECKPOINT_PATIENCE)
+
+    def version(self) -> str | None:
+        """Return the version of the tables, None for an empty database."""
+        with self.reading() as connection:
+            return stored_version(connection, self.name)
 
     def check_writable(self) -> None:
         """Write something that nobody reads; raise `StoreError` if that fails."""

@@ -19,13 +19,13 @@ MARK = 0x62617363
 
 def bring_up_to_date(connection: Connection, name: str) -> None:
     """Apply the migrations that a store lacks, inside the caller's transaction."""
-    version = _version(connection, name)
+    version = stored_version(connection, name)
     if version == NEWEST:
         return
     if connection.dialect.name == "postgresql":
         # Two programs that open a new store at once: the second one waits, and finds it made.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
-        if _version(connection, name) == NEWEST:
+        if stored_version(connection, name) == NEWEST:
             return
     from alembic import command
     from alembic.config import Config
@@ -47,8 +47,8 @@ def bring_up_to_date(connection: Connection, name: str) -> None:
         connection.execute(text(f"PRAGMA application_id = {MARK}"))
 
 
-def _version(connection: Connection, name: str) -> str | None:
-    """Which migration a store has; None for an empty database, and refusal for someone else's."""
+def stored_version(connection: Connection, name: str) -> str | None:
+    """Return which migration a store has; None for an empty database; raise for someone else's."""
     there = set(inspect(connection).get_table_names())
     if VERSION_TABLE in there:
         asked = f"SELECT version_num FROM {VERSION_TABLE}"  # nosec B608: the name is a constant

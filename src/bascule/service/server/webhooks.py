@@ -206,7 +206,7 @@ def _detail(text: str) -> dict[str, Any]:
 
 
 def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]]:
-    same = and_(deliveries.c.audit == audit.c.id, deliveries.c.url == url)
+    same, later = and_(deliveries.c.audit == audit.c.id, deliveries.c.url == url), audit.alias()
     asked = (
         select(audit.c.id)
         .join_from(audit, webhooks, webhooks.c.url == url)
@@ -215,6 +215,14 @@ def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]
             audit.c.id > webhooks.c.since,
             audit.c.action.in_(EVENTS),
             deliveries.c.audit.is_(None),
+            # What came with an experiment that was imported happened elsewhere.
+            ~select(later.c.id)
+            .where(
+                later.c.experiment == audit.c.experiment,
+                later.c.id > audit.c.id,
+                later.c.action == "import",
+            )
+            .exists(),
         )
         .limit(AT_ONCE)
     )

@@ -1,0 +1,55 @@
+"""`bascule backup`, `bascule restore` and `bascule doctor`: copies of a store, and its health."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from bascule.cli.console import print_json, print_line
+from bascule.cli.designs import AS_JSON
+from bascule.cli.experiment import STORE
+
+
+def backup(
+    file: Path = typer.Argument(..., help="The file to write; it must not be there yet."),
+    store: str = STORE,
+) -> None:
+    """Copy a store into a file, as it is at one moment, while services use it."""
+    from bascule.live.api.backup import backup as write
+
+    write(store, file)
+    print_line(f"written to {file}; check it with: bascule doctor --full --store {file}")
+
+
+def restore(
+    file: Path = typer.Argument(..., help="A backup."),
+    store: str = STORE,
+) -> None:
+    """Make a new store from a backup: a new file, or an empty PostgreSQL database."""
+    from bascule.live.api.backup import restore as read
+    from bascule.live.storage.database import shown
+
+    read(file, store)
+    print_line(f"{shown(store)} has what {file} has; keys revoked since then are valid again")
+
+
+def doctor(
+    full: bool = typer.Option(
+        False, "--full", help="Also compute every experiment again from its log."
+    ),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Check a store without changing it; the exit code is 1 if something is wrong."""
+    from bascule.live.reports.doctor import doctor as examine
+
+    found = examine(store, full=full)
+    if as_json:
+        rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in found]
+        print_json({"ok": all(one.ok for one in found), "checks": rows})
+    else:
+        for one in found:
+            print_line(str(one))
+    if not all(one.ok for one in found):
+        raise typer.Exit(1)

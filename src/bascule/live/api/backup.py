@@ -1,0 +1,99 @@
+"""Back up and restore a store, and move single experiments between stores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import select
+
+from bascule.core.errors import InputError
+from bascule.live.api.experiment import Experiment
+from bascule.live.commit.context import StoreContext
+from bascule.live.reports.verify import verify
+from bascule.live.steps.inputs import check_name
+from bascule.live.storage import copies, schema
+from bascule.live.storage.database import Database
+from bascule.live.storage.upgrade import NEWEST
+
+
+def backup(location: str, path: str | Path) -> None:
+    """Copy a store into a new SQLite file, as it is at one moment, while it is in use.
+
+    The file is a store itself, whichever database it came from: `bascule experiment verify` and
+    `restore` take it. A SQLite store of an older version is copied as it is.
+    """
+    if "://" not in location:
+        if not Path(location).is_file():
+            raise InputError("store", f"there is no store {location}: give --store")
+        copies.backup_file(Path(location), Path(path))
+        return
+    with closing(Database(location, upgrade=False)) as database:
+        version = database.version()
+        if version != NEWEST:
+            raise InputError(
+                "store",
+                f"{database.name} has tables of version {version}, and this bascule backs up "
+                f"{NEWEST}: use the bascule that made it, or pg_dump",
+            )
+        copies.backup_database(database, Path(path))
+
+
+def restore(path: str | Path, location: str) -> None:
+    """Make a new store from a backup: a new SQLite file, or an empty PostgreSQL database.
+
+    Sessions of the dashboard are left out. Keys are those of the moment of the backup: one that was
+    revoked since is valid again.
+    """
+    if not Path(path).is_file():
+        raise InputError("file", f"there is no file {path}: give the path of a backup")
+    if "://" not in location:
+        copies.restore_file(Path(path), Path(location))
+        return
+    with closing(Database(location)) as database:
+        copies.restore_database(Path(path), database)
+
+
+def import_experiment(
+    store: StoreContext, path: str | Path, experiment: str | None = None, name: str | None = None
+) -> Experiment:
+    """Add an experiment of a backup or of an exported store to a store, and return it.
+
+    `experiment` says which, where the file has several, and `name` gives it another name. It is
+    verified before anything is added.
+    """
+    with copies.opened_copy(Path(path)) as source, source.reporting() as rows:
+        table = schema.experiments.c
+        numbers = {row.name: row.id for row in rows.execute(select(table.id, table.name))}
+        chosen = _chosen(numbers, experiment)
+        found = verify(rows, numbers[chosen], chosen)
+        if not found.agrees:
+            raise InputError("file", f"the file is damaged or was changed: {found}"[:500])
+        wanted = chosen if name is None else name
+        check_name(wanted)
+        with store.writing() as connection:
+            if connection.execute(select(table.id).where(table.name == wanted)).scalar():
+                message = f"there is an experiment {wanted!r} already: give another name"
+                raise InputError("name", message, kind="conflict")
+            entry = {
+                "time": store.clock.now(),
+                "actor": store.actor,
+                "detail": json.dumps({"experiment": chosen, "units": found.units}),
+            }
+            number = copies.import_experiment(rows, connection, numbers[chosen], wanted, entry)
+    return Experiment(store, number, wanted)
+
+
+def _chosen(names: Sequence[str] | dict[str, int], experiment: str | None) -> str:
+    listed = ", ".join(sorted(names)) or "none"
+    if experiment is None:
+        if len(names) != 1:
+            raise InputError("experiment", f"the file has {listed}: say which one to import")
+        return next(iter(names))
+    if experiment not in names:
+        raise InputError(
+            "experiment", f"the file has no experiment {experiment!r:.60}: it has {listed}"
+        )
+    return experiment

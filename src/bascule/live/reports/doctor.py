@@ -1,0 +1,199 @@
+"""Check a store without changing it: integrity, version, clock, disk, experiments, orphan rows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+
+from sqlalchemy import Connection
+
+from bascule.core.errors import InputError, StoreError
+from bascule.live.clock import TOLERANCE, moment
+from bascule.live.reports.row_checks import DAMAGE, Findings, check_orphans, check_state, reason
+from bascule.live.reports.verify import verify
+from bascule.live.storage import queries
+from bascule.live.storage.database import Database
+from bascule.live.storage.upgrade import NEWEST
+
+LEAST_FREE = 200 * 2**20
+"""Bytes that should be free on the disk of a SQLite file."""
+
+LARGEST_LOG = 256 * 2**20
+"""Bytes of the log beside a SQLite file that are too many: something keeps it from shrinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a store: whether all is well, and what was seen or what to do."""
+
+    name: str
+    ok: bool
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{'ok' if self.ok else 'PROBLEM':<9}{self.name:<13}{self.detail}"
+
+
+def doctor(location: str, *, full: bool = False) -> tuple[Check, ...]:
+    """Check a store; with `full` also compute every experiment again from its log.
+
+    It never upgrades a store, and writes nothing that can be read.
+    """
+    if "://" not in location and not Path(location).is_file():
+        raise InputError("store", f"there is no store {location}: give --store")
+    try:
+        database = Database(location, upgrade=False)
+    except (StoreError, InputError) as problem:
+        return (Check("open", False, str(problem)),)
+    with closing(database):
+        return tuple(_checks(database, location, full))
+
+
+def _checks(database: Database, location: str, full: bool) -> Iterator[Check]:
+    try:
+        version = database.version()
+    except (StoreError, InputError) as problem:
+        yield Check("open", False, str(problem))
+        return
+    yield _version(version)
+    if database.is_sqlite:
+        yield _tried("integrity", lambda: _integrity(database))
+        yield _disk(Path(location))
+    yield _tried("writing", lambda: _writable(database))
+    if version != NEWEST:
+        # The rest is about tables as this program knows them.
+        return
+    try:
+        with database.reporting() as connection:
+            yield _clock(connection)
+            yield _orphans(connection)
+            yield from _experiments(connection, full)
+    except StoreError as problem:
+        yield Check("reading", False, str(problem))
+
+
+def _tried(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except StoreError as problem:
+        return Check(name, False, str(problem))
+
+
+def _version(version: str | None) -> Check:
+    if version == NEWEST:
+        return Check("version", True, f"tables {version}, as this bascule has them")
+    if version is None:
+        return Check("version", False, "there are no tables: it is empty")
+    if version < NEWEST:
+        advice = f"tables {version}: opening it upgrades it to {NEWEST}; make a backup first"
+        return Check("version", False, advice)
+    return Check("version", False, f"tables {version} are newer than {NEWEST}: upgrade bascule")
+
+
+def _integrity(database: Database) -> Check:
+    with database.reporting() as connection:
+        said = [str(row[0]) for row in queries.fetch(connection, "PRAGMA integrity_check(5)")]
+    if said == ["ok"]:
+        return Check("integrity", True, "every page of the file can be read")
+    return Check("integrity", False, f"{'; '.join(said)[:300]}: restore a backup")
+
+
+def _disk(path: Path) -> Check:
+    free = shutil.disk_usage(path.absolute().parent).free
+    log = Path(f"{path}-wal")
+    beside = log.stat().st_size if log.is_file() else 0
+    size = path.stat().st_size
+    shown = f"{_bytes(size)} in the file, {_bytes(beside)} in its log, {_bytes(free)} free"
+    if free < LEAST_FREE or free < size:
+        return Check("disk", False, f"{shown}: make room, a copy needs as much as the file")
+    if beside > LARGEST_LOG:
+        return Check("disk", False, f"{shown}: a program that reads keeps the log from shrinking")
+    return Check("disk", True, shown)
+
+
+def _writable(database: Database) -> Check:
+    database.check_writable()
+    return Check("writing", True, "it can be written")
+
+
+def _clock(connection: Connection) -> Check:
+    now, database_time = time(), queries.database_time(connection)
+    if database_time is not None and abs(now - database_time) > TOLERANCE:
+        apart = f"{abs(now - database_time):,.0f} s"
+        return Check("clock", False, f"this machine and the database differ by {apart}: set it")
+    ahead = [
+        f"{loaded.name} ({moment(loaded.state.latest):%Y-%m-%d %H:%M} UTC)"
+        for loaded in _readable(connection)
+        if loaded.state.clock != "given" and loaded.state.latest > now + TOLERANCE
+    ]
+    if ahead:
+        return Check(
+            "clock", False, f"units came later than now: {', '.join(ahead)}: set the clock"
+        )
+    return Check("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all that is stored")
+
+
+def _orphans(connection: Connection) -> Check:
+    findings = Findings()
+    check_orphans(connection, findings)
+    if found := findings.all():
+        return Check("orphan rows", False, "; ".join(found)[:300])
+    return Check("orphan rows", True, "every row belongs to an experiment")
+
+
+def _experiments(connection: Connection, full: bool) -> Iterator[Check]:
+    """Check that each experiment can be read, and compute it again where that is asked for."""
+    count, sound = 0, True
+    for number, name in queries.fetch(connection, _NAMES):
+        count += 1
+        findings = Findings()
+        try:
+            check_state(queries.loaded_row(_row(connection, number)), findings)
+            if full:
+                found = verify(connection, number, name)
+                if found.agrees:
+                    yield Check("experiment", True, str(found))
+                findings = Findings()
+                for difference in found.differences:
+                    findings.add(difference)
+        except DAMAGE as error:
+            findings.add(f"it cannot be read: {reason(error)}")
+        if listed := findings.all():
+            sound = False
+            yield Check("experiment", False, f"{name}: {'; '.join(listed)[:300]}")
+    if sound:
+        how = "verified" if full else "can be read; --full computes them again from their logs"
+        yield Check("experiments", True, f"{count:,} {how}")
+
+
+_NAMES = "SELECT id, name FROM experiments ORDER BY id"
+
+
+def _row(connection: Connection, number: int) -> tuple[object, ...]:
+    return tuple(queries.fetch(connection, queries.LOADED, number)[0])
+
+
+def _readable(connection: Connection) -> Iterator[queries.Loaded]:
+    for number, _ in queries.fetch(connection, _NAMES):
+        try:
+            yield queries.loaded_row(_row(connection, number))
+        except DAMAGE:
+            # Listed with the experiments.
+            continue
+
+
+def _bytes(count: int) -> str:
+    """Return a size in the unit that people would use.
+
+    >>> _bytes(5_300_000)
+    '5.1 MiB'
+    """
+    size, units = float(count), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while size >= 1024 and len(units) > 1:
+        size /= 1024
+        units.pop(0)
+    return f"{size:.1f} {units[0]}" if units[0] != "B" else f"{count} B"

@@ -1,0 +1,258 @@
+"""Copies of a store and of single experiments, as SQLite files that are stores themselves.
+
+A copy of either database is one file, so that it can be opened, verified and restored into either.
+Files that are restored or imported are checked before any of their rows is used.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, inspect, text
+
+from bascule.core.errors import InputError, StoreError
+from bascule.live.storage import queries, schema
+from bascule.live.storage.database import MIGRATION_SECONDS, Database
+from bascule.live.storage.sqlite import refuse_other_files
+from bascule.live.storage.upgrade import VERSION_TABLE
+
+ROWS_AT_ONCE = 5000
+
+SESSIONS = "service_sessions"
+"""Not restored: whoever had signed in signs in again."""
+
+
+def backup_file(source: Path, target: Path) -> None:
+    """Copy a SQLite store into a new file while others write to it, as it is at one moment.
+
+    Nothing is upgraded: the copy has the version that the store has.
+    """
+    refuse_other_files(source)
+    with _new_file(target) as path:
+        _copy_pages(source, path)
+
+
+def backup_database(database: Database, target: Path) -> None:
+    """Copy all rows of a database, as they are at one moment, into a new SQLite file."""
+    with _new_store(target) as connection, database.reporting() as source:
+        for table in _tables(connection):
+            copy_rows(source, connection, table)
+        _keep_numbers(connection)
+
+
+def restore_file(source: Path, target: Path) -> None:
+    """Make a new SQLite store from a copy."""
+    if target.exists():
+        raise InputError(
+            "store", f"{target} is there already: move it away, or restore to another path"
+        )
+    with _new_file(target) as path:
+        _copy_pages(source, path)
+        with closing(_checked(path)) as copy, copy.writing() as connection:
+            connection.execute(text(f"DELETE FROM {SESSIONS}"))  # nosec B608: a constant
+
+
+def restore_database(source: Path, database: Database) -> None:
+    """Fill an empty database with the rows of a copy, in one transaction."""
+    with opened_copy(source) as copy, copy.reporting() as rows, database.writing() as connection:
+        _be_patient(connection)
+        tables = [table for table in _tables(connection) if table != SESSIONS]
+        for table in tables:
+            (filled,) = connection.execute(text(f"SELECT count(*) FROM {table}")).one()  # nosec B608
+            if filled:
+                raise InputError(
+                    "store",
+                    f"{database.name} is not empty ({filled:,} rows of {table}): restore into a "
+                    "new database; nothing was changed",
+                )
+        for table in tables:
+            copy_rows(rows, connection, table)
+        _keep_numbers(connection)
+
+
+def export_experiment(database: Database, experiment: int, target: Path) -> None:
+    """Write one experiment with all its rows into a new SQLite file."""
+    with _new_store(target) as connection, database.reporting() as source:
+        copy_rows(source, connection, "experiments", "id", experiment)
+        for table in (*schema.OF_EXPERIMENT, schema.audit):
+            copy_rows(source, connection, table.name, "experiment", experiment)
+
+
+def import_experiment(
+    source: Connection, target: Connection, experiment: int, name: str, entry: Mapping[str, Any]
+) -> int:
+    """Copy one experiment into another store under a new number, and return that."""
+    columns = [column.name for column in schema.experiments.columns if column.name != "id"]
+    row = source.execute(
+        text("SELECT * FROM experiments WHERE id = :id"), {"id": experiment}
+    ).mappings()
+    values = {**row.one(), "name": name}
+    marks = ", ".join(f":{column}" for column in columns)
+    (number,) = target.execute(
+        text(f"INSERT INTO experiments ({', '.join(columns)}) VALUES ({marks}) RETURNING id"),  # nosec B608
+        {column: values[column] for column in columns},
+    ).one()
+    given = {"experiment": number}
+    for table in schema.OF_EXPERIMENT:
+        copy_rows(source, target, table.name, "experiment", experiment, given)
+    given = {"experiment": number, "name": name}
+    copy_rows(source, target, schema.audit.name, "experiment", experiment, given)
+    target.execute(schema.audit.insert().values(action="import", **given, **entry))
+    return int(number)
+
+
+def copy_rows(
+    source: Connection,
+    target: Connection,
+    table: str,
+    column: str | None = None,
+    value: int | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> None:
+    """Copy the rows of a table, all or those with a value in a column.
+
+    With `given` some columns get other values, and rows are numbered anew in their order.
+    """
+    given = given or {}
+    names = [one["name"] for one in inspect(target).get_columns(table)]
+    if given and "id" in names:
+        names.remove("id")
+    order = ", ".join(inspect(target).get_pk_constraint(table)["constrained_columns"])
+    where = "" if column is None else f" WHERE {column} = :value"
+    quoted = ", ".join(f'"{name}"' for name in names)
+    # Names come from the schema of this program.
+    asked = text(f"SELECT {quoted} FROM {table}{where} ORDER BY {order}")  # nosec B608
+    marks = ", ".join("?" for _ in names)
+    insert = f"INSERT INTO {table} ({quoted}) VALUES ({marks})"  # nosec B608
+    replaced = [(names.index(name), new) for name, new in given.items()]
+    parameters = {} if column is None else {"value": value}
+    result = source.execute(asked, parameters, execution_options={"stream_results": True})
+    for some in result.partitions(ROWS_AT_ONCE):
+        rows = [list(row) for row in some]
+        for place, new in replaced:
+            for row in rows:
+                row[place] = new
+        queries.execute(target, insert, [tuple(row) for row in rows])
+
+
+@contextmanager
+def opened_copy(path: Path) -> Iterator[Database]:
+    """Open a copy of a copy, checked and brought up to date; the file itself is not changed."""
+    if not path.is_file():
+        raise InputError("file", f"there is no file {path}: give the path of a backup or export")
+    refuse_other_files(path)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder) / "copy.db"
+        _copy_pages(path, work)
+        with closing(_checked(work)) as database:
+            yield database
+
+
+def _checked(path: Path) -> Database:
+    """Open a file that came from elsewhere, unless it is damaged or has code of its own in it."""
+    with closing(sqlite3.connect(path)) as file:
+        try:
+            (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
+            # Triggers and views are run by whoever uses the tables.
+            code = file.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+            ).fetchall()
+        except sqlite3.Error as problem:
+            raise StoreError(f"{path.name}: {problem}") from None
+    if said != "ok":
+        raise StoreError(f"the file is damaged: {said}")
+    with closing(Database(str(path), upgrade=False)) as copy:
+        if copy.version() is None:
+            raise InputError("file", "the file is empty: it is no backup or export of bascule's")
+    with closing(Database(":memory:")) as fresh, fresh.reading() as connection:
+        asked = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+        ours = {tuple(row) for row in queries.fetch(connection, asked)}
+    strange = sorted(name for name, sql in code if (name, sql) not in ours)
+    if strange:
+        raise InputError(
+            "file", f"the file has code that is not bascule's ({', '.join(strange)[:60]}): refused"
+        )
+    return Database(str(path))
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """Yield the path of a file that takes the name of `target` when all has gone well."""
+    if target.exists():
+        raise InputError("file", f"{target} is there already: give another name")
+    if not target.parent.is_dir():
+        raise InputError("file", f"the folder {target.parent} is not there: create it first")
+    # Only its owner can read it: it has hashes of keys and names of units.
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(descriptor)
+    path = Path(name)
+    try:
+        yield path
+        path.replace(target)
+    finally:
+        for part in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path}{part}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _new_store(target: Path) -> Iterator[Connection]:
+    """Yield a transaction on a new SQLite store, which has its name when all has gone well."""
+    with (
+        _new_file(target) as path,
+        closing(Database(str(path))) as copy,
+        copy.writing() as connection,
+    ):
+        yield connection
+
+
+def _copy_pages(source: Path, target: Path) -> None:
+    """Copy a SQLite file as it is at one moment, with what stands in the log beside it."""
+    try:
+        with closing(sqlite3.connect(source)) as file, closing(sqlite3.connect(target)) as copy:
+            file.backup(copy)
+    except sqlite3.Error as problem:
+        raise StoreError(f"{source}: cannot be copied: {problem}") from None
+
+
+def _tables(connection: Connection) -> list[str]:
+    """Return the tables of a store of ours that is up to date."""
+    return sorted(set(inspect(connection).get_table_names()) - {VERSION_TABLE})
+
+
+def _keep_numbers(connection: Connection) -> None:
+    """Let new rows be numbered after all that ever were, deleted experiments included."""
+    last = connection.execute(
+        text(
+            "SELECT coalesce(max(number), 0) FROM (SELECT max(id) AS number FROM experiments "
+            "UNION ALL SELECT max(experiment) FROM audit) AS numbers"
+        )
+    ).scalar_one()
+    if connection.dialect.name == "sqlite":
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'experiments'"))
+        connection.execute(
+            text("INSERT INTO sqlite_sequence VALUES ('experiments', :last)"), {"last": last}
+        )
+        return
+    numbers = {"experiments": last}
+    for table in ("outcomes", "set_aside", "audit"):
+        asked = text(f"SELECT coalesce(max(id), 0) FROM {table}")  # nosec B608
+        numbers[table] = connection.execute(asked).scalar_one()
+    for table, number in numbers.items():
+        if number:
+            connection.execute(
+                text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :number)"),
+                {"table": table, "number": number},
+            )
+
+
+def _be_patient(connection: Connection) -> None:
+    """Let one transaction on PostgreSQL take as long as it needs."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execution_options(client_seconds=MIGRATION_SECONDS)
