@@ -35,7 +35,7 @@ from .live.api.backup import backup, restore
 from .live.api.experiment import Experiment
 from .live.api.store import Store
 from .live.clock import ManualClock
-from .live.reports.doctor import Check, doctor
+from .live.reports.doctor import StoreCheck, doctor
 from .live.reports.status import ArmStatus, Point, Status
 from .live.steps.maturity import Receipt
 from .planning import plan
@@ -126,6 +126,7 @@ __all__ = [
     "Status",
     "Step",
     "Store",
+    "StoreCheck",
     "StoreError",
     "StudentT",
     "Tilt",

@@ -46,7 +46,7 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
     ("statement", "check", "words"),
     [
         ("DELETE FROM experiments", "orphan rows", "300 rows of assignments belong"),
-        ("UPDATE bascule_version SET version_num = '9999'", "version", "upgrade bascule"),
+        ("UPDATE bascule_version SET version_num = '9999'", "version", "upgrade"),
         ("UPDATE bascule_version SET version_num = '0005'", "version", "make a backup first"),
         ("UPDATE experiments SET design = '[]'", "experiment", "it cannot be read"),
         ("UPDATE experiments SET state = 'decided'", "experiment", "without a decision"),

@@ -27,7 +27,7 @@ LARGEST_LOG = 256 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class StoreCheck:
     """One check of a store: whether all is well, and what was seen or what to do."""
 
     name: str
@@ -38,7 +38,7 @@ class Check:
         return f"{'ok' if self.ok else 'PROBLEM':<9}{self.name:<13}{self.detail}"
 
 
-def doctor(location: str, *, full: bool = False) -> tuple[Check, ...]:
+def doctor(location: str, *, full: bool = False) -> tuple[StoreCheck, ...]:
     """Check a store; with `full` also compute every experiment again from its log.
 
     It never upgrades a store, and writes nothing that can be read.
@@ -48,16 +48,16 @@ def doctor(location: str, *, full: bool = False) -> tuple[Check, ...]:
     try:
         database = Database(location, upgrade=False)
     except (StoreError, InputError) as problem:
-        return (Check("open", False, str(problem)),)
+        return (StoreCheck("open", False, str(problem)),)
     with closing(database):
         return tuple(_checks(database, location, full))
 
 
-def _checks(database: Database, location: str, full: bool) -> Iterator[Check]:
+def _checks(database: Database, location: str, full: bool) -> Iterator[StoreCheck]:
     try:
         version = database.version()
     except (StoreError, InputError) as problem:
-        yield Check("open", False, str(problem))
+        yield StoreCheck("open", False, str(problem))
         return
     yield _version(version)
     if database.is_sqlite:
@@ -73,79 +73,79 @@ def _checks(database: Database, location: str, full: bool) -> Iterator[Check]:
             yield _orphans(connection)
             yield from _experiments(connection, full)
     except StoreError as problem:
-        yield Check("reading", False, str(problem))
+        yield StoreCheck("reading", False, str(problem))
 
 
-def _tried(name: str, check: Callable[[], Check]) -> Check:
+def _tried(name: str, check: Callable[[], StoreCheck]) -> StoreCheck:
     try:
         return check()
     except StoreError as problem:
-        return Check(name, False, str(problem))
+        return StoreCheck(name, False, str(problem))
 
 
-def _version(version: str | None) -> Check:
+def _version(version: str | None) -> StoreCheck:
     if version == NEWEST:
-        return Check("version", True, f"tables {version}, as this bascule has them")
+        return StoreCheck("version", True, f"tables {version}, as this bascule has them")
     if version is None:
-        return Check("version", False, "there are no tables: it is empty")
+        return StoreCheck("version", False, "there are no tables: it is empty")
     if version < NEWEST:
         advice = f"tables {version}: opening it upgrades it to {NEWEST}; make a backup first"
-        return Check("version", False, advice)
-    return Check("version", False, f"tables {version} are newer than {NEWEST}: upgrade bascule")
+        return StoreCheck("version", False, advice)
+    return StoreCheck("version", False, f"tables {version} are newer than {NEWEST}: upgrade")
 
 
-def _integrity(database: Database) -> Check:
+def _integrity(database: Database) -> StoreCheck:
     with database.reporting() as connection:
         said = [str(row[0]) for row in queries.fetch(connection, "PRAGMA integrity_check(5)")]
     if said == ["ok"]:
-        return Check("integrity", True, "every page of the file can be read")
-    return Check("integrity", False, f"{'; '.join(said)[:300]}: restore a backup")
+        return StoreCheck("integrity", True, "every page of the file can be read")
+    return StoreCheck("integrity", False, f"{'; '.join(said)[:300]}: restore a backup")
 
 
-def _disk(path: Path) -> Check:
+def _disk(path: Path) -> StoreCheck:
     free = shutil.disk_usage(path.absolute().parent).free
     log = Path(f"{path}-wal")
     beside = log.stat().st_size if log.is_file() else 0
     size = path.stat().st_size
     shown = f"{_bytes(size)} in the file, {_bytes(beside)} in its log, {_bytes(free)} free"
     if free < LEAST_FREE or free < size:
-        return Check("disk", False, f"{shown}: make room, a copy needs as much as the file")
+        return StoreCheck("disk", False, f"{shown}: make room, a copy needs as much as the file")
     if beside > LARGEST_LOG:
-        return Check("disk", False, f"{shown}: a program that reads keeps the log from shrinking")
-    return Check("disk", True, shown)
+        return StoreCheck("disk", False, f"{shown}: a program that reads keeps the log large")
+    return StoreCheck("disk", True, shown)
 
 
-def _writable(database: Database) -> Check:
+def _writable(database: Database) -> StoreCheck:
     database.check_writable()
-    return Check("writing", True, "it can be written")
+    return StoreCheck("writing", True, "it can be written")
 
 
-def _clock(connection: Connection) -> Check:
+def _clock(connection: Connection) -> StoreCheck:
     now, database_time = time(), queries.database_time(connection)
     if database_time is not None and abs(now - database_time) > TOLERANCE:
         apart = f"{abs(now - database_time):,.0f} s"
-        return Check("clock", False, f"this machine and the database differ by {apart}: set it")
+        return StoreCheck("clock", False, f"this machine and the database differ by {apart}")
     ahead = [
         f"{loaded.name} ({moment(loaded.state.latest):%Y-%m-%d %H:%M} UTC)"
         for loaded in _readable(connection)
         if loaded.state.clock != "given" and loaded.state.latest > now + TOLERANCE
     ]
     if ahead:
-        return Check(
+        return StoreCheck(
             "clock", False, f"units came later than now: {', '.join(ahead)}: set the clock"
         )
-    return Check("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all that is stored")
+    return StoreCheck("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all times in it")
 
 
-def _orphans(connection: Connection) -> Check:
+def _orphans(connection: Connection) -> StoreCheck:
     findings = Findings()
     check_orphans(connection, findings)
     if found := findings.all():
-        return Check("orphan rows", False, "; ".join(found)[:300])
-    return Check("orphan rows", True, "every row belongs to an experiment")
+        return StoreCheck("orphan rows", False, "; ".join(found)[:300])
+    return StoreCheck("orphan rows", True, "every row belongs to an experiment")
 
 
-def _experiments(connection: Connection, full: bool) -> Iterator[Check]:
+def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
     """Check that each experiment can be read, and compute it again where that is asked for."""
     count, sound = 0, True
     for number, name in queries.fetch(connection, _NAMES):
@@ -156,7 +156,7 @@ def _experiments(connection: Connection, full: bool) -> Iterator[Check]:
             if full:
                 found = verify(connection, number, name)
                 if found.agrees:
-                    yield Check("experiment", True, str(found))
+                    yield StoreCheck("experiment", True, str(found))
                 findings = Findings()
                 for difference in found.differences:
                     findings.add(difference)
@@ -164,10 +164,10 @@ def _experiments(connection: Connection, full: bool) -> Iterator[Check]:
             findings.add(f"it cannot be read: {reason(error)}")
         if listed := findings.all():
             sound = False
-            yield Check("experiment", False, f"{name}: {'; '.join(listed)[:300]}")
+            yield StoreCheck("experiment", False, f"{name}: {'; '.join(listed)[:300]}")
     if sound:
         how = "verified" if full else "can be read; --full computes them again from their logs"
-        yield Check("experiments", True, f"{count:,} {how}")
+        yield StoreCheck("experiments", True, f"{count:,} {how}")
 
 
 _NAMES = "SELECT id, name FROM experiments ORDER BY id"
