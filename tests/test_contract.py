@@ -51,6 +51,7 @@ OWN = [
     (bs.Tilt(2, effect=0.5), bs.Gaussian(2), [0.0, 1.5]),
     (bs.Tilt(4, batch=2), bs.Bernoulli(), [0.2, 0.6]),
     (bs.Tilt(1), bs.Bounded(0, 5), [1.0, 3.0]),
+    (bs.Tilt(3, effect=0.5, batch=2), bs.Numeric(1.0), [0.0, 0.9]),
     (bs.UCB(2), bs.Gaussian(1), [0.0, 1.0]),
     (bs.UCB(2, radius="bernstein"), bs.Bernoulli(), [0.2, 0.8]),
     (bs.UCB(3, radius="mixture", stop="mixture"), bs.Bounded(0, 2), [0.5, 1.5]),

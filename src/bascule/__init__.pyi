@@ -15,7 +15,7 @@ from .core.effects import Effect, effects
 from .core.ends import Ending, ending, remove_arm
 from .core.errors import InfeasibleError, InputError, StoreError
 from .core.measure import Measure
-from .core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
 from .core.procedures.static import Look
 from .core.progress import (
@@ -108,6 +108,7 @@ __all__ = [
     "ManualClock",
     "Measure",
     "Normal",
+    "Numeric",
     "Outcome",
     "PairStatistics",
     "Plan",

@@ -160,3 +160,15 @@ def test_a_plan_for_lower_outcomes() -> None:
     made = bs.plan(request, runs=40)
     assert made.design.goal == "decrease"
     assert made.possible
+
+
+def test_a_cap_plans_for_amounts_up_to_it() -> None:
+    sample = bs.Sample.of([0.0] * 90 + [10.0] * 9 + [500.0], cap="99%")
+    request = plan_request(sample=sample, lift="10%", cap="99%")
+    assert request.outcome == bs.Bounded(0, sample.high)
+    assert request.baseline == pytest.approx(sample.mean)
+    assert plan_request(baseline=5, lift=1, cap=50).outcome == bs.Bounded(0, 50)
+    with pytest.raises(bs.InputError, match="quantile of a sample"):
+        plan_request(baseline=5, lift=1, cap="99%")
+    with pytest.raises(bs.InputError, match="drop one"):
+        plan_request(bs.Gaussian(1), lift=1, cap=5)

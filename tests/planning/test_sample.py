@@ -79,3 +79,14 @@ def test_what_is_no_text_and_what_is_not_there_get_one_line(tmp_path: Path) -> N
     path.write_bytes(b"\xff\xfe\x00\x81" * 20)
     with pytest.raises(InputError, match="cannot read the sample"):
         read_sample(path)
+
+
+def test_a_cap_is_an_amount_or_a_quantile_and_larger_outcomes_count_as_it() -> None:
+    values = [float(value) for value in range(1, 101)]
+    amount, quantile = Sample.of(values, cap=50), Sample.of(values, cap="90%")
+    assert (amount.cap, amount.high, amount.above_cap) == (50.0, 50.0, 0.5)
+    assert quantile.cap == pytest.approx(np.quantile(values, 0.9))
+    assert quantile.mean == pytest.approx(np.minimum(values, np.quantile(values, 0.9)).mean())
+    assert abs(Sample.of(values).skewness) < 1e-12
+    with pytest.raises(InputError, match="higher quantile"):
+        Sample.of([0.0] * 95 + [1.0] * 5, cap="50%")

@@ -12,7 +12,7 @@ from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import GoalName, OutcomeName
 from bascule.core.design import INCREASE
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Numeric, Outcome
 
 if TYPE_CHECKING:
     from bascule.planning.request import PlanRequest
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
-FROM_SAMPLE = ("gaussian", "recurrent")
+FROM_SAMPLE = ("gaussian", "numeric", "recurrent")
 """Outcome models whose spreads a sample can tell."""
 
 
@@ -43,7 +43,7 @@ def command(
         help="Outcome model; as sigma, limits or sample suggest, else bernoulli.",
     ),
     sigma: float | None = typer.Option(
-        None, help="Spread of one outcome, for gaussian and bounded.", show_default=False
+        None, help="Spread of one outcome, for gaussian, numeric and bounded.", show_default=False
     ),
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
@@ -59,6 +59,12 @@ def command(
         "baseline and spread.",
     ),
     goal: GoalName | None = designs.GOAL,
+    cap: str | None = typer.Option(
+        None,
+        metavar="AMOUNT",
+        help="Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
+        show_default=False,
+    ),
     arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
     error: str = typer.Option(
         "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
@@ -112,6 +118,7 @@ def command(
         baseline,
         (lift[0] if len(lift) == 1 else lift) if lift else None,
         sample=sample,
+        cap=cap,
         arms=arms,
         error=amount("error", error, "5% or 0.05 is usual"),
         sides=sides,
@@ -158,7 +165,7 @@ def _outcome(
     if kind is None:
         kind = next((IMPLIED[size] for size in IMPLIED if size in given), None)
     if kind is None or (sampled and kind in FROM_SAMPLE and not given):
-        return None, None
+        return (Numeric() if kind == "numeric" else None), None
     if kind == "bounded":
         # There sigma is the spread that outcomes really have, which no rule needs to know.
         model = designs.described_outcome({**sizes, "outcome": kind, "sigma": None})

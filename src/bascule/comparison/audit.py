@@ -208,16 +208,17 @@ def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
     elif outcome.limited:
         worse, better = (outcome.low + share * outcome.scale for share in (0.50, 0.55))
     else:
+        spread = outcome.noise((0.0,) * arms).spread(0.0) if outcome.estimated else outcome.sigma
         # Where there is a limit on one side only, stay well inside it.
         worse = next(
             (
                 end
-                for end in (outcome.low + outcome.sigma, outcome.high - 2 * outcome.sigma)
+                for end in (outcome.low + spread, outcome.high - 2 * spread)
                 if math.isfinite(end)
             ),
             0.0,
         )
-        better = worse + outcome.sigma / 10
+        better = worse + spread / 10
     return (*(worse for _ in range(arms - 1)), better)
 
 

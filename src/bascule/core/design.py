@@ -101,6 +101,9 @@ class Design:
             error = checks.probability("error", asked, "0.05 is usual")
             object.__setattr__(self, "error", error)
         object.__setattr__(self, "sides", _checked_sides(self.sides, self.delta))
+        if self.outcome.estimated:
+            # Refuses more arms than an estimated spread is implemented for.
+            self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
         if self.min_effect is not None:
             object.__setattr__(self, "min_effect", _checked_min_effect(self))
         if self.deadline is not None:

@@ -13,27 +13,38 @@ from bascule.core import checks
 class ArmStatistics:
     """What one arm has shown: as much as any rule needs, and mergeable.
 
+    `cubes` are summed up where the spread of the outcomes is estimated, and 0 elsewhere.
+
     >>> ArmStatistics(2, 3.0, 5.0) + ArmStatistics(1, 1.0, 1.0)
-    ArmStatistics(units=3, total=4.0, squares=6.0)
+    ArmStatistics(units=3, total=4.0, squares=6.0, cubes=0.0)
     """
 
     units: int = 0
     total: float = 0.0
     squares: float = 0.0
+    cubes: float = 0.0
 
     def __add__(self, other: ArmStatistics) -> ArmStatistics:
         return ArmStatistics(
-            self.units + other.units, self.total + other.total, self.squares + other.squares
+            self.units + other.units,
+            self.total + other.total,
+            self.squares + other.squares,
+            self.cubes + other.cubes,
         )
 
     def reflected(self, centre: float) -> ArmStatistics:
         """Return what the arm has shown if each outcome x is counted as `centre - x`.
 
         >>> ArmStatistics(2, 3.0, 5.0).reflected(10.0)
-        ArmStatistics(units=2, total=17.0, squares=145.0)
+        ArmStatistics(units=2, total=17.0, squares=145.0, cubes=0.0)
         """
-        squares = self.units * centre * centre - 2.0 * centre * self.total + self.squares
-        return ArmStatistics(self.units, self.units * centre - self.total, squares)
+        n, total, squares = self.units, self.total, self.squares
+        cubes = 0.0
+        if self.cubes:
+            cubes = centre * (centre * (n * centre - 3.0 * total) + 3.0 * squares) - self.cubes
+        return ArmStatistics(
+            n, n * centre - total, n * centre * centre - 2.0 * centre * total + squares, cubes
+        )
 
     @property
     def mean(self) -> float:
@@ -47,10 +58,12 @@ class PairStatistics:
 
     `total` and `clock` are the S and V of tilted blocks, i less j, or j less i where the goal is to
     decrease the outcomes. Bets also keep how many blocks there were, the sum of their differences
-    and of the squares of these, and what each bet has won, as a logarithm, on i and on j.
+    and of the squares of these, and what each bet has won, as a logarithm, on i and on j. Where the
+    spread is estimated, `share` is the part of the clock that arm i adds: with n units of i and m
+    of j in a block, `h^2 / n` with `h = n m / (n + m)`.
 
-    >>> PairStatistics(1.0, 0.5) + PairStatistics(0.5, 0.75)
-    PairStatistics(total=1.5, clock=1.25, blocks=0.0, differences=0.0, squares=0.0, wins=())
+    >>> (PairStatistics(1.0, 0.5) + PairStatistics(0.5, 0.75)).clock
+    1.25
     """
 
     total: float = 0.0
@@ -59,6 +72,7 @@ class PairStatistics:
     differences: float = 0.0
     squares: float = 0.0
     wins: tuple[float, ...] = ()
+    share: float = 0.0
 
     def __add__(self, other: PairStatistics) -> PairStatistics:
         if not self.wins or not other.wins:
@@ -72,6 +86,7 @@ class PairStatistics:
             self.differences + other.differences,
             self.squares + other.squares,
             wins,
+            self.share + other.share,
         )
 
 
@@ -119,7 +134,7 @@ class Statistics:
     has none.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
-    ArmStatistics(units=1, total=0.5, squares=0.25)
+    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
     """
 
     arms: tuple[ArmStatistics, ...]

@@ -21,6 +21,7 @@ def plan(
     lift: Lift | None = None,
     *,
     sample: Sample | str | Path | None = None,
+    cap: float | str | None = None,
     rules: Sequence[Rule] = (),
     runs: int | None = None,
     seed: int = 0,
@@ -34,7 +35,8 @@ def plan(
     requested; with a `waiting_cost`, cost and waiting together. A request may be given whole, as a
     `PlanRequest`, or by its parts: `options` are `arms`, `error`, `units_per_day`,
     `deadline_days`, `waiting_cost`, `spread` and `outcomes_per_day`, explained there. A `sample`
-    is a file of outcomes from which baseline and spread are taken where they are not given.
+    is a file of outcomes from which baseline and spread are taken where they are not given. A `cap`
+    plans for `Bounded(0, cap)`: an amount, or a quantile of the sample such as "99%".
     `rules` are considered beside the usual ones. What is shown was simulated, `runs` times for the
     recommended design.
 
@@ -47,8 +49,8 @@ def plan(
     from bascule.planning.stages import stages
 
     if isinstance(outcome, PlanRequest):
-        request = outcome.alone(baseline=baseline, lift=lift, sample=sample, **options)
+        request = outcome.alone(baseline=baseline, lift=lift, sample=sample, cap=cap, **options)
     else:
-        request = plan_request(outcome, baseline, lift, sample=sample, **options)
+        request = plan_request(outcome, baseline, lift, sample=sample, cap=cap, **options)
     *_, last = stages(request, runs, seed, threads, progress, rules)
     return last

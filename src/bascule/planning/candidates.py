@@ -46,13 +46,17 @@ def even_split(request: PlanRequest) -> Rule:
 
 
 def tilted(request: PlanRequest, tilt: float) -> Tilt:
-    """Return tilted blocks, informed of the lift where the spread of outcomes is known.
+    """Return tilted blocks, informed of the lift where the spread is known or estimated.
 
     >>> import bascule as bs
     >>> tilted(PlanRequest(bs.Gaussian(1.0), 0, 0.5), 3.0).effect
     0.5
     """
-    return Tilt(tilt, request.gap if request.outcome.known_spread else None)
+    return Tilt(tilt, request.gap if _has_spread(request) else None)
+
+
+def _has_spread(request: PlanRequest) -> bool:
+    return request.outcome.known_spread or request.outcome.estimated
 
 
 def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, ...]:
@@ -71,9 +75,10 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
     else:
         looked_at = [tilted(request, tilt) for tilt in TILTS]
         if len(request.names) == 2:
-            if request.outcome.known_spread:
+            if _has_spread(request):
                 looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
-            looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+            if not request.outcome.estimated:
+                looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
     return tuple(dict.fromkeys([*looked_at, *rules]))
 
 

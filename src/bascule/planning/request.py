@@ -21,7 +21,7 @@ from bascule.core.design import (
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Gaussian, Outcome, Recurrent
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Bounded, Gaussian, Outcome, Recurrent
 from bascule.planning.amounts import amount, lift_of, tidy
 from bascule.planning.sample import Sample, read_sample
 from bascule.simulation import World
@@ -370,20 +370,25 @@ def plan_request(
     lift: Lift | None = None,
     *,
     sample: Sample | str | Path | None = None,
+    cap: float | str | None = None,
     **options: Unpack[RequestOptions],
 ) -> PlanRequest:
     """Return the request that is meant where parts are left out, or left to a sample.
 
-    Python, the command line and the service build their requests here.
+    Python, the command line and the service build their requests here. A `cap` makes outcomes
+    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
 
     >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
     """
-    known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample)
+    known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
+    if cap is not None:
+        outcome = _capped(outcome, known, cap)
     if outcome is None:
         outcome = Bernoulli() if known is None else outcome_of(known)
     if known is not None:
         _check_sample(known, outcome)
+        outcome = outcome.expecting(known.sigma)
     if baseline is None:
         baseline = _usual_baseline(outcome, known)
     mean = amount("baseline", baseline, "it is the mean of the first arm")
@@ -395,6 +400,20 @@ def plan_request(
     if lift is None:
         lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
     return PlanRequest(outcome, mean, lift, sample=known, **options)
+
+
+def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) -> Outcome:
+    if outcome is not None:
+        raise InputError(
+            "cap", f"cap stands for Bounded(0, cap), and {outcome!r} was given: drop one"
+        )
+    if sample is not None:
+        if sample.cap is None:
+            raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
+        return Bounded(0.0, sample.cap)
+    if isinstance(cap, str) and cap.strip().endswith("%"):
+        raise InputError("cap", f"cap {cap} is a quantile of a sample: give one, or an amount")
+    return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
 
 
 def outcome_of(sample: Sample) -> Outcome:
@@ -435,7 +454,7 @@ def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
         return tidy(sample.mean)
     if outcome.binary:
         return BASELINE
-    if outcome.known_spread and outcome.low < 0 < outcome.high:
+    if (outcome.known_spread or outcome.estimated) and outcome.low < 0 < outcome.high:
         return 0.0
     raise InputError("baseline", "baseline is missing: give the mean of the first arm")
 

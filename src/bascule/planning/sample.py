@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.evidence.spread import skewness
 from bascule.core.procedures.interval_state import FloatArray
+from bascule.planning.amounts import amount
 
 FEWEST = 10
 """Outcomes from which a spread can be estimated at all."""
@@ -37,6 +40,9 @@ class Sample:
     low: float
     high: float
     zero_or_one: bool
+    skewness: float = math.nan
+    cap: float | None = None
+    above_cap: float = 0.0
 
     @property
     def recurring(self) -> bool:
@@ -44,8 +50,15 @@ class Sample:
         return self.units < self.outcomes
 
     @classmethod
-    def of(cls, values: Sequence[float], units: Sequence[str] | None = None) -> Sample:
+    def of(
+        cls,
+        values: Sequence[float],
+        units: Sequence[str] | None = None,
+        cap: float | str | None = None,
+    ) -> Sample:
         """Return the sample of values in memory; without `units` each outcome is a unit of its own.
+
+        With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
 
         The two spreads are those of a one-way layout with random effects, by the method of moments:
         docs/how-to/plan-a-test.md has the formula.
@@ -55,6 +68,11 @@ class Sample:
         (5, 0.0, 2.76)
         """
         outcomes = np.asarray(values, np.float64)
+        most = None if cap is None or not len(outcomes) else _cap_of(outcomes, cap)
+        above = 0.0
+        if most is not None:
+            above = float((outcomes > most).mean())
+            outcomes = np.minimum(outcomes, most)
         _, owner = np.unique(range(len(outcomes)) if units is None else units, return_inverse=True)
         counts = np.bincount(owner).astype(np.float64)
         averages = np.bincount(owner, outcomes) / counts
@@ -77,11 +95,34 @@ class Sample:
             float(outcomes.min()),
             float(outcomes.max()),
             bool(np.isin(outcomes, (0.0, 1.0)).all()),
+            skewness(*(float((averages**power).sum()) for power in range(4))),
+            most,
+            above,
         )
 
 
-def read_sample(path: str | Path) -> Sample:
-    """Read a sample from a CSV file: a column `value`, and a column `unit` if units come again."""
+def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
+    """A cap as a number: a quantile of the outcomes where it is written with a percent sign."""
+    remedy = 'give an amount, as in 500, or a quantile of the sample, as in "99%"'
+    if isinstance(cap, str) and cap.strip().endswith("%"):
+        share = checks.probability("cap", amount("cap", cap, remedy), remedy)
+        found = float(np.quantile(outcomes, share))
+    else:
+        found = amount("cap", cap, remedy)
+    if not found > 0.0:
+        raise InputError(
+            "cap",
+            f"cap must be above 0 (got {cap}, which is {found:g}): most outcomes of the sample are "
+            "0 or less; give a higher quantile, or an amount",
+        )
+    return found
+
+
+def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
+    """Read a sample from a CSV file: a column `value`, and a column `unit` if units come again.
+
+    With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
+    """
     values: list[float] = []
     units: list[str] | None = None
     for line, value, unit in _rows(Path(path)):
@@ -99,7 +140,7 @@ def read_sample(path: str | Path) -> Sample:
         if unit is not None:
             units = [] if units is None else units
             units.append(unit)
-    return Sample.of(values, units)
+    return Sample.of(values, units, cap)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:

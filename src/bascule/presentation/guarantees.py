@@ -134,6 +134,8 @@ def assumption_words(outcome: Outcome) -> str:
             f"exact if units and their outcomes are normal and differ by {between:.4g} and "
             f"{within:.4g}"
         )
+    if outcome.estimated:
+        return "right once each arm has many units, because the spread is estimated"
     return f"for outcomes that are sub-Gaussian with sigma {outcome.sigma:.4g} or less"
 
 

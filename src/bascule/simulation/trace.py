@@ -12,7 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision, Procedure
 from bascule.core.progress import fold_block, record_and_decide
-from bascule.core.statistics import Statistics
+from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.intervals import BURST
@@ -120,17 +120,21 @@ def _block_steps(
         for left in reversed(range(coming.repeat)):
             with np.errstate(over="ignore"):
                 deal_slots(begun, arms, slots, coming.leader, streams)
-            block = Statistics.empty(arms)
+            block = [ArmStatistics()] * arms
             dealt = slots.tolist()
             for i, (arm, value) in enumerate(zip(dealt, values(dealt), strict=True)):
-                block = block.record(arm, value)
+                block[arm] += procedure.unit_sums(value)
                 if left > 0 or i < size - 1:
-                    yield Step(arm, value, replace(seen, arms=(seen + block).arms), None)
-            seen = fold_block(design, seen, block.arms, look=left == 0)
+                    yield Step(arm, value, replace(seen, arms=_sums(seen.arms, block)), None)
+            seen = fold_block(design, seen, block, look=left == 0)
         reached = procedure.decision(seen)
         yield Step(arm, value, seen, reached)
         if reached is not None:
             return
+
+
+def _sums(arms: Sequence[ArmStatistics], block: list[ArmStatistics]) -> tuple[ArmStatistics, ...]:
+    return tuple(before + new for before, new in zip(arms, block, strict=True))
 
 
 def outcome_source(
@@ -140,7 +144,8 @@ def outcome_source(
 
     Noise that quick loops draw comes in bursts of `burst` numbers, or, with 0, as many as asked.
     """
-    draws = draws_of(design.outcome.noise(means))
+    noise_of_arms = design.outcome.noise(means)
+    draws, sigma = draws_of(noise_of_arms), noise_of_arms.spread(means[0])
     if draws is None:
         return _general_outcomes(design, means, streams)
     waiting: list[float] = []
@@ -149,7 +154,6 @@ def outcome_source(
         if len(waiting) < len(arms):
             waiting.extend(_noise(draws, streams, burst or len(arms)))
         noise = [waiting.pop(0) for _ in arms]
-        sigma = design.outcome.sigma
         return [
             float(draws.outcome(means[arm], sigma, n)) for arm, n in zip(arms, noise, strict=True)
         ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.numerics import turning_point
+from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure, Shape, log_threshold
@@ -86,6 +87,7 @@ def predict(
     >>> round(expected.regret, 1), round(expected.decision_time)
     (86.2, 855)
     """
+    design = with_known_spread(design, noise)
     others = checked_gaps(design, gaps)
     if best is not None:
         design.outcome.check_mean(best)
@@ -111,6 +113,7 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     >>> round(expected.regret, 1), round(expected.decision_time)
     (85.6, 882)
     """
+    design = with_known_spread(design)
     others = checked_gaps(design, gaps)
     design = design.increasing
     procedure = design.procedure
@@ -130,6 +133,26 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     else:
         best, rivals = _intervals(design, arm_procedure(design), others)
     return _summed((best, *rivals), others)
+
+
+def with_known_spread(design: Design, noise: float | None = None) -> Design:
+    """Return the design that knows the spread which this one estimates; any other as it is.
+
+    >>> import bascule as bs
+    >>> with_known_spread(bs.Design(["a", "b"], bs.Numeric(2.0), bs.Tilt(3))).outcome
+    Gaussian(sigma=2.0)
+    """
+    if not design.outcome.estimated:
+        return design
+    variance = design.outcome.variance(0.0)
+    spread = math.sqrt(variance) if noise is None and variance is not None else noise
+    if not spread:
+        raise NoPredictionError(
+            "noise",
+            f"{design.outcome!r} does not say how much outcomes differ: give noise, or write "
+            "Numeric(spread)",
+        )
+    return replace(design, outcome=Gaussian(spread))
 
 
 def _of_static(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Prediction:

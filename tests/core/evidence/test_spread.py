@@ -15,6 +15,7 @@ from bascule.core.evidence.spread import (
     skewness,
     squares_about_mean,
     units_needed,
+    variance_of_total,
 )
 
 
@@ -74,3 +75,13 @@ def test_days_with_few_units_take_the_variance_of_all() -> None:
     found = daily_variances(units, about)
     assert found[0] == pytest.approx(days[0].var(ddof=1))
     assert found[1] == found[2] == pytest.approx(about.sum() / 103)
+
+
+def test_the_variance_of_a_total_takes_the_larger_of_own_and_pooled_for_each_arm() -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(0.0, 1.0, 40), rng.normal(5.0, 3.0, 10)
+    about = [len(arm) * arm.var() for arm in (a, b)]
+    pooled = sum(about) / 48
+    wanted = 2.0 * max(a.var(ddof=1), pooled) + 4.0 * max(b.var(ddof=1), pooled)
+    assert variance_of_total(2.0, 6.0, 40.0, about[0], 10.0, about[1]) == pytest.approx(wanted)
+    assert variance_of_total(2.0, 6.0, 40.0, about[0], 1.0, 0.0) == math.inf

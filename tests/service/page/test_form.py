@@ -77,6 +77,7 @@ def test_limits_and_spread_are_read_where_they_count() -> None:
     assert Form.read(bounded).wishes().outcome == bs.Bounded(0, 50)
     known = {"outcome": "gaussian", "sigma": "4", "baseline": "20", "lift": "1"}
     assert Form.read(known).wishes().outcome == bs.Gaussian(4)
+    assert Form.read({**known, "outcome": "numeric"}).wishes().outcome == bs.Numeric(4)
     with pytest.raises(InputError, match="sigma must be a number"):
         Form.read({**known, "sigma": "wide"}).wishes()
 

@@ -4,17 +4,22 @@ The guarantee of whatever uses these estimates is "asymptotic". Two rules keep i
 units. The variance of an arm is the larger of its own and that of all arms together: a small arm
 without a buyer has a variance of 0, and would otherwise win or lose at once. And nothing is decided
 before each arm has `20 * skewness^2` units, because until then the normal approximation of its mean
-is poor. docs/explanation/analyse.md has the measurements.
+is poor. Live tests, the simulator and the analysis of logs call these functions.
+docs/explanation/unknown-spread.md has the measurements.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+
+Sums = TypeVar("Sums", float, FloatArray)
+"""One number, or one for each of several stretches."""
 
 UNITS_PER_SKEWNESS = 20.0
 """How many units an arm needs for each unit of squared skewness before it can be decided on."""
@@ -26,7 +31,7 @@ ROUNDING = 1e-12
 """Sums of squares about a mean that are a smaller part of the raw squares are rounding errors."""
 
 
-def squares_about_mean(units: FloatArray, totals: FloatArray, squares: FloatArray) -> FloatArray:
+def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:
     """The sums of squared distances from the mean, from units, sums and sums of squares.
 
     >>> ones = np.array([2.0, 0.0])
@@ -34,8 +39,32 @@ def squares_about_mean(units: FloatArray, totals: FloatArray, squares: FloatArra
     [1.0, 0.0]
     """
     about = squares - totals * totals / np.maximum(units, 1.0)
-    found: FloatArray = np.where(about > ROUNDING * squares, about, 0.0)
-    return found
+    return about * (about > ROUNDING * squares)  # type: ignore[no-any-return]
+
+
+def variance_of_total(
+    share: float,
+    clock: float,
+    units: float,
+    about: float,
+    other_units: float,
+    other_about: float,
+) -> float:
+    """The variance of a pair's total over blocks: each arm has the larger of own and pooled.
+
+    Of the `clock` (the variance at a spread of 1) the first arm adds `share`, and the second the
+    rest. `about` has the squared distances of an arm's outcomes from their mean. It is infinite
+    until both arms have two units.
+
+    >>> variance_of_total(2.0, 5.0, 11.0, 40.0, 11.0, 0.0)
+    14.0
+    """
+    if units < 2.0 or other_units < 2.0:
+        return math.inf
+    pooled = (about + other_about) / (units + other_units - 2.0)
+    own = max(about / (units - 1.0), pooled)
+    other = max(other_about / (other_units - 1.0), pooled)
+    return share * own + (clock - share) * other
 
 
 def skewness(units: float, total: float, squares: float, cubes: float) -> float:

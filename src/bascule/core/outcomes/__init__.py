@@ -7,9 +7,10 @@ from bascule.core.outcomes.bernoulli import Bernoulli
 from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
+from bascule.core.outcomes.numeric import Numeric
 from bascule.core.outcomes.recurrent import Recurrent
 
-for _model in (Gaussian, Bernoulli, Bounded, Recurrent):
+for _model in (Gaussian, Bernoulli, Bounded, Numeric, Recurrent):
     OUTCOMES.register(_model)
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Gaussian",
     "Noise",
     "Normal",
+    "Numeric",
     "Outcome",
     "Recurrent",
     "StudentT",

@@ -1,15 +1,15 @@
 """The contract of outcome models: what a model states about the outcomes of one unit.
 
 A model is a frozen dataclass that derives from `Outcome`, in a file of its own. What it does not
-state is not assumed: without a finite `sigma` and without limits no rule accepts it. How to add
-one is shown in docs/how-to/add-a-rule.md.
+state is not assumed: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
+accepts it. How to add one is shown in docs/how-to/add-a-rule.md.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from bascule.core.errors import InputError
 from bascule.core.outcomes.noise import Noise
@@ -37,6 +37,9 @@ class Outcome(ABC):
 
     integer: ClassVar[bool] = False
     """Whether an outcome is a whole number."""
+
+    estimated: ClassVar[bool] = False
+    """Whether the spread is estimated from the outcomes while a test runs."""
 
     cost_unit: ClassVar[str] = "outcome units"
     """What regret is counted in."""
@@ -91,6 +94,10 @@ class Outcome(ABC):
     def variance(self, mean: float) -> float | None:
         """Return the variance of an outcome with this mean; None where only data can tell."""
         return self.sigma**2 if self.known_spread else None
+
+    def expecting(self, spread: float) -> Self:
+        """Return the model with a spread to expect, where it takes one and has none."""
+        return self
 
     def check_mean(self, mean: float) -> None:
         """Raise `InputError` unless an arm can have this mean."""

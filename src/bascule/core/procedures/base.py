@@ -183,6 +183,10 @@ class Procedure(ABC):
     def empty(self) -> AnyStatistics:
         """Return the statistics before the first unit."""
 
+    def unit_sums(self, value: float) -> ArmStatistics:
+        """Return what one outcome adds to the sums of its arm."""
+        return ArmStatistics(1, value, value * value)
+
     def check(self, statistics: AnyStatistics) -> None:
         """Raise `InputError` if statistics are not those of such a design."""
         if len(statistics.arms) != self.arms:

@@ -87,9 +87,7 @@ class BlockProcedure(Procedure):
                 "block", f"block must have the design's {arms} arms (got {len(block)})"
             )
         state = self.lay_out(statistics)
-        for arm, seen in enumerate(block):
-            state[2 * arms + arm] = seen.units
-            state[3 * arms + arm] = seen.total
+        self.enter(state, block)
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         if look:
             floors = np.zeros(OCTAVES * PARTS)
@@ -101,6 +99,12 @@ class BlockProcedure(Procedure):
             dropped=out - statistics.removed,
             pairs=self.read_pairs(state),
         )
+
+    def enter(self, state: FloatArray, block: Sequence[ArmStatistics]) -> None:
+        """Write the outcomes of a block to where `fold` expects them."""
+        for arm, seen in enumerate(block):
+            state[2 * self.arms + arm] = seen.units
+            state[3 * self.arms + arm] = seen.total
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""

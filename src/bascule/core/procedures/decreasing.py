@@ -111,6 +111,10 @@ class DecreasingProcedure(Procedure):
         """Return the statistics before the first unit."""
         return self.inner.empty()
 
+    def unit_sums(self, value: float) -> ArmStatistics:
+        """Return what one outcome adds to the sums of its arm."""
+        return self.inner.unit_sums(value)
+
     def check(self, statistics: AnyStatistics) -> None:
         """Raise `InputError` if statistics are not those of such a design."""
         self.inner.check(statistics)

@@ -129,5 +129,6 @@ def refuse_unknown_spread(label: str, outcome: Outcome) -> None:
         raise InputError(
             "outcome",
             f"{label} needs outcomes with a known spread or within limits, and {outcome!r} states "
-            "neither: use Bounded(low, high) with a cap, or Gaussian(sigma)",
+            "neither: use Bounded(low, high) with a cap, Gaussian(sigma), or Tilt(tilt) with "
+            "Numeric()",
         )

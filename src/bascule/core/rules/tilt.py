@@ -3,7 +3,8 @@
 Both arms of a block live through the same moments, so a trend that they share cancels; and the
 block's sizes are fixed before its outcomes, so the evidence is a martingale of one dimension. An
 arm is dropped when the evidence that another one is better reaches (K - 1) / error. Where the
-spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet.
+spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet;
+where neither is, a normal mixture with an estimated spread, which is right in the long run only.
 The proof is in docs/explanation/tilted-blocks.md.
 """
 
@@ -13,12 +14,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bascule.core import checks
-from bascule.core.calibration import Calibration
+from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.block_steps import BETTING, INFORMED, UNINFORMED, BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.estimated.procedure import (
+    ESTIMATED,
+    ESTIMATED_INFORMED,
+    EstimatedProcedure,
+)
 from bascule.core.procedures.many_arms import ManyArmsProcedure
 from bascule.core.procedures.many_state import MANY
 from bascule.core.procedures.many_steps import FOR_MANY_ARMS
@@ -92,12 +98,16 @@ class Tilt(Rule):
         """Return the steps for such outcomes: bets within limits, else a normal mixture."""
         if outcome.limited:
             return BETTING
+        if outcome.estimated:
+            return ESTIMATED if self.effect is None else ESTIMATED_INFORMED
         return UNINFORMED if self.effect is None else INFORMED
 
     def procedure(self, design: Problem) -> BlockProcedure:
         """Return how a test in tilted blocks proceeds."""
         steps, family = self.steps(design.outcome), BlockProcedure
-        if len(design.arms) > MANY:
+        if design.outcome.estimated:
+            family = EstimatedProcedure
+        elif len(design.arms) > MANY:
             steps, family = FOR_MANY_ARMS[steps], ManyArmsProcedure
         return family(design, self.label, steps, self.tilt, self.batch, self.effect or 0.0)
 
@@ -109,7 +119,8 @@ class Tilt(Rule):
                 f"{self.label} compares units that give one outcome each, not Recurrent ones: "
                 'use UCB(2, radius="mixture"), or ETC(stop="mixture") for an even split',
             )
-        refuse_unknown_spread(self.label, outcome)
+        if not outcome.estimated:
+            refuse_unknown_spread(self.label, outcome)
         if self.effect is not None and outcome.limited:
             raise InputError(
                 "effect",
@@ -123,4 +134,11 @@ class Tilt(Rule):
         """Compare each pair of arms at `error / (arms - 1)`."""
         refuse_delta(error, delta)
         assert error is not None
-        return Calibration(error / (arms - 1), error, "proven")
+        if outcome.estimated and arms > MANY:
+            raise InputError(
+                "arms",
+                f"arms must be at most {MANY} where the spread is estimated (got {arms}): compare "
+                "fewer arms, or use Bounded(low, high) with a cap",
+            )
+        guarantee: Guarantee = "asymptotic" if outcome.estimated else "proven"
+        return Calibration(error / (arms - 1), error, guarantee)

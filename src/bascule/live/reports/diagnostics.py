@@ -114,7 +114,7 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
     >>> seen = Statistics.empty(2).record(0, 1.0)
     >>> between(seen, seen.record(0, 0.5)).arms[0]
-    ArmStatistics(units=1, total=0.5, squares=0.25)
+    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
     """
     return Statistics(
         tuple(

@@ -128,7 +128,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
     >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
-    ArmStatistics(units=3, total=0.0, squares=0.0)
+    ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0)
     """
     seen = state.statistics
     removed = seen.removed | frozenset(state.paused)
@@ -140,7 +140,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
         pending = units - arm.units
         like = arm if arm.units else everything
         share = pending / like.units if like.units else 0.0
-        more = ArmStatistics(pending, share * like.total, share * like.squares)
+        more = ArmStatistics(pending, share * like.total, share * like.squares, share * like.cubes)
         arms.append(arm + more if pending else arm)
     return replace(seen, arms=tuple(arms), removed=removed)
 

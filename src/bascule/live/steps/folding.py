@@ -34,7 +34,7 @@ def fold_unit(
         seen = record(design, state.once, arm, value)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     sums = list(state.open)
-    sums[arm] = sums[arm] + ArmStatistics(1, value, value * value)
+    sums[arm] = sums[arm] + design.procedure.unit_sums(value)
     if state.folding != deal.number:
         state = state._replace(folding=deal.number, part=0)
     return close_parts(design, state._replace(open=tuple(sums), folded=folded), deal, now)

@@ -207,10 +207,10 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
     if isinstance(statistics, CohortStatistics):
         return _cohorts_to_json(statistics)
     data = {
-        "arms": [[arm.units, arm.total, arm.squares] for arm in statistics.arms],
+        "arms": [_arm_data(arm) for arm in statistics.arms],
         "dropped": sorted(statistics.dropped),
         "removed": sorted(statistics.removed),
-        "pairs": [list(asdict(pair).values()) for pair in statistics.pairs],
+        "pairs": [_pair_data(pair) for pair in statistics.pairs],
     }
     text = _written(data | _bounds_data(statistics))
     if not statistics.rows:
@@ -280,17 +280,34 @@ def _row(
     return PairRow(arm, led, tuple(clocks), tuple(totals), tuple(map(tuple, powers)))
 
 
+def _arm_data(arm: ArmStatistics) -> list[float]:
+    """The sums of an arm; cubes only where they are kept, as in stores of the first edition."""
+    sums = [arm.units, arm.total, arm.squares]
+    return [*sums, arm.cubes] if arm.cubes else sums
+
+
+def _pair_data(pair: PairStatistics) -> list[Any]:
+    sums = [pair.total, pair.clock, pair.blocks, pair.differences, pair.squares, pair.wins]
+    return [*sums, pair.share] if pair.share else sums
+
+
 def _pair(
-    total: float, clock: float, blocks: float, differences: float, squares: float, wins: list[float]
+    total: float,
+    clock: float,
+    blocks: float,
+    differences: float,
+    squares: float,
+    wins: list[float],
+    share: float = 0.0,
 ) -> PairStatistics:
-    return PairStatistics(total, clock, blocks, differences, squares, tuple(wins))
+    return PairStatistics(total, clock, blocks, differences, squares, tuple(wins), share)
 
 
 def state_to_json(state: ExperimentState) -> str:
     """All but the statistics, as text."""
     data = state._asdict()
     del data["statistics"]
-    data["open"] = [[arm.units, arm.total, arm.squares] for arm in state.open]
+    data["open"] = [_arm_data(arm) for arm in state.open]
     data["verdict"] = None if state.verdict is None else asdict(state.verdict)
     return _written(data)
 

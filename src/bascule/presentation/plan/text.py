@@ -7,9 +7,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
+from bascule.core.evidence.spread import units_needed
+from bascule.core.outcomes import Outcome
 from bascule.planning.choose import best_tilt
 from bascule.planning.forecast import Forecast
 from bascule.planning.request import PlanRequest
+from bascule.planning.sample import Sample
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
     amount,
@@ -30,6 +33,9 @@ Cells = tuple[str, ...]
 
 COLUMNS = 80
 """Longer lines of text are broken."""
+
+SKEWED = 2.0
+"""A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
 
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 
@@ -72,7 +78,20 @@ def outcome_words(request: PlanRequest) -> str:
         words += f", from a sample of {count(request.sample.outcomes)}"
         if request.sample.recurring:
             words += f" of {count(request.sample.units)} units"
+        words += _shape_words(request.outcome, request.sample)
     return words
+
+
+def _shape_words(outcome: Outcome, sample: Sample) -> str:
+    """What a cap cuts off, or how long an estimated spread has to wait for skewed outcomes."""
+    if sample.cap is not None:
+        return f", of which {percent(sample.above_cap)} lie above the cap and count as it"
+    if not outcome.estimated or not math.isfinite(sample.skewness):
+        return ""
+    waits = f"; no decision before each arm has about {count(units_needed(sample.skewness, 0.0))}"
+    skewed = abs(sample.skewness) > SKEWED and sample.low >= 0.0
+    cap = " (a cap, as in cap=99%, is proven and waits for nothing)" if skewed else ""
+    return f"{waits} units, as its skewness of {sample.skewness:.2g} asks for{cap}"
 
 
 def recommendation(plan: Plan) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome
 from bascule.core.rules import Tilt
 from bascule.planning.amounts import amount
 from bascule.planning.choose import Point
@@ -112,6 +112,8 @@ class Form:
     def _outcome(self) -> Outcome:
         if self.outcome == "gaussian":
             return Gaussian(_number("sigma", self.sigma))
+        if self.outcome == "numeric":
+            return Numeric(_number("sigma", self.sigma))
         if self.outcome == "bounded":
             return Bounded(_number("low", self.low), _number("high", self.high))
         return Bernoulli()

@@ -54,7 +54,8 @@ class BlockRuns(Runs):
         runs: int,
     ) -> None:
         super().__init__(design, world, seed, runs)
-        self.sigma, self.precision = design.outcome.sigma, 1.0 / design.outcome.scale
+        self.sigma = design.outcome.noise(world.start).spread(world.start[0])
+        self.precision = 1.0 / design.outcome.scale
         self.procedure = procedure
         self.floors = floors_of(procedure)
         self.loop = block_loop(procedure.steps, draws, arms_to_fix(self.arms, runs))

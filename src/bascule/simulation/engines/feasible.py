@@ -16,6 +16,7 @@ from bascule.theory.prediction import (
     rounds_at_best,
     rounds_to_win,
     units_to_convince,
+    with_known_spread,
 )
 from bascule.theory.solve import units_until
 from bascule.theory.unit_solve import arm_units_until
@@ -79,7 +80,8 @@ def check_feasible(design: Design, world: World) -> None:
     gap = max(gap, matters - gap)
     if gap == 0:
         return
-    needed = _even_split(design, max(means), gap)
+    noise = (world.noise or design.outcome.noise(means)).spread(max(means))
+    needed = _even_split(with_known_spread(design, noise), max(means), gap)
     if design.max_units is None and needed > units_limit(design):
         raise InputError(
             "means",

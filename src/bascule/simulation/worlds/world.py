@@ -250,7 +250,8 @@ class World:
         >>> World([0, 1], batch=2).plain_for(Gaussian(1))
         False
         """
-        expected = self.noise is None or self.noise == outcome.noise(self.start)
+        unstated = outcome.estimated and outcome.variance(self.start[0]) is None
+        expected = self.noise is None or (not unstated and self.noise == outcome.noise(self.start))
         return expected and not replace(self, noise=None, means=self.start).extras
 
     def for_outcome(self, outcome: Outcome, arms: int) -> World:

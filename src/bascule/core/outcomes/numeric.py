@@ -1,0 +1,62 @@
+"""Outcomes whose spread nobody knows: it is estimated from the outcomes as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+from bascule.core.outcomes.base import Outcome
+from bascule.core.outcomes.noise import Noise, Normal
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric(Outcome):
+    """One outcome a unit, any number, whose spread is estimated while the test runs.
+
+    The guarantee is "asymptotic": right once arms have many units. Nothing is decided before an
+    arm has `20 * skewness^2` units. Where a cap is acceptable, `Bounded(0, cap)` is proven.
+    `spread` is the standard deviation to expect; planning and simulation need it, the test itself
+    does not use it. Outcomes that are far from 0 for their spread (a million times) are to be
+    counted from a nearer point.
+
+    >>> Numeric(35.0).estimated, Numeric().variance(0.0)
+    (True, None)
+    """
+
+    spread: float | None = None
+    kind: Literal["numeric"] = field(default="numeric", kw_only=True, repr=False)
+    estimated: ClassVar[bool] = True
+    scale: ClassVar[float] = 1.0
+    example: ClassVar[str] = "Numeric()"
+
+    def __post_init__(self) -> None:
+        if self.spread is not None:
+            remedy = "it is the standard deviation to expect of one unit's outcome"
+            object.__setattr__(self, "spread", checks.positive("spread", self.spread, remedy))
+
+    @property
+    def words(self) -> str:
+        """The model in a few words."""
+        expected = "" if self.spread is None else f", about {self.spread:.4g} at first"
+        return f"numbers whose spread is estimated{expected}"
+
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return normal noise of the spread to expect."""
+        if self.spread is None:
+            raise InputError(
+                "spread",
+                "Numeric() does not say how much outcomes differ, which planning and simulation "
+                "need: write Numeric(spread) with their standard deviation, or give the world a "
+                "noise",
+            )
+        return Normal(self.spread)
+
+    def expecting(self, spread: float) -> Self:
+        """Return the model with this spread to expect, unless it has one."""
+        return replace(self, spread=spread) if self.spread is None else self
+
+    def variance(self, mean: float) -> float | None:
+        """Return the variance to expect; None where it was not stated."""
+        return None if self.spread is None else self.spread**2

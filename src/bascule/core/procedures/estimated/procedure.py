@@ -1,0 +1,137 @@
+"""The procedure of tests in blocks with an estimated spread, and its steps.
+
+The evidence is that of a known spread, with totals divided by the spread that the pair has shown.
+Its guarantee is asymptotic: docs/explanation/unknown-spread.md says why, and what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from bascule.core.procedures.base import AnyStatistics, Ends
+from bascule.core.procedures.block_state import width as width_of_pairs
+from bascule.core.procedures.block_steps import INFORMED, UNINFORMED, informed, uninformed
+from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.estimated.state import (
+    SUMS,
+    clear,
+    drop_beaten,
+    fold,
+    leader,
+    observe,
+    pair_spread,
+    pairs_within,
+    width,
+)
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+
+
+def drop_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten by a difference of any size."""
+    drop_beaten(state, first, arms, uninformed, effect, threshold)
+
+
+def drop_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten, soonest by a difference around `effect`."""
+    drop_beaten(state, first, arms, informed, effect, threshold)
+
+
+def within_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are found smaller than the margin."""
+    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
+
+
+def within_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are found smaller than the margin, by informed evidence."""
+    return pairs_within(state, first, arms, informed, effect, threshold, margin)
+
+
+def write_moments(state: FloatArray, arms: int, statistics: Statistics) -> None:
+    """Lay out the moments of each arm, and which part of a pair's clock it adds."""
+    block = width_of_pairs(arms)
+    for arm, seen in enumerate(statistics.arms):
+        state[block + 2 * arms + arm] = seen.total
+        state[block + 3 * arms + arm] = seen.squares
+        state[block + 4 * arms + arm] = seen.cubes
+    shares = block + SUMS * arms
+    for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
+        state[shares + i * arms + j] = pair.share
+        state[shares + j * arms + i] = pair.clock - pair.share
+
+
+def read_share(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the total and the clock of a pair, and the part of the first arm in it."""
+    pair = UNINFORMED.read(state, arms, i, j)
+    share = width_of_pairs(arms) + SUMS * arms + i * arms + j
+    return replace(pair, share=float(state[share]))
+
+
+ESTIMATED = UNINFORMED._replace(
+    width=width,
+    clear=clear,
+    leader=leader,
+    observe=observe,
+    fold=fold,
+    drop=drop_uninformed,
+    within=within_uninformed,
+    write=write_moments,
+    read=read_share,
+)
+"""An estimated spread, and a difference of any size."""
+
+ESTIMATED_INFORMED = ESTIMATED._replace(
+    drop=drop_informed,
+    within=within_informed,
+    ends=INFORMED.ends,
+    evidence=INFORMED.evidence,
+    boundary=INFORMED.boundary,
+)
+"""An estimated spread, and a difference around a planned effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedProcedure(BlockProcedure):
+    """Blocks of units whose outcomes have a spread that is estimated as they come."""
+
+    def unit_sums(self, value: float) -> ArmStatistics:
+        """Return what one outcome adds to the sums of its arm, for its skewness too."""
+        square = value * value
+        return ArmStatistics(1, value, square, square * value)
+
+    def enter(self, state: FloatArray, block: Sequence[ArmStatistics]) -> None:
+        """Write the outcomes of a block to where `fold` expects them."""
+        BlockProcedure.enter(self, state, block)
+        moments = width_of_pairs(self.arms)
+        for arm, seen in enumerate(block):
+            state[moments + arm] = seen.squares
+            state[moments + self.arms + arm] = seen.cubes
+
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the interval of every difference; infinitely wide until it can be decided."""
+        assert isinstance(statistics, Statistics)
+        state = self.lay_out(statistics)
+        found: list[Ends] = []
+        for i, j in combinations(range(self.arms), 2):
+            pair = self.steps.read(state, self.arms, i, j)
+            spread = pair_spread(state, 0, self.arms, i, j)
+            if math.isinf(spread):
+                middle = pair.total / pair.clock if pair.clock > 0.0 else 0.0
+                found.append((middle, -math.inf, math.inf))
+                continue
+            standard = replace(pair, total=pair.total / spread)
+            (ends,) = self.steps.ends([standard], self.effect / spread, self.threshold)
+            middle, low, high = ends
+            found.append((spread * middle, spread * low, spread * high))
+        return found
