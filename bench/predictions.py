@@ -91,7 +91,7 @@ def coins() -> list[Cell]:
 
 
 def more_arms() -> list[Cell]:
-    """The mean path: all rivals at one distance, or each further away than the one before."""
+    """More than two arms: all rivals at one distance, or each further away than the one before."""
     rules: list[AnyRule] = [
         *(bs.Tilt(tilt) for tilt in (1, 3, 10)),
         *(bs.UCB(alpha) for alpha in (1.5, 2, 8)),

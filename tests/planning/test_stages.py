@@ -149,11 +149,14 @@ def test_a_hopeless_wish_needs_no_simulation_to_be_told() -> None:
     assert "predictions" in repr(answer)
 
 
-def test_several_arms_are_planned_by_simulation_alone() -> None:
+def test_several_arms_are_predicted_and_simulated() -> None:
     answer = bs.plan(bs.Gaussian(1), 0, 0.8, arms=4, units_per_day=20, runs=200)
     assert answer.possible
     assert answer.design.arms == ("control", "variant-1", "variant-2", "variant-3")
-    assert answer.prediction_error() is None
+    missed = answer.prediction_error()
+    assert missed is not None
+    # 200 runs have a standard error of 4 % for days and cost.
+    assert max(missed) < 0.1 + STANDARD_ERRORS * 0.04
     fresh = bs.simulate(answer.design, answer.request.means, runs=500, seed=77)
     doubt = STANDARD_ERRORS * math.hypot(answer.decided_by_deadline.se, 0.014)
     assert np.mean(fresh.winner >= 0) == pytest.approx(answer.decided_by_deadline.mean, abs=doubt)

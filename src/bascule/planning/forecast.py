@@ -94,14 +94,12 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 
 @lru_cache(maxsize=256)
 def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
-    """Return what theory says of a rule for two arms, without the deadline; None if nothing.
+    """Return what theory says of a rule, without the deadline; None if nothing.
 
     >>> import bascule as bs
-    >>> prediction(PlanRequest(arms=3), bs.Tilt(3)) is None
+    >>> prediction(PlanRequest(arms=20), bs.Tilt(3)) is None
     True
     """
-    if len(request.names) > 2:
-        return None
     design = played_design(request, design_of(request, rule))
     try:
         return predict(design, request.gaps, best=request.best, noise=request.spread)

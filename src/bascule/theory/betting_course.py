@@ -121,19 +121,42 @@ def course_of_bets(rule: Tilted, threshold: float, outcomes: Outcomes) -> Course
     typical = most = float(shares[-1])
     block = rule.batch * most / (1 + most)
     for _ in range(ROUNDS):
-        values, chances = _between(outcomes.law, typical)
-        if not (chances @ np.log1p(np.outer(values, BETS)) > 0).any():
+        walk = walk_of_bets(threshold, outcomes, typical)
+        if walk is None:
             return None
-        # A block adds its difference, times its information, to the total.
-        each, mean = typical / (1 + typical), float(values @ chances)
-        deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
-        boundary = _boundary(needed_mean(values, chances, threshold), each, deviation)
-        scale = deviation / outcomes.spread(typical)
-        pace = pace_of_blocks(mean / deviation, block, shares, _sizes, scale)
-        passage = first_passage(mean / deviation, boundary, rule.batch / 2, block, pace)
+        drift = walk.mean / walk.deviation
+        pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
+        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace)
         each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
         typical = min(most, max(1.0, each / (1 - each)))
     return course_in_blocks(passage, most, rule.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The total of a pair on which bets are placed, when all blocks have the usual size.
+
+    `mean` is that of a block's difference and `deviation` the spread that an outcome would have to
+    have for as much noise; `boundary` is where bets have won enough, in deviations. The rule sees
+    a lead that is `scale` times the standardised one.
+    """
+
+    mean: float
+    deviation: float
+    boundary: Boundary
+    scale: float
+
+
+def walk_of_bets(threshold: float, outcomes: Outcomes, typical: float) -> Walk | None:
+    """Return the walk with `typical` units of the leader in a block; None if bets never win."""
+    values, chances = _between(outcomes.law, typical)
+    if not (chances @ np.log1p(np.outer(values, BETS)) > 0).any():
+        return None
+    # A block adds its difference, times its information, to the total.
+    each, mean = typical / (1 + typical), float(values @ chances)
+    deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
+    boundary = _boundary(needed_mean(values, chances, threshold), each, deviation)
+    return Walk(mean, deviation, boundary, deviation / outcomes.spread(typical))
 
 
 def _sizes(leader: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -30,7 +30,7 @@ def test_the_knob_of_a_rule() -> None:
 def test_where_the_knob_stands_the_forecast_is_that_of_the_status() -> None:
     now = seen(500, 0.10, 0.13)
     (turn,) = turns(TILT, now, 0.5, [4.0])
-    assert turn.units == units_left(TILT, now, 0.5)
+    assert turn.units == pytest.approx(units_left(TILT, now, 0.5))
 
 
 def test_more_tilt_takes_longer_and_costs_less() -> None:
