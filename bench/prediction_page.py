@@ -51,8 +51,8 @@ Tilted blocks that bet, at two rates.
 
 MORE_ARMS = """## More arms
 
-Here [paths of the noise](prediction.md#three-and-more-arms) are followed. "Level" has all rivals at one
-distance from the best arm, "stairs" each of them one gap further away than the one before. Only
+Here [paths of the noise](prediction.md#three-and-more-arms) are followed. "Level" has all rivals at
+one distance from the best arm, "stairs" each of them one gap further away than the one before. Only
 runs that found the best arm count: after a mistake two level rivals are left that no test can tell
 apart, and the cap ends such a run.
 
