@@ -68,8 +68,8 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
             ("b", 1.0),
         }
     run(capsys, "release", "button")
-    run(capsys, "stop", "button")
-    run(capsys, "delete", "button")
+    run(capsys, "stop", "button", "--yes")
+    run(capsys, "delete", "button", "--yes")
     assert json.loads(run(capsys, "list", "--json")) == {"experiments": []}
 
 
@@ -122,8 +122,8 @@ def test_where_there_is_nothing_yet_it_is_said(
     run(capsys, "create", "button", "--design", "design.json")
     assert run(capsys, "set-aside", "button") == "no outcome was excluded\n"
     assert run(capsys, "diagnose", "button").startswith("there is not enough data")
-    run(capsys, "stop", "button")
-    run(capsys, "delete", "button")
+    run(capsys, "stop", "button", "--yes")
+    run(capsys, "delete", "button", "--yes")
     assert run(capsys, "list").startswith("no experiments yet")
 
 
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_said_in_one_line(store: Path, capsys: pytest.CaptureFi
     run(capsys, "create", "button", "--design", "design.json", "--wait")
     assert "no experiment 'other'" in refused(capsys, "show", "other")
     assert "no decision yet" in refused(capsys, "release", "button")
-    assert "stop it" in refused(capsys, "delete", "button")
+    assert "stop it" in refused(capsys, "delete", "button", "--yes")
     Path("text.db").write_text("this is not a database at all\n")
     assert "not touched" in refused(capsys, "list", "--store", "text.db")
 

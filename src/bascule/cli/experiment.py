@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli.console import print_json, print_line, screen
+from bascule.cli.console import confirm, print_json, print_line, screen
 from bascule.cli.designs import AS_JSON
 from bascule.core.errors import InputError
 
@@ -41,6 +41,8 @@ STORE = typer.Option(
     envvar="BASCULE_STORE",
     help="A file, or postgresql://user@host/database.",
 )
+
+YES = typer.Option(False, "--yes", help="Do not ask.")
 
 
 @app.command("create")
@@ -137,9 +139,18 @@ def pause(name: str = NAME, store: str = STORE) -> None:
 
 
 @app.command("stop")
-def stop(name: str = NAME, store: str = STORE) -> None:
+def stop(
+    name: str = NAME,
+    to: str | None = typer.Option(
+        None, "--to", metavar="ARM", help="Serve everyone this arm from now on."
+    ),
+    yes: bool = YES,
+    store: str = STORE,
+) -> None:
     """End an experiment for good."""
-    _change(store, name, "stop")
+    served = "units keep their arms" if to is None else f"everyone gets {to}"
+    confirm(f"Stop {name} for good ({served})?", yes)
+    _change(store, name, "stop", to=to)
 
 
 @app.command("release")
@@ -160,14 +171,25 @@ def knob(
 
 
 @app.command("drop-arm")
-def drop_arm(name: str = NAME, arm: str = typer.Argument(...), store: str = STORE) -> None:
-    """Drop an arm for good; nothing more is claimed about it."""
-    _change(store, name, "drop_arm", arm=arm)
+def drop_arm(
+    name: str = NAME,
+    arm: str = typer.Argument(...),
+    to: str | None = typer.Option(
+        None, "--to", metavar="ARM", help="What its users get; the control if not given."
+    ),
+    yes: bool = YES,
+    store: str = STORE,
+) -> None:
+    """Drop an arm for good and serve its users another one; nothing more is claimed about it."""
+    served = "the control" if to is None else to
+    confirm(f"Drop {arm} of {name} for good (its users get {served})?", yes)
+    _change(store, name, "drop_arm", arm=arm, to=to)
 
 
 @app.command("delete")
-def delete(name: str = NAME, store: str = STORE) -> None:
+def delete(name: str = NAME, yes: bool = YES, store: str = STORE) -> None:
     """Delete a stopped experiment with all its data."""
+    confirm(f"Delete {name} with all its data?", yes)
     with store_at(store, there=True) as opened:
         opened.delete(name)
     print_line(f"{name} is deleted; the audit log says so")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -143,7 +145,7 @@ def test_the_cap_ends_a_test_undecided_when_its_units_are_mature(store: bs.Store
     test = store.create("cap", design)
     test.assign_many(range(10))
     with pytest.raises(bs.InputError, match="max_units is reached"):
-        test.assign("one more")
+        test.assign("one more", strict=True)
     assert test.state == "running"
     test.record_many([(i, 0.0) for i in range(10)])
     assert test.status().headline == "The test has ended undecided"
@@ -162,7 +164,7 @@ def test_the_deadline_ends_a_test_undecided(store: bs.Store, clock: bs.ManualClo
     status = test.status()
     assert (status.state, status.units, status.matured) == ("over", 5, 4)
     with pytest.raises(bs.InputError, match="takes no new units"):
-        test.assign("new")
+        test.assign("new", strict=True)
     assert test.verify().agrees
 
 
@@ -171,7 +173,7 @@ def test_a_pause_takes_no_new_units_but_counts_outcomes(store: bs.Store) -> None
     arms = test.assign_many(["u", "v"])
     test.pause()
     with pytest.raises(bs.InputError, match="start it again"):
-        test.assign("w")
+        test.assign("w", strict=True)
     assert test.assign("u") == arms[0]
     test.record_many([("u", 1.0), ("v", 0.0)])
     assert test.status().matured == 2
@@ -182,7 +184,7 @@ def test_a_pause_takes_no_new_units_but_counts_outcomes(store: bs.Store) -> None
 def test_a_test_that_was_not_started_takes_no_units(store: bs.Store) -> None:
     test = store.create("later", COINS, start=False)
     with pytest.raises(bs.InputError, match="start it first"):
-        test.assign("u")
+        test.assign("u", strict=True)
     test.start()
     test.assign("u")
 
@@ -294,7 +296,8 @@ def test_a_test_that_was_decided_and_then_stopped_enrols_nobody(store: bs.Store)
     arm = test.assign(0)
     test.stop()
     with pytest.raises(bs.InputError, match="ended by hand"):
-        test.assign("new")
+        test.assign("new", strict=True)
+    assert (test.assign("new"), test.evaluate("new").reason) == (arm, "STATIC")
     assert test.assign(0) == arm
     assert test.status().units == units
 
@@ -355,3 +358,42 @@ def test_with_a_window_nobody_waits_longer_than_it_for_a_unit_that_never_reports
     status = test.status()
     assert status.waiting is None
     assert status.decision is not None
+
+
+def test_a_test_that_takes_nobody_answers_with_the_control_and_a_reason(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    """Nobody's request fails because a test is paused, full or over, and nobody is enrolled."""
+    design = replace(COINS, max_units=6, control="b")
+    test = store.create("answers", design, start=False)
+
+    def asked(unit: str) -> tuple[str, str, bool]:
+        found = test.evaluate(unit)
+        assert found.arm == test.assign(unit) == test.assign_soon(unit).result()
+        assert found.arm == asyncio.run(test.assign_async(unit))
+        assert asyncio.run(test.evaluate_async(unit)) == found
+        return found.arm, found.reason, found.enrolled
+
+    assert asked("new") == ("b", "DISABLED", False)
+    test.start()
+    arms = test.assign_many(range(4))
+    test.pause()
+    assert asked("new") == ("b", "DISABLED", False)
+    assert asked("0") == (arms[0], "SPLIT", True)
+    test.start()
+    test.assign_many(range(6))
+    assert asked("new") == ("b", "DISABLED", False)
+    assert "max_units is reached" in test.evaluate("new").detail
+    with pytest.raises(bs.InputError, match="max_units is reached"):
+        test.assign_many(["0", "new"], strict=True)
+    test.record_many([(i, 0.0) for i in range(6)])
+    assert test.state == "over"
+    assert asked("new") == ("b", "DISABLED", False)
+    assert test.status().units == 6
+    test.stop()
+    assert asked("new") == ("b", "DISABLED", False)
+    assert asked("0") == (arms[0], "SPLIT", True)
+    test.stop(to="a")
+    assert asked("new") == ("a", "STATIC", False)
+    assert asked("0") == ("a", "STATIC", True)
+    assert test.verify().agrees

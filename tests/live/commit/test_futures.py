@@ -43,7 +43,7 @@ def test_a_future_has_the_arm_that_everyone_else_is_told(test: bs.Experiment) ->
 def test_a_future_has_the_error_that_assign_raises(test: bs.Experiment) -> None:
     test.pause()
     with pytest.raises(bs.InputError, match="start it again"):
-        test.assign_soon("u").result(10)
+        test.assign_soon("u", strict=True).result(10)
     with pytest.raises(bs.InputError, match="unit must be text"):
         test.assign_soon("")
 
@@ -70,7 +70,7 @@ def test_callers_of_an_event_loop_share_transactions(test: bs.Experiment) -> Non
 def test_what_is_asked_in_one_turn_of_a_loop_is_answered_one_by_one(test: bs.Experiment) -> None:
     async def call() -> None:
         # The cap leaves no room for the last two, and one has lost patience.
-        asked = [asyncio.create_task(test.assign_async(i)) for i in range(102)]
+        asked = [asyncio.create_task(test.assign_async(i, strict=True)) for i in range(102)]
         await asyncio.sleep(0)
         asked[7].cancel()
         told = await asyncio.gather(*asked, return_exceptions=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -16,6 +18,7 @@ from bascule.core.procedures.base import Problem
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.rules.base import Knob
+from bascule.live.api import audit_words
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
@@ -158,3 +161,59 @@ def test_the_knob_of_a_rule_that_a_user_brings_can_be_turned_and_replayed(store:
     assert test.design.rule == Lean(9)
     assert [turn.value for turn in test.forecast([1, 9])] == [1, 9]
     assert test.verify().agrees
+
+
+THREE = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+
+
+def test_users_of_a_dropped_arm_get_the_control_at_once_and_their_outcomes_stay(
+    store: bs.Store,
+) -> None:
+    test = store.create("kill", replace(THREE, control="b"))
+    arms = dict(zip(map(str, range(60)), test.assign_many(range(60)), strict=True))
+    test.drop_arm("c")
+    assert {test.assign(unit) for unit, arm in arms.items() if arm == "c"} == {"b"}
+    assert all(test.assign(unit) == arm for unit, arm in arms.items() if arm != "c")
+    moved = test.evaluate(next(unit for unit, arm in arms.items() if arm == "c"))
+    assert (moved.arm, moved.reason, moved.enrolled) == ("b", "STATIC", True)
+    before = test.status()
+    test.record_many([(unit, 1.0) for unit in arms])
+    after = test.status()
+    units = [list(arms.values()).count(arm) for arm in "abc"]
+    assert [arm.matured for arm in before.arms] == [0, 0, 0]
+    assert [arm.matured for arm in after.arms] == units
+    assert before.moved == (("c", "b"),)
+    assert "Dropped c; its users get b" in [audit_words(entry) for entry in test.audit()]
+    assert test.verify().agrees
+
+
+def test_users_may_get_another_arm_and_follow_it_when_that_is_dropped_too(store: bs.Store) -> None:
+    design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+    test = store.create("chain", design)
+    arms = test.assign_many(range(40))
+    test.drop_arm("d", to="c")
+    assert {test.assign(i) for i, arm in enumerate(arms) if arm == "d"} == {"c"}
+    with pytest.raises(bs.InputError, match="to must be one of the arms that are left, a, b"):
+        test.drop_arm("c", to="d")
+    assert test.status().arms[2].part == "active"
+    test.drop_arm("c", to="b")
+    assert {test.assign(i) for i, arm in enumerate(arms) if arm in "bcd"} == {"b"}
+    with pytest.raises(bs.InputError, match="to must be one of a, b, c, d"):
+        test.stop(to="e")
+    assert test.state == "running"
+
+
+def test_a_dropped_arm_and_a_stop_reach_other_programs_within_a_second(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "kill.db") as one, bs.open(tmp_path / "kill.db") as other:
+        here = one.create("kill", THREE)
+        arms = here.assign_many(range(30))
+        there = other.get("kill")
+        assert there.assign_many(range(30)) == arms
+        here.drop_arm("c")
+        time.sleep(1.0)
+        served = ["a" if arm == "c" else arm for arm in arms]
+        assert [there.assign(i) for i in range(30)] == served
+        assert there.assign_many(range(30)) == served
+        here.stop(to="b")
+        time.sleep(1.0)
+        assert {there.assign(i) for i in [*range(30), "new"]} == {"b"}

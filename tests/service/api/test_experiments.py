@@ -41,7 +41,10 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert made.status_code == 201
     assert made.headers["location"] == path("life")
     assert made.json()["status"]["state"] == "ready"
-    assert admin.post(path("life", "assign"), json={"unit": "u"}).status_code == 409
+    early = admin.post(path("life", "assign"), json={"unit": "u"}).json()
+    assert (early["arm"], early["reason"], early["enrolled"]) == ("control", "DISABLED", False)
+    strict = {"unit": "u", "strict": True}
+    assert admin.post(path("life", "assign"), json=strict).status_code == 409
     assert admin.post(path("life", "start")).json()["state"] == "running"
     status = decide(admin, "life")
     assert status["headline"] == "Ship green: a worse arm wins with probability at most 5 %"
@@ -152,9 +155,10 @@ def test_a_test_that_is_full_takes_no_more(admin: httpx.Client) -> None:
     made = admin.post("/v1/experiments", json={"name": "full", "design": design})
     assert made.status_code == 201, made.text
     told = [admin.post(path("full", "assign"), json={"unit": str(i)}) for i in range(41)]
-    assert {one.status_code for one in told[:40]} == {200}
-    assert told[40].status_code == 409
-    assert told[40].json()["field"] == "max_units"
+    assert {one.status_code for one in told} == {200}
+    assert [one.json()["enrolled"] for one in told] == [True] * 40 + [False]
+    refused = admin.post(path("full", "assign"), json={"unit": "40", "strict": True})
+    assert (refused.status_code, refused.json()["field"]) == (409, "max_units")
 
 
 def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:

@@ -111,15 +111,37 @@ def test_refusals_have_the_shape_of_the_protocol(admin: httpx.Client, service: S
         assert viewer.post(f"{FLAGS}/none", json=about("u")).json()["errorCode"] == "GENERAL"
 
 
-def test_a_test_that_takes_nobody_leaves_new_units_to_their_default(
+def test_a_test_that_takes_nobody_gives_new_units_the_control_and_is_disabled(
     admin: httpx.Client, name: str
 ) -> None:
     known = admin.post(f"{FLAGS}/{name}", json=about("known")).json()
-    admin.post(f"/v1/experiments/{name}/pause")
-    assert admin.post(f"{FLAGS}/{name}", json=about("known")).json() == known
-    refused = admin.post(f"{FLAGS}/{name}", json=about("new"))
-    assert (refused.status_code, refused.json()["errorCode"]) == (400, "GENERAL")
-    assert "paused" in refused.json()["errorDetails"]
+    for verb in ("pause", "stop"):
+        admin.post(f"/v1/experiments/{name}/{verb}")
+        assert admin.post(f"{FLAGS}/{name}", json=about("known")).json() == known
+        answer = admin.post(f"{FLAGS}/{name}", json=about("new"))
+        assert answer.status_code == 200
+        flag = answer.json()
+        assert (flag["value"], flag["variant"], flag["reason"]) == ("control",) * 2 + ("DISABLED",)
+        assert flag["metadata"]["enrolled"] is False
+    assert admin.post(f"/v1/experiments/{name}/stop", json={"to": "green"}).status_code == 200
+    for unit in ("known", "new"):
+        flag = admin.post(f"{FLAGS}/{name}", json=about(unit)).json()
+        assert (flag["value"], flag["reason"]) == ("green", "STATIC")
+    assert admin.post(FLAGS, json=about("known")).json()["flags"][-1]["value"] == "green"
+
+
+def test_users_of_a_dropped_arm_get_another_one_at_once(admin: httpx.Client) -> None:
+    design = {**DESIGN, "arms": ["a", "b", "c"]}
+    admin.post("/v1/experiments", json={"name": "kill", "design": design})
+    arms = {f"u{i}": admin.post(f"{FLAGS}/kill", json=about(f"u{i}")).json() for i in range(9)}
+    drop = {"arm": "c", "action": "drop", "to": "b"}
+    assert admin.post("/v1/experiments/kill/arms", json=drop).json()["moved"] == [["c", "b"]]
+    for unit, flag in arms.items():
+        served = admin.post(f"{FLAGS}/kill", json=about(unit)).json()
+        assert served["value"] == ("b" if flag["value"] == "c" else flag["value"])
+        assert served["reason"] == ("STATIC" if flag["value"] == "c" else "SPLIT")
+        bulk = admin.post(FLAGS, json=about(unit)).json()["flags"]
+        assert served in bulk
 
 
 def test_browsers_of_allowed_sites_may_call(open_to_a_shop: Service) -> None:

@@ -11,6 +11,7 @@ from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.status import Point, Status, audit_words
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.state import OPEN
 from bascule.live.storage.state import Phase as State
 
@@ -18,6 +19,7 @@ __all__ = [
     "COLUMNS",
     "NAME",
     "OPEN",
+    "Evaluation",
     "Event",
     "Experiment",
     "FastClock",

@@ -149,9 +149,13 @@ class Experiment(Units):
         """Enrol no new units; those in the test keep their arm, and their outcomes count."""
         self._move("pause", ("running",), "paused")
 
-    def stop(self) -> None:
-        """End the test by hand, for good; outcomes count no more."""
-        self._move("stop", ("ready", "running", "paused", "decided", "over"), "stopped")
+    def stop(self, to: str | None = None) -> None:
+        """End the test by hand, for good; outcomes count no more.
+
+        With `to`, everyone is served this arm from now on, also those who were assigned another.
+        """
+        since: tuple[Phase, ...] = ("ready", "running", "paused", "decided", "over")
+        self._do(lambda work: change.stop(work, since, to))
 
     def knob(self, **named: float | None) -> None:
         """Turn the knob, from the next unit or the next block on; the guarantee stays.
@@ -165,13 +169,16 @@ class Experiment(Units):
         ((knob, value),) = given.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 
-    def drop_arm(self, arm: str) -> None:
+    def drop_arm(self, arm: str, to: str | None = None) -> None:
         """Drop an arm from the test for good; nothing is claimed about it any more.
+
+        Its users are served the arm `to`, or the control, at once in this program and within a
+        second in all others. Their outcomes stay with the arm that they were assigned.
 
         With three or more arms all pairs are judged more strictly from the first drop on, and arms
         that were beaten by less come back (docs/explanation/ends.md).
         """
-        self._do(lambda work: change.drop_arm(work, arm))
+        self._do(lambda work: change.drop_arm(work, arm, to))
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""

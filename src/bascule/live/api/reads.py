@@ -15,8 +15,8 @@ from bascule.core.design import Design
 from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
-from bascule.live.steps.assignment import shipped
 from bascule.live.steps.folding import with_knob
+from bascule.live.steps.serving import Evaluation, Served, evaluation, everyones_arm, served_arms
 from bascule.live.storage.queries import gone
 from bascule.live.storage.schema import assignments, experiments
 from bascule.live.storage.schema import audit as audit_log
@@ -36,7 +36,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """An experiment as it was read last; `winner` is the arm that everyone gets after a release."""
+    """An experiment as it was read last.
+
+    `winner` is the arm that everyone gets, after a release or a stop for an arm, and `served` what
+    the units of each arm are served, if it is not their own.
+    """
 
     test: Experiment
     design: Design
@@ -44,6 +48,7 @@ class Summary:
     created: float
     version: int
     winner: str | None
+    served: Served | None = None
 
     @property
     def name(self) -> str:
@@ -54,6 +59,10 @@ class Summary:
     def arms(self) -> tuple[str, ...]:
         """The names of the arms."""
         return tuple(self.design.arms)
+
+    def known(self, arm: int) -> Evaluation:
+        """What a unit is served that was assigned this arm."""
+        return evaluation(self.arms, arm, self.served)
 
 
 def alarm_names(store: Store) -> dict[int, list[str]]:
@@ -98,11 +107,11 @@ def read_summaries(
                     damaged[row.name] = f"{type(problem).__name__}: {problem}"
                     continue
                 design, state = loaded.design, loaded.state
-                winner = design.arms[shipped(state)] if state.released else None
+                everyone = everyones_arm(state)
+                winner = None if everyone is None else design.arms[everyone]
                 test = summary.test if summary else Experiment(store, row.id, row.name)
-                summary = Summary(
-                    test, design, loaded.phase, loaded.created, loaded.version, winner
-                )
+                about = (loaded.phase, loaded.created, loaded.version, winner)
+                summary = Summary(test, design, *about, served_arms(state))
             found[row.name] = summary
     for summary in found.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.

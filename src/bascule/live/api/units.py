@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -17,6 +17,7 @@ from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.serving import Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units
 
 if TYPE_CHECKING:
@@ -34,27 +35,32 @@ class Units:
         self.name = name
         self._remembered = store.memory.of(number)
 
-    def assign(self, unit: str | int) -> str:
-        """Assign a unit and return its arm, which it keeps for ever; on disk before this returns.
+    def assign(self, unit: str | int, *, strict: bool = False) -> str:
+        """Assign a unit and return the arm to serve; it is on disk before this returns.
+
+        A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
+        is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
+        ended) answers with the winner or the control, and such a unit is not in the test; with
+        `strict` that is an error. `evaluate` says which of these it was.
 
         Callers in many threads share transactions. A unit that this program has seen before is
-        answered from memory; a `release` by another program reaches it within a second. In a static
+        answered from memory; a change by another program reaches it within a second. In a static
         population a hash gives the arm, and nothing is stored.
         """
         named = checked_unit(unit)
         arm = self._at_hand(named)
-        return self._assign([named])[0] if arm is None else self.arms[arm]
+        return self._assign([named], strict)[0] if arm is None else self.arms[arm]
 
-    def assign_many(self, units: Sequence[str | int]) -> list[str]:
-        """Assign many units in one transaction and return their arms in order."""
+    def assign_many(self, units: Sequence[str | int], *, strict: bool = False) -> list[str]:
+        """Assign many units in one transaction and return the arms to serve in order."""
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._assign(named)
+        return self._assign(named, strict)
 
-    def assign_soon(self, unit: str | int) -> Future[str]:
+    def assign_soon(self, unit: str | int, *, strict: bool = False) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
 
         The future gets the error that `assign` would raise. For a unit that this program has seen
@@ -72,12 +78,12 @@ class Units:
         arm = self._at_hand(named)
         if arm is None:
             job = Job(self.id, self.name, store.assigning, [named], enrols=True)
-            store.queue.submit(PendingJob(job, send, self.arms))
+            store.queue.submit(PendingJob(job, send, partial(self._arm, strict=strict)))
         else:
             send(self.arms[arm], None)
         return future
 
-    async def assign_async(self, unit: str | int) -> str:
+    async def assign_async(self, unit: str | int, *, strict: bool = False) -> str:
         """Assign a unit from a coroutine and return its arm after commit.
 
         All units that are requested in one turn of the loop share a transaction.
@@ -100,15 +106,45 @@ class Units:
         result = await batch.request(named)
         if isinstance(result, BaseException):
             raise copy_error(result)
-        return self.arms[result]
+        return self._arm(result, strict)
 
-    def remembered(self, unit: str) -> str | None:
-        """The arm of a unit if this program remembers it; no database is asked.
+    def evaluate(self, unit: str | int) -> Evaluation:
+        """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
 
-        A release of the winner is not taken into account.
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("flag", design)
+        ...     test.pause()
+        ...     found = test.evaluate("user-42")
+        >>> found.arm, found.reason, found.enrolled
+        ('a', 'DISABLED', False)
+        """
+        named = checked_unit(unit)
+        if self._is_static:
+            served = self._served()
+            return evaluation(self.arms, hashed_arm(self.name, len(self.arms), named), served)
+        if named in self._remembered:
+            found = self.remembered(named, self.store.runner.served(self.id, self.name))
+            if found is not None:
+                return found
+        (result,) = self.store.change(
+            self.id, self.name, self.store.assigning, [named], enrols=True
+        )
+        return self._evaluation(result)
+
+    async def evaluate_async(self, unit: str | int) -> Evaluation:
+        """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
+        batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+        return self._evaluation(await batch.request(checked_unit(unit)))
+
+    def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
+        """What a unit is served if this program remembers it; no database is asked.
+
+        `served` is what the units of each arm are served now, where it is not their own.
         """
         arm = None if self.is_hashed else self._remembered.get(unit)
-        return None if arm is None else self.arms[arm]
+        return None if arm is None else evaluation(self.arms, arm, served)
 
     @property
     def is_hashed(self) -> bool:
@@ -210,31 +246,51 @@ class Units:
         return self.design.procedure.assigns == "hash"
 
     def _at_hand(self, unit: str) -> int | None:
-        """Return the arm of a unit where that takes no transaction, or None."""
-        if not self._is_static:
-            arm = self._remembered.get(unit)
-            if arm is None:
+        """Return the arm that a unit is served where that takes no transaction, or None."""
+        if self._is_static:
+            arm, served = hashed_arm(self.name, len(self.arms), unit), self._served()
+        else:
+            remembered = self._remembered.get(unit)
+            if remembered is None:
                 return None
-            released = self.store.runner.released(self.id, self.name)
-            return arm if released is None else released
+            arm, served = remembered, self.store.runner.served(self.id, self.name)
+        return arm if served is None else served.arms[arm]
+
+    def _served(self) -> Served | None:
+        """What each arm's units are served; a static population is answered without a store too."""
         try:
-            released = self.store.runner.released(self.id, self.name)
+            return self.store.runner.served(self.id, self.name)
         except StoreError:
-            released = None
-        return hashed_arm(self.name, len(self.arms), unit) if released is None else released
+            return None
+
+    def _arm(self, result: Any, strict: bool) -> str:
+        """Return the name of the arm in a transaction's result, or raise its error."""
+        if type(result) is int:
+            return self.arms[result]
+        if isinstance(result, BaseException):
+            raise copy_error(result)
+        if strict and result.problem is not None:
+            raise copy_error(result.problem)
+        arm: str = self.arms[result.arm]
+        return arm
+
+    def _evaluation(self, result: Any) -> Evaluation:
+        if type(result) is int:
+            return Evaluation(self.arms[result], "SPLIT", True)
+        arm, problem = self._arm(result, strict=False), result.problem
+        if problem is None:
+            return Evaluation(arm, result.reason, True)
+        return Evaluation(arm, result.reason, False, problem.field, str(problem))
 
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _assign(self, units: Sequence[str]) -> list[str]:
-        """Assign units in one transaction; raise if one of them gets no arm."""
+    def _assign(self, units: Sequence[str], strict: bool) -> list[str]:
+        """Assign units in one transaction; return the arms to serve."""
         store = self.store
-        answers = store.change(self.id, self.name, store.assigning, units, enrols=True)
-        for answer in answers:
-            if isinstance(answer, InputError):
-                raise copy_error(answer)
-        return [self.arms[answer] for answer in answers]
+        results = store.change(self.id, self.name, store.assigning, units, enrols=True)
+        return [self._arm(result, strict) for result in results]
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.errors import InputError
 from bascule.live.commit.queue import Flush, copy_error
 
 if TYPE_CHECKING:
@@ -39,28 +40,29 @@ class Job:
 
 
 class PendingJob:
-    """A job in the commit queue whose results go to a future; with `arms`, to an arm's name."""
+    """A job in the commit queue whose results go to a future: all, or what `read` makes of one."""
 
-    __slots__ = ("_arms", "_send", "job")
+    __slots__ = ("_read", "_send", "job")
 
     callers = 1
 
-    def __init__(self, job: Job, send: Send, arms: Sequence[str] | None = None) -> None:
+    def __init__(self, job: Job, send: Send, read: Callable[[Any], Any] | None = None) -> None:
         self.job = job
         self._send = send
-        self._arms = arms
+        self._read = read
 
     def deliver(self, failure: BaseException | None) -> Flush | None:
         """Send the results, or the error of the group or of the job."""
         error = failure or self.job.error
         if error is not None:
             return self._send(None, copy_error(error))
-        if self._arms is None:
+        if self._read is None:
             return self._send(list(self.job.results), None)
-        result = self.job.results[0]
-        if isinstance(result, BaseException):
-            return self._send(None, copy_error(result))
-        return self._send(self._arms[result], None)
+        try:
+            result = self._read(self.job.results[0])
+        except InputError as problem:
+            return self._send(None, problem)
+        return self._send(result, None)
 
 
 def future_and_sender() -> tuple[Future[Any], Send]:

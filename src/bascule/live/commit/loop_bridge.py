@@ -23,7 +23,7 @@ class Batch:
     """The units of one experiment that were requested in one turn of an event loop.
 
     Every caller awaits a future of its own, so cancelling one does not touch the others. Its
-    result is the number of an arm, or the error to raise.
+    result is what the transaction gives for its unit, or the error to raise.
     """
 
     __slots__ = ("_bridge", "_failure", "_futures", "callers", "job", "units")
@@ -34,11 +34,11 @@ class Batch:
         self.callers = 0
         self._bridge = bridge
         self._failure: BaseException | None = None
-        self._futures: list[asyncio.Future[int | BaseException]] = []
+        self._futures: list[asyncio.Future[Any]] = []
 
-    def request(self, unit: str) -> asyncio.Future[int | BaseException]:
+    def request(self, unit: str) -> asyncio.Future[Any]:
         """Add a unit; the future gets its arm, or an error, after the commit."""
-        future: asyncio.Future[int | BaseException] = self._bridge.loop.create_future()
+        future: asyncio.Future[Any] = self._bridge.loop.create_future()
         self.units.append(unit)
         self.callers += 1
         self._futures.append(future)
@@ -52,7 +52,7 @@ class Batch:
 
     def _resolve(self) -> None:
         failure = self._failure
-        results: Sequence[int | BaseException] = self.job.results
+        results: Sequence[Any] = self.job.results
         if failure is not None:
             results = [failure] * len(self.units)
         for future, result in zip(self._futures, results, strict=True):

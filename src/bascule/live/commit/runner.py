@@ -16,7 +16,8 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import Clock, ClockGuard
 from bascule.live.commit.jobs import Action, Job
 from bascule.live.commit.memory import Memory
-from bascule.live.steps.assignment import Shuffle, shipped
+from bascule.live.steps.assignment import Shuffle
+from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.database import Database
 from bascule.live.storage.queries import Loaded, load
 from bascule.live.storage.state import Deal
@@ -25,7 +26,7 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 
 FRESH = 1.0
-"""Seconds for which a program need not ask whether others have released the units."""
+"""Seconds for which a program need not ask whether others have changed what units are served."""
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Runner:
         self._shuffle = shuffle
         self._actor = actor
         self._kept: dict[int, _Kept] = {}
-        self._latest: dict[int, tuple[Loaded, float]] = {}
+        self._latest: dict[int, tuple[Loaded, float, Served | None]] = {}
         self._erased: dict[int, int] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
@@ -87,8 +88,8 @@ class Runner:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
         return self.guard.now(loaded.state.clock)
 
-    def released(self, experiment: int, name: str) -> int | None:
-        """Return the arm that everyone gets after a release, as of a second ago at most."""
+    def served(self, experiment: int, name: str) -> Served | None:
+        """Return what the units of each arm are served, as of a second ago at most."""
         latest = self._latest.get(experiment)
         if latest is None or perf_counter() - latest[1] > FRESH:
             with self._database.reading_hot() as connection:
@@ -97,9 +98,8 @@ class Runner:
             # A transaction of this program may have come between.
             if newest is not None and newest[0].version > loaded.version:
                 loaded = newest[0]
-            self._latest[experiment] = latest = (loaded, perf_counter())
-        state = latest[0].state
-        return shipped(state) if state.released else None
+            self._latest[experiment] = latest = (loaded, perf_counter(), served_arms(loaded.state))
+        return latest[2]
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""
@@ -141,7 +141,8 @@ class Runner:
         for kept, arms in filter(None, done):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
-            self._latest[experiment] = (kept.loaded, perf_counter())
+            served = served_arms(kept.loaded.state)
+            self._latest[experiment] = (kept.loaded, perf_counter(), served)
             self.memory.learn(experiment, arms)
 
     def _one(

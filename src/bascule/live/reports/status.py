@@ -26,6 +26,7 @@ from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
+from bascule.live.steps.serving import everyones_arm
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 
@@ -96,7 +97,9 @@ class Status:
     the number of units that a decision is expected to take from here, and `days_left` how long
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
     `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
-    have not counted yet. `diagnostics` are there where they were asked for.
+    have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
+    for an arm, and `moved` the arm that the users of each dropped arm are served. `diagnostics` are
+    there where they were asked for.
     """
 
     name: str
@@ -118,6 +121,8 @@ class Status:
     days_left: float | None
     deadline: str | None
     waiting: Waiting | None = None
+    everyone: str | None = None
+    moved: tuple[tuple[str, str], ...] = ()
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,7 +242,7 @@ def status_of(
     arms = _arms(design, state)
     means, units = _means(design, seen), [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
-    counted = units
+    counted, everyone = units, everyones_arm(state)
     if state.verdict is not None and isinstance(seen, Statistics):
         # Whoever comes after the decision gets the winner: that is no longer the test.
         counted = [arm.units for arm in seen.arms]
@@ -261,6 +266,8 @@ def status_of(
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         waiting=waiting_of(design, phase, state, now, created, oldest),
+        everyone=None if everyone is None else design.arms[everyone],
+        moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
     )
 
 
@@ -405,6 +412,11 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         "delete": "Deleted",
         "import": "Imported",
     }
+    to = detail.get("to") if isinstance(detail, Mapping) else None
+    if action == "stop" and to:
+        return f"Stopped for good; everyone gets {to}"
+    if action == "drop arm" and to:
+        return f"Dropped {detail['arm']}; its users get {to}"
     if action in named:
         arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
         return named[action].replace("{arm}", arm)

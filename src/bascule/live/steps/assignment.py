@@ -17,6 +17,7 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block
 from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.steps.serving import shipped
 from bascule.live.steps.stages import joined
 from bascule.live.storage.state import Deal, ExperimentState, Parts, chances_in
 
@@ -108,15 +109,6 @@ def fair_shuffle() -> Shuffle:
             slots.reverse()
 
     return shuffle
-
-
-def shipped(state: ExperimentState) -> int:
-    """Return the arm that everyone gets after the decision: the winner, or the first active one."""
-    assert state.verdict is not None
-    if state.verdict.arm is not None:
-        return state.verdict.arm
-    out = state.statistics.out
-    return next(arm for arm in range(len(state.assigned)) if arm not in out)
 
 
 def with_pending(state: ExperimentState) -> AnyStatistics:

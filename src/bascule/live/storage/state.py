@@ -146,7 +146,8 @@ class ExperimentState(NamedTuple):
     Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
     the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
-    those that have not counted yet.
+    those that have not counted yet. `moved` has dropped arms, each with the arm that its users are
+    served; `everyone` is the arm that all are served after a stop by hand.
     """
 
     statistics: AnyStatistics
@@ -169,6 +170,8 @@ class ExperimentState(NamedTuple):
     clock: str = ""
     erased: int = 0
     erasing: tuple[int, ...] = ()
+    moved: tuple[tuple[int, int], ...] = ()
+    everyone: int | None = None
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -324,6 +327,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     for name in ("assigned", "paused", "erasing"):
         data[name] = tuple(data.get(name, ()))
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
+    data["moved"] = tuple((arm, to) for arm, to in data.get("moved", ()))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data["verdict"] is not None:
         data["verdict"] = Verdict(**data["verdict"])

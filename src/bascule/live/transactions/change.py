@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
 from bascule.core.serialization import plain
 from bascule.live.steps.folding import take_out, with_knob
+from bascule.live.steps.serving import moved_to
 from bascule.live.steps.stages import begun
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
@@ -16,7 +19,13 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
-def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> None:
+def move(
+    work: UnitOfWork,
+    action: str,
+    since: tuple[Phase, ...],
+    to: Phase,
+    detail: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Start, pause or stop an experiment."""
     if work.phase not in since:
         message = f"{work.before.name} is {work.phase}: it cannot {action} now"
@@ -26,8 +35,24 @@ def move(work: UnitOfWork, action: str, since: tuple[Phase, ...], to: Phase) -> 
         work.phase = to
         if to == "running":
             work.state = begun(work.design, work.state, work.now)
-        work.log(action)
+        work.log(action, **detail)
         finish(work)
+
+
+def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
+    """End an experiment by hand, and serve everyone the arm `to`, if it is given."""
+    arms = work.design.arms
+    if to is None:
+        move(work, "stop", since, "stopped")
+        return
+    if to not in arms:
+        raise InputError("to", f"to must be one of {', '.join(arms)} (got {to!r})")
+    if work.phase == "stopped":
+        # It may be stopped already, as after a first call without an arm.
+        work.log("stop", to=to)
+    else:
+        move(work, "stop", since, "stopped", {"to": to})
+    work.state = work.state._replace(everyone=arms.index(to), released=False)
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
@@ -44,18 +69,22 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
-def drop_arm(work: UnitOfWork, name: str) -> None:
-    """Drop an arm from the test for good, from the next unit on."""
+def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
+    """Drop an arm from the test for good; its users are served the arm `to`, or the control."""
     _refuse_ended(work)
     _refuse_static(work)
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
         raise InputError("arm", f"arm {name!r} was dropped before")
     deal = work.deal(state.deal) if state.deal else None
-    work.state, kept = take_out(work.design, state, name, deal, work.now)
+    after, kept = take_out(work.design, state, name, deal, work.now)
+    served = moved_to(work.design, state, name, to)
+    dropped = work.design.arms.index(name)
+    moved = [(arm, served if other == dropped else other) for arm, other in state.moved]
+    work.state = after._replace(moved=(*moved, (dropped, served)))
     # Where it happened, so that it can be replayed.
     place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
-    work.log("drop arm", arm=name, **place)
+    work.log("drop arm", arm=name, to=work.design.arms[served], **place)
     if kept is not None and kept is not deal:
         work.deal_again(kept)
     if work.state.verdict is not None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
-from bascule.live.steps.assignment import place, shipped
+from bascule.live.steps.assignment import place
+from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
@@ -18,23 +19,31 @@ ENROLLING = ("running", "decided")
 
 
 def assign(work: UnitOfWork, units: Sequence[str]) -> list[Any]:
-    """Return an arm for each unit, or the error that says why it gets none."""
+    """Return for each unit the number of its arm, an `Answer`, or the error of its call.
+
+    A unit that the test does not take is answered all the same, and is not in the test.
+    """
     work.find_arms(units)
     settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
     problem = _enrol(work, new) if new else None
-    if problem is None and not work.state.released:
+    served = served_arms(work.state)
+    if problem is None and served is None:
         return [*map(arms.__getitem__, units)]
-    released = shipped(work.state) if work.state.released else None
-    return [_answer(arms[unit], problem, released) for unit in units]
+    return [_answer(work, arms[unit], problem, served) for unit in units]
 
 
-def _answer(arm: int | None, problem: InputError | None, released: int | None) -> Any:
-    if released is not None:
-        # Everyone gets the winner, also a unit that comes after the test was ended by hand.
-        return released
-    return problem if arm is None else arm
+def _answer(
+    work: UnitOfWork, arm: int | None, problem: InputError | None, served: Served | None
+) -> Any:
+    if arm is not None:
+        return arm if served is None else Answer(served.arms[arm], served.reasons[arm])
+    assert problem is not None
+    if problem.field == "clock" and served is None:
+        # A clock that is wrong is an error of the machine: nothing is known about the test now.
+        return problem
+    return not_enrolled(work.design, work.phase, work.state, problem)
 
 
 def _enrol(work: UnitOfWork, units: Sequence[str]) -> InputError | None:

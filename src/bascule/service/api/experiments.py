@@ -159,7 +159,6 @@ def _add_moves() -> None:
     moves = {
         "start": "Take units, at first or again after a pause.",
         "pause": "Take no new units; those in the test keep their arm, and their outcomes count.",
-        "stop": "End a test by hand, for good; outcomes count no more.",
         "release": "After the decision: everyone gets the winner, also who was in another arm.",
     }
     for verb, words in moves.items():
@@ -178,6 +177,23 @@ def _add_moves() -> None:
 
 
 _add_moves()
+
+
+@router.post(
+    "/experiments/{name}/stop",
+    response_model=models.StatusOut,
+    responses=refusals(404, 409, 422),
+    openapi_extra={**EXPERIMENT, **body(models.Stop, required=False)},
+    operation_id="stop",
+)
+async def stop(request: Request, name: str, caller: Boss) -> Response:
+    """End a test by hand, for good; outcomes count no more. With `to`, everyone gets that arm."""
+    entry = await find(request, caller, name)
+    given = models.Stop()
+    if await request.body():
+        given = await read_model(request, models.Stop)
+    await change(request, caller, entry.test.stop, given.to)
+    return await _status(request, entry.test)
 
 
 @router.post(
@@ -205,8 +221,13 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
     entry = await find(request, caller, name)
     given = await read_model(request, models.ArmChange)
     test = entry.test
-    verbs = {"drop": test.drop_arm, "pause": test.pause_arm, "resume": test.resume_arm}
-    await change(request, caller, verbs[given.action], given.arm)
+    verbs = {"pause": test.pause_arm, "resume": test.resume_arm}
+    if given.action == "drop":
+        await change(request, caller, test.drop_arm, given.arm, given.to)
+    elif given.to is not None:
+        raise Problem(422, "to is for a dropped arm: remove it", field="to")
+    else:
+        await change(request, caller, verbs[given.action], given.arm)
     return await _status(request, test)
 
 

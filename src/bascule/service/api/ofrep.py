@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
-from bascule.live.api import Store, checked_unit
+from bascule.live.api import Evaluation, Store, checked_unit
 from bascule.live.api.reads import Summary, arms_of_unit
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json
@@ -68,13 +68,12 @@ async def evaluate(request: Request, key: str) -> Response:
     allow(await client(request), key)
     unit = unit_of(await read_json(request))
     try:
-        entry, arm = await request.app.state.directory.assign(key, unit)
+        entry, found = await request.app.state.directory.evaluate(key, unit)
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        # The client then shows its default, as it should while a test takes nobody.
         raise Problem(400, str(problem), code="GENERAL") from None
-    return Answer(flag(entry, arm))
+    return Answer(flag(entry, found))
 
 
 @router.post(
@@ -99,15 +98,14 @@ async def evaluate_all(request: Request) -> Response:
     return Response(content, headers={"ETag": tag}, media_type="application/json")
 
 
-def flag(entry: Summary, arm: str) -> dict[str, Any]:
+def flag(entry: Summary, found: Evaluation) -> dict[str, Any]:
     """A flag as the protocol has it."""
-    shown = entry.winner or arm
     return {
         "key": entry.name,
-        "value": shown,
-        "reason": "SPLIT" if entry.winner is None else "STATIC",
-        "variant": shown,
-        "metadata": {"experiment": entry.name},
+        "value": found.arm,
+        "reason": found.reason,
+        "variant": found.arm,
+        "metadata": {"experiment": entry.name, "enrolled": found.enrolled},
     }
 
 
@@ -133,7 +131,7 @@ def unit_of(data: object) -> str:
         raise Problem(400, str(problem), code="INVALID_CONTEXT") from None
 
 
-def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, str]:
-    names = {entry.test.id: entry.arms for entry in entries}
-    found = arms_of_unit(store, list(names), unit)
-    return {number: names[number][arm] for number, arm in found.items()}
+def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, Evaluation]:
+    by_number = {entry.test.id: entry for entry in entries}
+    found = arms_of_unit(store, list(by_number), unit)
+    return {number: by_number[number].known(arm) for number, arm in found.items()}

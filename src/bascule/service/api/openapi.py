@@ -17,6 +17,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.NewExperiment,
     models.Knob,
     models.ArmChange,
+    models.Stop,
     models.Unit,
     models.UnitToErase,
     models.NewOutcome,
@@ -64,10 +65,10 @@ def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
     return {status: _refusal(status) for status in sorted({401, 403, 429, 431, 500, 503, *more})}
 
 
-def body(model: type[BaseModel]) -> dict[str, Any]:
+def body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """Describe a JSON body that the endpoint reads itself."""
-    schema = {"$ref": REFS + model.__name__}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    content = {"application/json": {"schema": {"$ref": REFS + model.__name__}}}
+    return {"requestBody": {"required": required, "content": content}}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

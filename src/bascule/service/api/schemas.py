@@ -55,18 +55,26 @@ class Knob(Model):
 
 
 class ArmChange(Model):
-    """A change of an arm."""
+    """A change of an arm; `to` is what users of a dropped arm get, instead of the control."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green", "action": "pause"}]})
 
     arm: str
     action: Literal["drop", "pause", "resume"]
+    to: str | None = None
 
 
 class Unit(Model):
-    """A unit to assign."""
+    """A unit to assign; with `strict`, 409 if the test takes no new units."""
 
     unit: UnitName | int = Field(examples=["user-42"])
+    strict: bool = False
+
+
+class Stop(Model):
+    """The end of a test; with `to`, everyone is served this arm from now on."""
+
+    to: str | None = None
 
 
 class UnitToErase(Model):
@@ -131,11 +139,13 @@ class ProblemDetails(BaseModel):
 
 
 class Assigned(BaseModel):
-    """A unit and its arm, which it keeps."""
+    """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test."""
 
     experiment: str
     unit: str
     arm: str
+    reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
+    enrolled: bool
 
 
 class ReceiptOut(BaseModel):
@@ -231,6 +241,8 @@ class StatusOut(BaseModel):
     days_left: float | None
     deadline: str | None
     waiting: WaitingOut | None = None
+    everyone: str | None = None
+    moved: list[tuple[str, str]] = []
 
 
 class Statuses(BaseModel):
@@ -368,7 +380,7 @@ class Evaluation(BaseModel):
 
     key: str
     value: str
-    reason: Literal["SPLIT", "STATIC"]
+    reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
     variant: str
     metadata: dict[str, str | bool | float]
 

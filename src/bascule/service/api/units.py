@@ -20,6 +20,7 @@ from bascule.service.server.store_calls import in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 
+ASSIGN_FIELDS = {"unit", "strict"}
 OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed"}
 
 EARLIEST, LATEST = 0.0, 253370764800.0
@@ -33,14 +34,23 @@ EARLIEST, LATEST = 0.0, 253370764800.0
     openapi_extra={**EXPERIMENT, **body(models.Unit)},
 )
 async def assign(request: Request, name: str) -> Response:
-    """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent."""
+    """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent.
+
+    A test that takes no new units answers with the winner or the control, and `enrolled` is false;
+    with `strict` it answers 409.
+    """
     allow(await client(request), name)
     data = await read_json(request)
-    if not isinstance(data, dict) or data.keys() != {"unit"}:
+    if not isinstance(data, dict) or "unit" not in data or data.keys() - ASSIGN_FIELDS:
         raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
-    unit = named(data["unit"])
-    _, arm = await request.app.state.directory.assign(name, unit)
-    return Answer({"experiment": name, "unit": unit, "arm": arm})
+    unit, strict = named(data["unit"]), data.get("strict", False)
+    if not isinstance(strict, bool):
+        raise Problem(400, "strict must be true or false", field="strict")
+    _, found = await request.app.state.directory.evaluate(name, unit)
+    if strict and not found.enrolled:
+        raise Problem(409, found.detail, field=found.why)
+    answer = {"arm": found.arm, "reason": found.reason, "enrolled": found.enrolled}
+    return Answer({"experiment": name, "unit": unit, **answer})
 
 
 @router.post(

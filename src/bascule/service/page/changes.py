@@ -38,6 +38,7 @@ class Question:
     arm: str = ""
     value: str = ""
     danger: bool = False
+    choices: tuple[tuple[str, str], ...] = ()
 
 
 def changes(status: Status, released: bool) -> list[Change]:
@@ -83,11 +84,14 @@ def ask(
     if action == "stop":
         lines: tuple[str, ...] = (
             "No new units are assigned, and further outcomes are not counted.",
-            "Units already assigned keep their arm. This cannot be undone.",
+            "This cannot be undone.",
         )
         if status.decision is None:
             lines = ("The test ends without a decision.", *lines)
-        return Question("stop", f"Stop {status.name} for good?", lines, "Stop it", danger=True)
+        keep = ("", "Units keep the arm that they were assigned")
+        choices = (keep, *((name, f"Everyone gets {name}") for name in design.arms))
+        title = f"Stop {status.name} for good?"
+        return Question("stop", title, lines, "Stop it", danger=True, choices=choices)
     if action == "release" and status.decision is not None:
         others = sum(u.units for u in status.arms if u.name != status.decision.name)
         lines = (
@@ -99,23 +103,28 @@ def ask(
     if action == "drop-arm" and arm in design.arms:
         lines = (
             f"{arm} gets no new units, and nothing more is claimed about it.",
+            "Its users get another arm at once; their outcomes stay with this one.",
             "The guarantee for the other arms stays. This cannot be undone.",
         )
+        left = [one.name for one in status.arms if one.part != "dropped" and one.name != arm]
+        # The control comes first: it is what users get unless someone chooses otherwise.
+        left.sort(key=lambda name: name != design.control_arm)
+        choices = tuple((name, f"Its users get {name}") for name in left)
         title = f"Drop {arm}?"
-        return Question("drop-arm", title, lines, "Drop it", arm=arm, danger=True)
+        return Question("drop-arm", title, lines, "Drop it", arm=arm, danger=True, choices=choices)
     raise InputError("action", f"{action} is not possible while {status.name} is {status.state}")
 
 
-def make(test: Experiment, action: str, value: str, arm: str) -> str:
+def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> str:
     """Make a change and return a message."""
     named: dict[str, tuple[Callable[[], None], str]] = {
         "start": (test.start, f"{test.name} is running."),
         "pause": (test.pause, f"{test.name} is paused."),
-        "stop": (test.stop, f"{test.name} is stopped."),
+        "stop": (lambda: test.stop(to or None), f"{test.name} is stopped."),
         "release": (test.release, "All units get the winner now."),
         "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
         "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
-        "drop-arm": (lambda: test.drop_arm(arm), f"{arm} was dropped."),
+        "drop-arm": (lambda: test.drop_arm(arm, to or None), f"{arm} was dropped."),
     }
     if action in named:
         do, done = named[action]

@@ -124,7 +124,8 @@ def _add_changes(router: APIRouter) -> None:
         store = request.app.state.store
 
         def do_it() -> str:
-            return make(store.get(name), action, given.get("value", ""), given.get("arm", ""))
+            typed = (given.get(field, "") for field in ("value", "arm", "to"))
+            return make(store.get(name), action, *typed)
 
         problem, done = None, ""
         try:

@@ -100,6 +100,8 @@ def headline(design: Design, status: Status) -> str:
 
 def _detail(design: Design, status: Status, released: bool) -> str:
     decided = status.decision
+    if status.everyone is not None and status.state == "stopped":
+        return f"All units get {status.everyone}. Further outcomes are not counted."
     if decided is not None and decided.arm is not None:
         after = f"Decided after {count(decided.units)} units."
         if released:

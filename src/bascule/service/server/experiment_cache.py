@@ -9,7 +9,7 @@ import math
 import time
 from typing import Any
 
-from bascule.live.api import OPEN, Status, Store
+from bascule.live.api import OPEN, Evaluation, Status, Store
 from bascule.live.api.reads import Summary, gone, read_summaries
 from bascule.service.server.store_calls import SharedRead, StoreCalls, in_time
 from bascule.service.server.telemetry import LOGGER, log
@@ -46,16 +46,16 @@ class Directory:
             raise gone(name)
         return found
 
-    async def assign(self, name: str, unit: str) -> tuple[Summary, str]:
+    async def evaluate(self, name: str, unit: str) -> tuple[Summary, Evaluation]:
         """Assign a unit in the experiment of a name; no query runs on the event loop."""
         entry = await self.find(name)
         test = entry.test
         if test.is_hashed:
-            return entry, await self._calls.short(test.assign, unit)
-        arm = test.remembered(unit)
-        if arm is None:
-            return entry, await in_time(test.assign_async(unit), "assign")
-        return entry, entry.winner or arm
+            return entry, await self._calls.short(test.evaluate, unit)
+        known = test.remembered(unit, entry.served)
+        if known is None:
+            known = await in_time(test.evaluate_async(unit), "assign")
+        return entry, known
 
     async def all(self, age: float = FRESH) -> list[Summary]:
         """All experiments, the oldest first, as they were at most `age` seconds ago."""

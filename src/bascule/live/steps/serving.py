@@ -1,0 +1,142 @@
+"""The arm that a unit is served: its own, another after a change by hand, or the control.
+
+What a unit was assigned never changes, and its outcomes count for that arm. What it is served does
+change: after a release, after a stop with an arm for everyone, and when its arm was dropped. A unit
+that is not in the test is served the winner or the control. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.live.storage.state import ExperimentState, Phase
+
+ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
+"""Why a unit is served its arm, in the words of OpenFeature.
+
+`SPLIT`: it is in the test. `STATIC`: everyone gets this arm now, or its own arm was dropped.
+`DISABLED`: the test takes no new units. `DEFAULT`: the unit is not among those who may get in.
+"""
+
+
+class Answer(NamedTuple):
+    """An arm that is not simply the one a unit was assigned, and why; `problem` if not enrolled."""
+
+    arm: int
+    reason: ServedReason
+    problem: InputError | None = None
+
+
+class Served(NamedTuple):
+    """For each arm, the arm that its units are served now, and why."""
+
+    arms: tuple[int, ...]
+    reasons: tuple[ServedReason, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The arm that a unit is served, why (in the words of OpenFeature), and whether it is enrolled.
+
+    If it is not, `why` names what keeps it out (`state`, `max_units`), and `detail` says it.
+    """
+
+    arm: str
+    reason: ServedReason
+    enrolled: bool
+    why: str = ""
+    detail: str = ""
+
+
+def evaluation(arms: Sequence[str], arm: int, served: Served | None) -> Evaluation:
+    """Return what a unit is served that was assigned an arm, given by its number.
+
+    >>> evaluation(["a", "b"], 1, None)
+    Evaluation(arm='b', reason='SPLIT', enrolled=True, why='', detail='')
+    """
+    if served is None:
+        return Evaluation(arms[arm], "SPLIT", enrolled=True)
+    return Evaluation(arms[served.arms[arm]], served.reasons[arm], enrolled=True)
+
+
+def served_arms(state: ExperimentState) -> Served | None:
+    """Return the arm that the units of each arm are served; None if each gets its own.
+
+    >>> import bascule as bs
+    >>> start = ExperimentState.empty(bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3)))
+    >>> served_arms(start), served_arms(start._replace(moved=((1, 0),))).arms
+    (None, (0, 0, 2))
+    """
+    arms = len(state.assigned)
+    everyone = everyones_arm(state)
+    if everyone is not None:
+        static: ServedReason = "STATIC"
+        return Served((everyone,) * arms, (static,) * arms)
+    if not state.moved:
+        return None
+    to = dict(state.moved)
+    reasons: list[ServedReason] = ["STATIC" if arm in to else "SPLIT" for arm in range(arms)]
+    return Served(tuple(to.get(arm, arm) for arm in range(arms)), tuple(reasons))
+
+
+def everyones_arm(state: ExperimentState) -> int | None:
+    """Return the arm that everyone gets, after a release or a stop for an arm; None without."""
+    return shipped(state) if state.released else state.everyone
+
+
+def shipped(state: ExperimentState) -> int:
+    """Return the arm that new units get after the decision: the winner, or the first active one."""
+    assert state.verdict is not None
+    if state.verdict.arm is not None:
+        return state.verdict.arm
+    out = state.statistics.out
+    return next(arm for arm in range(len(state.assigned)) if arm not in out)
+
+
+def not_enrolled(
+    design: Design, phase: Phase, state: ExperimentState, problem: InputError
+) -> Answer:
+    """Return what a unit is served that is not in the test: the winner, or else the control.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), control="b")
+    >>> problem = InputError("state", "it is paused")
+    >>> not_enrolled(design, "paused", ExperimentState.empty(design), problem)[:2]
+    (1, 'DISABLED')
+    """
+    everyone = everyones_arm(state)
+    if everyone is not None:
+        return Answer(everyone, "STATIC", problem)
+    if state.verdict is not None and phase in ("decided", "stopped"):
+        return Answer(shipped(state), "STATIC", problem)
+    arm = control_of(design, state)
+    return Answer(arm, "DEFAULT" if problem.field == "audience" else "DISABLED", problem)
+
+
+def control_of(design: Design, state: ExperimentState) -> int:
+    """Return the control, or the arm that took its place when it was dropped."""
+    arm = design.arms.index(design.control_arm)
+    return dict(state.moved).get(arm, arm)
+
+
+def moved_to(design: Design, state: ExperimentState, name: str, to: str | None) -> int:
+    """Return the arm whose users those of a dropped arm become: as asked, or the control.
+
+    Where the control itself is dropped, it is the first arm that is left.
+    """
+    dropped = design.arms.index(name)
+    gone = state.statistics.removed | {dropped}
+    if to is None:
+        control = control_of(design, state)
+        left = (arm for arm in range(len(design.arms)) if arm not in gone)
+        return control if control not in gone else next(left)
+    if to not in design.arms or design.arms.index(to) in gone:
+        left_names = [arm for i, arm in enumerate(design.arms) if i not in gone]
+        raise InputError(
+            "to", f"to must be one of the arms that are left, {', '.join(left_names)} (got {to!r})"
+        )
+    return design.arms.index(to)
