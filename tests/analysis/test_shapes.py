@@ -256,3 +256,66 @@ def test_where_means_and_difference_disagree_the_text_says_why() -> None:
     noisy = [d + v for d, v in zip(day, table()["revenue"], strict=True)]
     found = bs.analyze(table(variant=ramped, revenue=noisy))
     assert any("the shares of the arms changed during the test" in note for note in found.notes)
+
+
+def daily_counts() -> Any:
+    import pandas as pd
+
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        {
+            "date": [f"2026-03-{1 + i // 2:02}" for i in range(40)],
+            "variant": ["control", "green"] * 20,
+            "impressions": rng.integers(300, 400, 40),
+        }
+    )
+    rate = np.where(frame.variant == "green", 0.09, 0.05)
+    return frame.assign(clicks=rng.binomial(frame.impressions, rate))
+
+
+def test_counts_are_the_units_that_they_count() -> None:
+    import pandas as pd
+
+    counts = daily_counts()
+    with pytest.raises(bs.InputError, match="squares is missing"):
+        bs.analyze(counts, count="impressions")
+    found = bs.analyze(counts, count="impressions", outcome=bs.Bernoulli())
+    units = counts.loc[counts.index.repeat(counts.impressions)]
+    clicked = [np.arange(row.impressions) < row.clicks for row in counts.itertuples(index=False)]
+    log = pd.DataFrame({"date": units.date, "variant": units.variant, "y": np.concatenate(clicked)})
+    single = bs.analyze(log, row_is_unit=True)
+    assert found.effects == single.effects
+    assert found.once == single.once
+    assert found.guarantee == "proven"
+    assert found.units == counts.impressions.sum()
+    assert "number of units impressions" in str(found)
+
+
+def test_snapshots_are_totals_up_to_a_day() -> None:
+    counts = daily_counts()
+    by_arm = counts.groupby("variant")
+    totals = counts.assign(
+        impressions=by_arm.impressions.cumsum(),
+        clicks=by_arm.clicks.cumsum(),
+    )
+    options: dict[str, Any] = {"count": "impressions", "cumulative": True}
+    found = bs.analyze(totals, outcome=bs.Bernoulli(), **options)
+    assert found.guarantee == "asymptotic"
+    assert found.days[-1].units == tuple(by_arm.impressions.sum())
+    assert found.once == bs.analyze(counts, count="impressions", outcome=bs.Bernoulli()).once
+    # The same numbers as sums of squares: what is not known of their skewness is said.
+    squared = totals.assign(squares=totals.clicks)
+    other = bs.analyze(squared, value="clicks", squares="squares", **options)
+    assert other.effects[0].low == pytest.approx(found.effects[0].low, rel=1e-9)
+    assert "skewed outcomes" in {check.name for check in other.checks if not check.made}
+    falling = totals.assign(impressions=totals.impressions[::-1].to_numpy())
+    with pytest.raises(bs.InputError, match="count falls on 2026-03-02 for 'control'"):
+        bs.analyze(falling, outcome=bs.Bernoulli(), **options)
+
+
+def test_sums_that_are_no_shares_need_squares() -> None:
+    counts = daily_counts().assign(revenue=lambda frame: 30.0 * frame.clicks)
+    with pytest.raises(bs.InputError, match="which is no share: name the column"):
+        bs.analyze(counts, count="impressions", value="revenue", outcome=bs.Bernoulli())
+    with pytest.raises(bs.InputError, match="window needs the units themselves"):
+        bs.analyze(counts, count="impressions", value="clicks", window="1d")

@@ -33,6 +33,9 @@ def analyze(
     value: str | None = None,
     time: str | None = None,
     row_is_unit: bool = False,
+    count: str | None = None,
+    squares: str | None = None,
+    cumulative: bool = False,
     time_format: str | None = None,
     design: Design | None = None,
     assignments: object | None = None,
@@ -70,6 +73,10 @@ def analyze(
     values add up to (`aggregate`) within a `window` from its arrival; without a window it grows,
     and what is said of it is asymptotic. Null, NaN and blank text are no value. A unit without any
     value has the outcome `missing`, 0 if not given; `missing="exclude"` leaves such units out.
+
+    If the log is sums already, `count` names the column with the number of units of a row, `value`
+    that with their sum, and `squares` that with the sum of squares, unless outcomes are 0 or 1;
+    `cumulative` says that a row has what was counted up to its time.
 
     With the goal "decrease" the arm with the lowest mean is the best; `control` names the arm that
     others are compared with, the first one unless said.
@@ -125,6 +132,9 @@ def analyze(
         assignments_unit=assignments_unit,
         assignments_time=assignments_time,
         row_is_unit=row_is_unit,
+        count=count,
+        squares=squares,
+        cumulative=cumulative,
         drop_duplicates=drop_duplicates,
     )
     limit = memory or (MEMORY_BY_DAY if by_day or request.measure is not None else MEMORY)

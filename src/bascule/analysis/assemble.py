@@ -112,14 +112,17 @@ def _answer(
         made += checks.rows_read(reduced)
         made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
-    if same_age and not sums.bare:
+    if same_age and not sums.bare and not sums.pooled:
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
     made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks))
-    if reduced.recurring is None and reduced.replayed is None and sums.scores is None:
+    within = reduced.recurring is None and reduced.replayed is None and not sums.pooled
+    if within and sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
-    if reduced.recurring is None:
+    if reduced.recurring is None and reduced.reading.count is not None:
+        made += checks.of_single_outcomes(sums)
+    elif reduced.recurring is None:
         made.append(checks.extremes(part.counted, arms, effects))
     return Analysis(
         design=part.design,

@@ -345,6 +345,19 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     return Check("extreme values", False, "no single outcome carries a difference")
 
 
+def of_single_outcomes(sums: Sums) -> list[Check]:
+    """Say what sums do not show of single outcomes."""
+    message = "the log has sums, in which single outcomes are not seen"
+    made = [] if sums.zero_or_one else [Check("extreme values", False, message, made=False)]
+    if sums.cubes is None:
+        message = (
+            "skewness cannot be seen in sums of squares: if a few outcomes are much larger than "
+            "all others, trust intervals and decision only with very many units"
+        )
+        made.append(Check("skewed outcomes", False, message, made=False))
+    return made
+
+
 def late_events(table: Table, total: float) -> Check:
     """How much of what units gave came after their windows had closed."""
     if table.late == 0:

@@ -19,7 +19,7 @@ from bascule.core.design import Design, Goal
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Bernoulli, Gaussian
 from bascule.core.procedures.estimators import (
     mean_of_means,
     precision_weight,
@@ -143,6 +143,8 @@ def design_of(
     if request.design is not None:
         return request.design
     model = request.outcome or evidence.outcome
+    if model is None and counted.zero_or_one and counted.pooled:
+        model = Bernoulli()
     if model is None or math.isinf(model.sigma):
         units = max(float(counted.units.sum()), 2.0)
         about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units

@@ -33,6 +33,9 @@ class Names:
     assignments_unit: str | None = None
     assignments_time: str | None = None
     row_is_unit: bool = False
+    count: str | None = None
+    squares: str | None = None
+    cumulative: bool = False
     drop_duplicates: bool = False
 
 
@@ -74,7 +77,7 @@ def read_log(
     if len(arms.names) < 2:
         there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
         raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
-    about = _about_units(arm_table, arms.names, names)
+    about = _about_units(arm_table, arms.names, names) | _sums_of_rows(arm_table, names)
     taken = [*_given(unit), *([arm] if alone else [])]
     time = chosen(events, "time", names.time, needed=False, taken=taken)
     used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
@@ -98,6 +101,9 @@ def read_log(
         segment=about["segment"],
         probability=_probabilities(about),
         window=None if request.measure is None else _window(request),
+        count=about.get("count"),
+        squares=about.get("squares"),
+        cumulative=names.cumulative,
         times=arrivals.kind,
         block=_block(request, times),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
@@ -129,6 +135,10 @@ def _block(request: Request, times: Times) -> str:
 
 def _unit(names: Names, events: Any, alone: bool) -> str | None:
     """The column of the unit; None where every row is one."""
+    if names.count is not None:
+        if names.unit is not None or names.row_is_unit or not alone:
+            raise InputError("count", "count: rows that count units have no unit: leave it out")
+        return None
     if not names.row_is_unit:
         return chosen(events, "unit", names.unit)
     if names.unit is not None:
@@ -187,8 +197,20 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[st
     return about
 
 
+def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
+    """The columns of a log that is sums already."""
+    if names.count is None:
+        if names.squares is not None or names.cumulative:
+            name = "squares" if names.squares is not None else "cumulative"
+            raise InputError(name, f"{name} goes with count, the column with the number of units")
+        return {}
+    squares = None if names.squares is None else chosen(table, "squares", names.squares)
+    return {"count": chosen(table, "count", names.count), "squares": squares}
+
+
 def _columns_of(about: Mapping[str, Any]) -> list[str]:
-    return [*_given(about["segment"]), *_probabilities(about)]
+    sums = [*_given(about.get("count")), *_given(about.get("squares"))]
+    return [*_given(about["segment"]), *_probabilities(about), *sums]
 
 
 def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ class Reading:
     segment: str | None = None
     probability: tuple[str, ...] = ()
     window: str | None = None
+    count: str | None = None
+    squares: str | None = None
+    cumulative: bool = False
     times: TimeKind = "dates"
     time_form: str | None = None
     block: str = "day"
@@ -47,7 +50,11 @@ class Reading:
             time += f" (read as {self.time_form})"
         pairs = [
             ("log", self.log),
-            ("unit", self.unit or "every row"),
+            ("unit", self.unit or ("" if self.count else "every row")),
+            ("number of units", f"{self.count}{', up to each time' if self.cumulative else ''}")
+            if self.count
+            else ("", ""),
+            ("sum of squares", self.squares),
             ("arm", self.arm),
             ("time", time),
             ("value", value),

@@ -11,6 +11,7 @@ from bascule.analysis.evidence.recurring import by_count, by_period
 from bascule.analysis.evidence.replay import is_exported, replay
 from bascule.analysis.log import Log
 from bascule.analysis.reduce import query as reduce
+from bascule.analysis.reduce.counts import counted_sums
 from bascule.analysis.reduce.query import Survey
 from bascule.analysis.reduce.scores import OWN
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
@@ -42,7 +43,9 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     if is_exported(request.design, assignment_table):
         return _exported(request, log, assignment_table)
     survey = reduce.survey(log.rows)
-    if log.assigned is None:
+    if log.columns.count is not None:
+        table = _of_counts(request, log, survey)
+    elif log.assigned is None:
         table = _of_events(request, log, survey)
     else:
         table = _of_both(request, log, survey)
@@ -63,7 +66,7 @@ def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -
     if log.dropped:
         excluded = reduced.excluded | {"copy of another row": log.dropped}
         reduced = replace(reduced, rows=reduced.rows + log.dropped, excluded=excluded)
-    if not survey.blank:
+    if not survey.blank or log.columns.count is not None:
         return reduced
     reduced = replace(reduced, excluded=reduced.excluded | {BLANK: survey.blank})
     if request.recurring:
@@ -92,6 +95,35 @@ def _limited(request: Request, reduced: Reduced) -> Reduced:
         for name, sums in reduced.table.segments.items()
     }
     return replace(reduced, table=replace(reduced.table, segments=segments))
+
+
+def _of_counts(request: Request, log: Log, survey: Survey) -> Reduced:
+    """A log that is sums already."""
+    stated: dict[str, object] = {"window": request.measure, "segment": log.columns.segment}
+    stated |= {"probability": log.columns.probability or log.columns.probabilities or None}
+    for name, part in stated.items():
+        if part is not None:
+            raise InputError(name, f"{name} needs the units themselves: it does not go with count")
+    if request.recurring or request.exclude:
+        name = "outcome" if request.recurring else "missing"
+        raise InputError(name, f"{name} needs the units themselves: it does not go with count")
+    model = request.outcome
+    if log.columns.squares is None and (model is None or not model.binary):
+        raise InputError(
+            "squares",
+            "squares is missing: name the column with the sums of squares; if every unit counts 0 "
+            "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
+        )
+    cumulative = log.reading.cumulative
+    sums = counted_sums(log.rows, log.arms.names, cumulative=cumulative)
+    if model is not None and not model.low <= _mean(sums) <= model.high:
+        raise InputError("outcome", f"outcome: the mean is {_mean(sums):.4g}, outside {model!r}")
+    table = Table({"": sums}, {}, survey.rows)
+    return Reduced(log.arms.names, table, not cumulative, None, survey.rows, survey.excluded)
+
+
+def _mean(sums: Sums) -> float:
+    return float(sums.totals.sum() / max(sums.units.sum(), 1.0))
 
 
 def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:

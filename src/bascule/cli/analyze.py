@@ -56,6 +56,9 @@ def command(
     arm: str | None = _column("The unit's arm; usual names are found."),
     value: str | None = _column("What a row is worth; usual names are found."),
     time: str | None = _column("When; usual names are found."),
+    count: str | None = _column("If rows are sums: the number of their units."),
+    squares: str | None = _column("If rows are sums of numbers other than 0 and 1: of squares."),
+    cumulative: bool = typer.Option(False, help="Rows have what was counted up to their time."),
     row_is_unit: bool = typer.Option(False, help="Every row is a unit of its own."),
     time_format: str | None = typer.Option(
         None, metavar="FORM", help='How times are written, as "%d/%m/%Y %H:%M".', show_default=False
@@ -175,6 +178,9 @@ def command(
         value=value,
         time=time,
         row_is_unit=row_is_unit,
+        count=count,
+        squares=squares,
+        cumulative=cumulative,
         time_format=time_format,
         assignments_unit=assignments_unit,
         assignments_time=assignments_time,

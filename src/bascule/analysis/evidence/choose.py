@@ -16,6 +16,7 @@ from bascule.analysis.evidence.pairs import (
     estimated_scores,
     normal_days,
     scored_days,
+    snapshot_days,
 )
 from bascule.analysis.evidence.recurring import Recurring, spreads
 from bascule.analysis.reduce.sums import Sums
@@ -32,6 +33,8 @@ from bascule.core.rules import UCB
 def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     """The strongest kind of evidence that the log and the outcome model allow."""
     model, design = request.outcome, request.design
+    if sums.pooled:
+        return kinds.snapshots()
     if not reduced.final:
         note = "outcomes have no window and may still grow"
         if request.by_day:
@@ -93,6 +96,8 @@ def course_by(
     if evidence.by_rule:
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
+    if sums.pooled:
+        return course_of(terms, sums, snapshot_days(sums), dates)
     if reduced.final or request.by_day:
         return course_of(terms, sums, pairs_of(evidence, sums), dates)
     # Outcomes as they stand at the end of the log, looked at once.

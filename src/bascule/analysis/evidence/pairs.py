@@ -19,6 +19,7 @@ from bascule.core.evidence.bernstein import expected, most_squares
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.spread import (
+    FEWEST_UNITS,
     daily_variances,
     enough_units,
     noise_of_arm,
@@ -276,6 +277,20 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
         )
 
 
+def snapshot_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
+    """Day after day, the pairs of arms by totals up to that day, as one block."""
+    parts = (sums.units, sums.totals, sums.squares)
+    units, totals, squares = (np.cumsum(part, axis=0) for part in parts)
+    cubes = None if sums.cubes is None else np.cumsum(sums.cubes, axis=0)
+    pairs = list(combinations(range(sums.units.shape[1]), 2))
+    for day in range(len(sums.days)):
+        at = slice(day, day + 1)
+        third = None if cubes is None else cubes[at]
+        yield tuple(
+            estimated_pair(units[at], totals[at], squares[at], third, i, j) for i, j in pairs
+        )
+
+
 def estimated_now(sums: Sums) -> tuple[Pair, ...]:
     """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
     parts = (sums.units, sums.totals, sums.squares, sums.cubes)
@@ -297,12 +312,12 @@ def estimated_pair(
     """Two arms over the days of arrival, with a variance that is estimated from their outcomes.
 
     The variance of an arm is the larger of its own and of both together, and nothing is said of
-    arms that have fewer units than their skewness asks for.
+    arms that have fewer units than their skewness asks for; without cubes it is not known.
     """
     n, m = units[:, i], units[:, j]
     both = (n > 0.0) & (m > 0.0)
     n, m = n[both], m[both]
-    if cubes is None or len(n) == 0:
+    if len(n) == 0:
         return UNKNOWN
     weights = n * m / (n + m)
     clock = float(weights.sum())
@@ -317,8 +332,12 @@ def estimated_pair(
     if noise <= 0.0:
         return UNKNOWN
     spread = math.sqrt(noise / clock)
-    sums = (part[:, [i, j]].sum(axis=0) for part in (units, totals, squares, cubes))
-    return Pair(float(weights @ differences) / spread, clock, spread, ready=enough_units(*sums))
+    if cubes is None:
+        ready = bool(units[:, [i, j]].sum(axis=0).min() >= FEWEST_UNITS)
+    else:
+        sums = (part[:, [i, j]].sum(axis=0) for part in (units, totals, squares, cubes))
+        ready = enough_units(*sums)
+    return Pair(float(weights @ differences) / spread, clock, spread, ready=ready)
 
 
 def weight_and_difference(

@@ -42,8 +42,9 @@ class Sums:
     """What the units of each arm (columns) that arrived on each day (rows) have shown.
 
     `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
-    of their squares and of their third powers; without cubes an estimated spread decides nothing.
+    of their squares and of their third powers; without cubes their skewness is not known.
     `growth` is there where outcomes keep growing. With `bare` nothing but units was counted.
+    `pooled` sums are steps of totals up to a day, whose units may not be those of that day.
     """
 
     days: tuple[date, ...]
@@ -56,6 +57,7 @@ class Sums:
     scores: Scores | None = None
     bare: bool = False
     cubes: FloatArray | None = None
+    pooled: bool = False
 
     @classmethod
     def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:

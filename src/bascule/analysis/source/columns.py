@@ -29,8 +29,8 @@ MOST_SPELLINGS = 4 * MOST_ARMS
 class Columns:
     """The names of the columns that are read; None for those that are not there.
 
-    Without `unit` every row is a unit. `probability` is that of the unit's own arm;
-    `probabilities` has a column for each arm.
+    Without `unit` every row is a unit, or has sums of `count` units. `probability` is that of the
+    unit's own arm; `probabilities` has a column for each arm.
     """
 
     unit: str | None
@@ -40,12 +40,8 @@ class Columns:
     segment: str | None = None
     probability: str | None = None
     probabilities: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All columns that are read."""
-        names = (self.unit, self.arm, self.value, self.times.column, self.segment, self.probability)
-        return tuple(name for name in (*names, *self.probabilities) if name is not None)
+    count: str | None = None
+    squares: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,12 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     else:
         parts["value"], odd = ibis.literal(1.0), ibis.literal(False)
         parts["worded"] = ibis.literal(False)
+    for role in ("count", "squares"):
+        name = getattr(columns, role)
+        if name is not None:
+            parts[role], other = number(table, name, role)
+            wrong.append((other | parts[role].isnull(), 6))
+            odd = odd | other | parts[role].isnull()
     if columns.segment is not None:
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
     if columns.probability is not None:
