@@ -67,6 +67,8 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         last_day=sums.days[-1].isoformat(),
         arms=(),
         effects=(),
+        contrasts=(),
+        once=(),
         decision=None,
         decided=None,
         days=(),
@@ -143,6 +145,7 @@ def _answer(
         checks=tuple(made),
         excluded=facts.excluded_of(reduced),
         reading=reduced.reading,
+        contrasts=() if evidence.once else facts.contrasts_of(part.design, effects, part.arms),
         once=part.once,
         examples=reduced.examples,
         notes=(

@@ -213,7 +213,7 @@ def rows_read(reduced: Reduced) -> list[Check]:
 
 def _of_rows(name: str, reduced: Reduced, count: int, verb: str, listed: str) -> Check:
     if not count:
-        return Check(name, False, f"no rows are {verb}")
+        return Check(name, False, "there are none")
     share = count / max(reduced.rows, 1)
     rows = "1 row" if count == 1 else f"{count:,} rows"
     message = f"{rows} ({100 * share:.2g} %): {verb}" + (f": {listed}" if listed else "")

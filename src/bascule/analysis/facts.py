@@ -15,6 +15,7 @@ from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
+from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design, Goal
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
@@ -171,6 +172,18 @@ def excluded_of(reduced: Reduced) -> dict[str, int]:
     if table.clipped:
         counts["outcome beyond the limits, counted as the nearest"] = table.clipped
     return counts
+
+
+def contrasts_of(
+    design: Design, effects: Sequence[Effect], arms: Sequence[ArmAnswer]
+) -> tuple[Contrast, ...]:
+    """Treatments minus the control, with relative lifts."""
+    control = arms[design.arms.index(design.control_arm)]
+    shown = None
+    if control.mean is not None and control.deviation is not None:
+        n, mean = control.counted, control.mean
+        shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
+    return contrasts(design, effects, shown, control.mean)
 
 
 def other_difference(arms: Sequence[ArmAnswer], effects: Sequence[Effect]) -> list[str]:

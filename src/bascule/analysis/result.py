@@ -12,6 +12,7 @@ from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.reading import Reading
 from bascule.core.calibration import Guarantee
+from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
 from bascule.core.effects import Effect
 from bascule.core.files import write_whole
@@ -66,7 +67,8 @@ class Analysis:
 
     `evidence` says how the arms are compared, and with which kind of proof. `effects` are the
     differences of all pairs of arms now, and `days` the same day by day; `once` has those of a test
-    with a fixed sample, for a log that is looked at once. `decided` is the first
+    with a fixed sample, for a log that is looked at once. `contrasts` are treatments minus the
+    control, with relative lifts. `decided` is the first
     day on which the decision was allowed. `cost` is what all units lost against giving each the
     arm that looks best now, and `saved` what stopping on that day would have saved of it.
     `days_left` is how long a decision is expected to take from here. `reading` says which columns
@@ -93,6 +95,7 @@ class Analysis:
     checks: tuple[Check, ...]
     excluded: dict[str, int]
     reading: Reading
+    contrasts: tuple[Contrast, ...] = ()
     once: tuple[OneLook, ...] = ()
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -142,3 +142,31 @@ def test_chromium_shows_it_without_complaint_or_request(
         assert complaints == []
         assert requests == [path.as_uri()]
         sheet.close()
+
+
+def test_all_bars_of_the_forest_have_one_scale(browser: Any, tmp_path: Path) -> None:
+    log = clicks([0.1, 0.2, 0.15], 3000, 10, 6)
+    long = {"control": "control", "green": "green", "blue": "an arm with a very long name " * 3}
+    found = bs.analyze({**log, "arm": [long[arm] for arm in log["arm"]]}, control="control")
+    path = found.save_html(tmp_path / "report.html")
+    for width in (PHONE, DESK):
+        sheet = browser.new_page(viewport={"width": width, "height": 800})
+        sheet.goto(path.as_uri())
+        lines = sheet.locator(".zero-line")
+        assert lines.count() == 2
+        places = {round(lines.nth(at).bounding_box()["x"], 1) for at in range(2)}
+        tracks = sheet.locator(".track")
+        widths = {round(tracks.nth(at).bounding_box()["width"], 1) for at in range(3)}
+        assert len(places) == len(widths) == 1
+        assert sheet.evaluate("document.documentElement.scrollWidth") <= width
+        sheet.close()
+
+
+def test_lifts_and_levels_of_all_intervals_are_there(won: bs.Analysis) -> None:
+    text = won.html()
+    (one,) = won.contrasts
+    assert one.lift is not None
+    assert "90 % intervals for differences and 89 % intervals for lifts" in text
+    assert "90 % intervals by the score test where the log is looked at once" in text
+    assert f"{100 * one.lift:+.0f} %" in text
+    assert "lift" in str(won)

@@ -18,6 +18,7 @@ from bascule.presentation.analysis.series import (
     difference_with_interval,
     span,
 )
+from bascule.presentation.guarantees import interval_name
 from bascule.presentation.pages import Frame, Tick, round_steps
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Chart(Frame):
     @property
     def mark_before(self) -> bool:
         """Whether the words at the decision stand to the left of it."""
-        return self.mark is not None and self.mark > 0.6 * self.width
+        return self.mark is not None and self.mark + 7.6 * len(self.mark_text) > self.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class Forest:
     lines: tuple[Line, ...]
     ticks: tuple[Tick, ...]
     zero: float
+    level: str
 
 
 def effect_chart(
@@ -132,7 +134,7 @@ def effect_chart(
         height,
         key,
         name,
-        f"{one.leader} - {one.rival}, in {scale.difference_unit}",
+        f"{_cut(one.leader, width)} - {_cut(one.rival, width)}, in {scale.difference_unit}",
         _path([(x(at), y(step.difference)) for at, step in shown]),
         _path(outline) + " Z",
         "",
@@ -217,7 +219,9 @@ def forest(analysis: Analysis) -> Forest | None:
     )
     steps = round_steps(scale.factor * low, scale.factor * high, 4)
     ticks = tuple(Tick(x(v / scale.factor), _short(v)) for v in steps)
-    return Forest(scale.difference_unit, lines, ticks, x(0.0))
+    effects = (analysis.segments[0] if analysis.segments else analysis).effects
+    level = interval_name(effects[0].error)
+    return Forest(scale.difference_unit, lines, ticks, x(0.0), level)
 
 
 def _places(
@@ -294,6 +298,12 @@ def _marked(analysis: Analysis, place: int | None, x: Place) -> tuple[float | No
         return None, ""
     day = Dates.of(analysis).day(analysis.decided, year=False)
     return x(place), f"decision allowed, {day}"
+
+
+def _cut(name: str, width: float) -> str:
+    """A name that is too long for a title, shortened."""
+    most = int(width / 22)
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def _path(points: Sequence[tuple[float, float]]) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.presentation.numbers import number, percent, signed
+from bascule.presentation.numbers import UNKNOWN, number, percent, signed
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
-__all__ = ["Dates", "Scale", "has_days", "minus", "number", "percent"]
+__all__ = ["UNKNOWN", "Dates", "Scale", "has_days", "minus", "number", "percent"]
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),

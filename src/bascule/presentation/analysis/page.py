@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,14 @@ from bascule.presentation.analysis import sentences as words
 from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
 from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import Against, against, difference_with_interval
+from bascule.presentation.guarantees import interval_name
+from bascule.presentation.numbers import relative
 from bascule.presentation.pages import NARROW, WIDE, template
 
 if TYPE_CHECKING:
+    from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis
+    from bascule.core.contrasts import Contrast
 
 SIZES = (("wide", WIDE), ("narrow", NARROW))
 
@@ -38,6 +43,16 @@ class View:
     costs: tuple[Chart, ...]
     heading: Cells
     days: tuple[tuple[bool, Cells], ...]
+    compared: tuple[Compared, ...]
+    levels: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A treatment minus the control: cells with a title, a number and its interval."""
+
+    name: str
+    cells: tuple[tuple[str, str, str], ...]
 
 
 def page(analysis: Analysis) -> str:
@@ -88,7 +103,62 @@ def view(analysis: Analysis, key: str) -> View:
         tuple(chart for chart in costs if chart is not None),
         heading,
         days,
+        compared(analysis),
+        levels(analysis),
     )
+
+
+def compared(analysis: Analysis) -> tuple[Compared, ...]:
+    """Treatments minus the control: as they stand at any time, and for one look."""
+    scale, control = Scale.of(analysis), analysis.design.control_arm
+    once = {(one.second, one.first): one for one in analysis.once}
+    if not analysis.contrasts:
+        return tuple(
+            Compared(f"{a} - {b}", (_cell(scale, "difference", one), _lift_cell(one)))
+            for (a, b), one in once.items()
+            if b == control
+        )
+    rows = []
+    for one in analysis.contrasts:
+        cells = [_cell(scale, "difference", one), _lift_cell(one)]
+        look = once.get((one.treatment, one.control))
+        if look is not None:
+            cells.append(_cell(scale, "if looked at once", look))
+        rows.append(Compared(one.name, tuple(cells)))
+    return tuple(rows)
+
+
+def _cell(scale: Scale, title: str, one: Contrast | OneLook) -> tuple[str, str, str]:
+    width = one.high - one.low
+    if not math.isfinite(width):
+        return title, scale.difference(one.difference), ""
+    return title, scale.difference(one.difference, width), scale.interval(one.low, one.high)
+
+
+def _lift_cell(one: Contrast | OneLook) -> tuple[str, str, str]:
+    if one.lift is None or math.isnan(one.lift):
+        return "relative lift", amounts.UNKNOWN, ""
+    known = math.isfinite(one.lift_low) and math.isfinite(one.lift_high)
+    ends = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if known else ""
+    return "relative lift", relative(one.lift), ends
+
+
+def levels(analysis: Analysis) -> str:
+    """The levels of the intervals in the table of treatments, and when each holds."""
+    parts = []
+    if analysis.contrasts:
+        one = analysis.contrasts[0]
+        parts.append(
+            f"{interval_name(one.error)}s for differences and {interval_name(one.lift_error)}s for "
+            f"lifts: they hold however often anyone looks ({one.guarantee})."
+        )
+    if analysis.once:
+        look = analysis.once[0]
+        parts.append(
+            f"{interval_name(look.error)}s by {look.test} where the log is looked at once: they "
+            "hold only if the time of the look was fixed before the test (asymptotic)."
+        )
+    return " ".join(parts)
 
 
 def day_rows(

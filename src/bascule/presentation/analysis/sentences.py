@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.presentation.analysis import numbers as amounts
 from bascule.presentation.analysis.numbers import Dates, Scale, number
 from bascule.presentation.analysis.series import against
-from bascule.presentation.guarantees import at_most, sentence
+from bascule.presentation.guarantees import at_most, interval_name, sentence
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, Check
@@ -19,10 +19,10 @@ MOST_NAMES = 4
 QUESTIONS = {
     "sample ratio": "Did every arm get its share of the units?",
     "units in two arms": "Did every unit stay in one arm?",
-    "unusable rows": "Could every row be used?",
+    "unusable rows": "Are there rows that cannot be used?",
     "arm names": "Is every arm written in one way?",
     "words for numbers": "Are all values numbers?",
-    "copies of rows": "Is every row there once?",
+    "copies of rows": "Are there exact copies of rows?",
     "outcome values": "Is every outcome one that can be?",
     "missing outcomes": "Is a value missing as often in every arm?",
     "trend": "Did outcomes stay level while the test ran?",
@@ -75,7 +75,7 @@ def _decided(analysis: Analysis) -> str:
         decided = sum(part.decision is not None for part in analysis.segments)
         return f"{len(analysis.segments)} segments, {decided} of them decided"
     if decision is None:
-        return "No decision yet"
+        return "No decision" if analysis.evidence.once else "No decision yet"
     if decision.arm is None:
         return "No difference that matters"
     return f"{decision.name} is {'better' if len(analysis.design.arms) == 2 else 'the best arm'}"
@@ -153,11 +153,13 @@ def guarantee(analysis: Analysis) -> str:
 def edges(analysis: Analysis) -> str:
     """How often the band that is drawn may be wrong."""
     if analysis.guarantee == "asymptotic" or not analysis.effects:
-        return "The shaded band is where the true difference may lie."
+        level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
+        return f"The shaded band is the {level}, where the true difference may lie."
     each = at_most(analysis.effects[0].error)
+    level = interval_name(analysis.effects[0].error)
     return (
-        "The true difference lies in the shaded band: either edge is ever wrong, on any day, with "
-        f"probability at most {each}."
+        f"The shaded band is the {level}, in which the true difference lies: either edge is ever "
+        f"wrong, on any day, with probability at most {each}."
     )
 
 

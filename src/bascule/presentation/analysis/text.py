@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
 from bascule.presentation.analysis.numbers import Dates, has_days
 from bascule.presentation.guarantees import at_most, bound_words, interval_name
+from bascule.presentation.numbers import relative
 
 if TYPE_CHECKING:
     from bascule.analysis.evidence.fixed import OneLook
@@ -38,7 +40,7 @@ def _numbers(analysis: Analysis) -> list[str]:
     lines = [*arm_table(analysis.arms), ""]
     if analysis.evidence.once:
         return lines + once_table(analysis.once)
-    lines += effect_table(analysis.effects)
+    lines += effect_table(analysis)
     if analysis.once:
         lines += ["", "If this is the only look, at a time that was fixed before the test:"]
         lines += once_table(analysis.once)
@@ -47,51 +49,67 @@ def _numbers(analysis: Analysis) -> list[str]:
 
 def once_table(once: tuple[OneLook, ...]) -> list[str]:
     """The differences by one look with relative lifts, a line each below a heading."""
-    lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}{'lift':>9}{'from':>9}{'to':>9}"]
+    lines = [_heading(once[0].error)]
     for one in once[:MOST_PAIRS]:
-        ends = "".join(f"{shown(end):>12}" for end in (one.difference, one.low, one.high))
-        lifts = "".join(f"{lift(end):>9}" for end in (one.lift, one.lift_low, one.lift_high))
+        lifts = (one.lift, one.lift_low, one.lift_high)
+        ends = (one.difference, one.low, one.high)
         p_value = f"{one.p_value:.2g}" if one.p_value >= 1e-4 else "< 0.0001"
-        lines.append(f"{one.second + ' - ' + one.first:<32}{ends}{lifts}   p {p_value}")
+        name = f"{one.second} - {one.first}"
+        lines.append(f"{_difference_line(name, ends, lifts)}   p {p_value}")
     if len(once) > MOST_PAIRS:
         lines.append(f"and {len(once) - MOST_PAIRS} more pairs")
-    lines.append(
-        f"{100 * once[0].level:.3g} % intervals by {once[0].test}, for one look (asymptotic)"
-    )
+    lines.append(f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)")
     return lines
-
-
-def lift(value: float) -> str:
-    """A relative lift in percent.
-
-    >>> lift(0.1234), lift(-0.5), lift(math.nan)
-    ('+12.3 %', '-50.0 %', '')
-    """
-    return "" if math.isnan(value) else f"{100 * value:+.1f} %"
 
 
 def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
     """The arms, a line each below a heading."""
     lines = [f"{'arm':<20}{'units':>12}{'counted':>12}{'mean':>12}{'deviation':>12}"]
     lines += [
-        f"{arm.name:<20}{arm.units:>12,}{arm.counted:>12,}"
+        f"{fitted(arm.name, 20)}{arm.units:>12,}{arm.counted:>12,}"
         f"{shown(arm.mean):>12}{shown(arm.deviation):>12}"
         for arm in arms
     ]
     return lines
 
 
-def effect_table(effects: tuple[Effect, ...]) -> list[str]:
-    """The differences, the later arm minus the earlier one, a line each below a heading."""
+def effect_table(analysis: Analysis) -> list[str]:
+    """The differences below a heading: treatments minus the control with lifts, then others."""
+    effects, compared = analysis.effects, analysis.contrasts
     if not effects:
         return []
-    lines = [f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"]
-    lines += [f"{_name(effect):<32}{_interval(effect)}" for effect in effects[:MOST_PAIRS]]
+    pairs = {(one.treatment, one.control) for one in compared}
+    rest = [e for e in effects if not pairs & {(e.first, e.second), (e.second, e.first)}]
+    lines = [_heading(compared[0].lift_error if compared else None)]
+    for one in compared[:MOST_PAIRS]:
+        lifts = (one.lift, one.lift_low, one.lift_high)
+        lines.append(_difference_line(one.name, (one.difference, one.low, one.high), lifts))
+    for effect in rest[: max(0, MOST_PAIRS - len(compared))]:
+        ends = (-effect.difference, -effect.high, -effect.low)
+        lines.append(_difference_line(_name(effect), ends))
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     error = effects[0].error
     lines.append(f"{interval_name(error)}s: {bound_words(error)} ({effects[0].guarantee})")
     return lines
+
+
+def _heading(lift_error: float | None) -> str:
+    heading = f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"
+    if lift_error is None:
+        return heading
+    return f"{heading}{'lift':>10}{'from':>10}{'to':>10} ({interval_name(lift_error)})"
+
+
+def _difference_line(
+    name: str, ends: Sequence[float], lifts: Sequence[float | None] | None = None
+) -> str:
+    line = f"{fitted(name, 32)}" + "".join(f"{shown(end):>12}" for end in ends)
+    if lifts is None or lifts[0] is None or math.isnan(lifts[0]):
+        return line
+    return line + "".join(
+        f"{relative(end) if end is not None and math.isfinite(end) else '':>10}" for end in lifts
+    )
 
 
 def day_table(analysis: Analysis) -> list[str]:
@@ -104,7 +122,7 @@ def day_table(analysis: Analysis) -> list[str]:
             mark = f"  {day.decision}" if day.decision else ""
             units = f"{sum(day.units):>12,}"
             lines.append(
-                f"{stamp(day.date):<12}{_name(effect):<32}{units}{_interval(effect)}{mark}"
+                f"{stamp(day.date):<12}{fitted(_name(effect), 32)}{units}{_interval(effect)}{mark}"
             )
     return lines
 
@@ -141,6 +159,19 @@ def _counts(analysis: Analysis) -> list[str]:
     lines += [f"excluded: {n:,} ({reason})" for reason, n in analysis.excluded.items()]
     lines.append("read: " + "; ".join(f"{role} {name}" for role, name in analysis.reading.parts))
     return lines
+
+
+def fitted(name: str, width: int) -> str:
+    """A name in a column of a table: shortened in the middle if it is too long.
+
+    >>> fitted("green", 8), fitted("a long name of an arm", 12)
+    ('green   ', 'a long …arm ')
+    """
+    room = width - 1
+    if len(name) > room:
+        last = room // 3
+        name = f"{name[: room - 1 - last]}…{name[len(name) - last :]}"
+    return f"{name:<{width}}"
 
 
 def shown(value: float | None) -> str:
