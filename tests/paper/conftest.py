@@ -27,5 +27,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def regenerated(folder: Path) -> Regenerated:
-    return regenerate(folder, runs=RUNS, seed=3)
+def reports() -> list[tuple[str, int, int]]:
+    """What the regeneration reported of its progress."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def regenerated(folder: Path, reports: list[tuple[str, int, int]]) -> Regenerated:
+    return regenerate(folder, RUNS, 3, progress=lambda *report: reports.append(report))

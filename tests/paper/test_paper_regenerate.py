@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
+from bascule.cli.main import main
 from bascule.paper import Regenerated, regenerate
 from bascule.paper.regenerate import SECTIONS
 
@@ -49,16 +50,28 @@ def test_ids_are_unique_and_measured_numbers_finite(regenerated: Regenerated) ->
     assert all(claim.measured and claim.statement.endswith(".") for claim in claims)
 
 
-def test_the_same_seed_gives_the_same_bytes(
-    regenerated: Regenerated, folder: Path, tmp_path: Path
+def test_the_command_writes_the_same_bytes_for_the_same_seed(
+    regenerated: Regenerated,
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    told: list[tuple[str, int, int]] = []
-    again = regenerate(tmp_path, 60, 3, threads=1, progress=lambda *args: told.append(args))
-    for path in again.paths:
+    command = ["paper", "--out", str(tmp_path), "--runs", "60", "--seed", "3", "--threads", "1"]
+    with pytest.raises(SystemExit) as caught:
+        main(command)
+    assert caught.value.code == 0
+    assert "claims hold" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == NAMES
+    for path in tmp_path.iterdir():
         assert path.read_bytes() == (folder / path.name).read_bytes(), path.name
-    done = [done for _, done, _ in told]
+
+
+def test_progress_rises_to_the_number_of_runs(
+    regenerated: Regenerated, reports: list[tuple[str, int, int]]
+) -> None:
+    done = [done for _, done, _ in reports]
     assert done == sorted(done)
-    assert {total for _, _, total in told} == {done[-1]} == {(63 + 30) * 60 + 2 * 3 + 2 * 15}
+    assert {total for _, _, total in reports} == {done[-1]} == {(63 + 30) * 60 + 2 * 3 + 2 * 15}
 
 
 def test_an_interruption_leaves_no_claims(tmp_path: Path) -> None:

@@ -82,18 +82,6 @@ def test_equal_arms_are_rarely_told_apart(name: str, arms: int) -> None:
     assert 1 - result.undecided / runs <= 2 * error
 
 
-@pytest.mark.parametrize("rule", [RULES["both"], bs.UCB(math.inf, stop="mixture")])
-def test_a_run_can_be_followed_beyond_few_arms(rule: Any) -> None:
-    means = [0.0] * 5 + [1.5] + [0.5] * 5
-    test = design(rule, 11, error=0.1)
-    result = bs.simulate(test, means, runs=30, seed=6)
-    for run in range(3):
-        *_, last = bs.trace(test, means, seed=6, run=run)
-        assert last.decision is not None
-        assert result.winner[run] == last.decision.arm
-        assert result.units[run].tolist() == [arm.units for arm in last.statistics.arms]
-
-
 def test_the_units_of_sigma_do_not_matter() -> None:
     for rule in RULES.values():
         plain = bs.simulate(design(rule), [0.0, 1.0], runs=200, seed=3)

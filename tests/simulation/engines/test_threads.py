@@ -42,12 +42,21 @@ def same(one: bs.Simulation, two: bs.Simulation) -> bool:
     )
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("means", [(0.0, 1.0), (0.0, 1.0, 0.3, 0.1), (0.0,) * 12 + (1.0,)])
+BEYOND_FEW_ARMS = (
+    *(bs.UCB(1.5), bs.ETC(), bs.UCB(2, radius="mixture", stop="mixture")),
+    bs.UCB(math.inf, stop="mixture"),
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "means"),
+    [(rule, means) for rule in RULES for means in ((0.0, 1.0), (0.0, 1.0, 0.3, 0.1))]
+    + [(rule, (0.0,) * 6 + (1.5,) + (0.5,) * 4) for rule in BEYOND_FEW_ARMS],
+)
 def test_compiled_runs_are_the_rules_step_by_step(rule: Any, means: tuple[float, ...]) -> None:
     test = design(rule, len(means), max_units=900)
     result = bs.simulate(test, means, runs=40, seed=5)
-    for run in (0, 17, 39):
+    for run in (0, 39):
         *_, last = bs.trace(test, means, seed=5, run=run)
         assert result.units[run].tolist() == [arm.units for arm in last.statistics.arms]
         assert result.winner[run] == (-1 if last.decision is None else last.decision.arm)

@@ -79,6 +79,30 @@ def ceiling(total: float, units_a: float, units_b: float) -> float:
     return shift + math.log(4.0 / len(SCALES) * evidence)
 
 
+def least_product(
+    difference: float, units_a: float, units_b: float, error_a: float, enough: float
+) -> tuple[float, float]:
+    """Log evidence at the least favourable means, and by how much the mean of A is off there.
+
+    The search starts from `error_a` and ends as soon as the evidence is clearly below `enough`.
+    """
+    value = -math.inf
+    low = -math.inf
+    high = math.inf
+    for _ in range(SEARCH_STEPS):
+        value, first, second = product_and_derivatives(
+            error_a, difference - error_a, units_a, units_b
+        )
+        if value < enough or first * first <= 2.0 * FLAT * second or second <= 0.0:
+            break
+        low = max(low, error_a) if first < 0.0 else low
+        high = min(high, error_a) if first > 0.0 else high
+        error_a -= first / second
+        if not low < error_a < high:
+            error_a = 0.5 * (low + high)
+    return value, error_a
+
+
 def log_two_arms(
     difference: float, units_a: float, units_b: float, enough: float = -math.inf
 ) -> float:
@@ -95,18 +119,6 @@ def log_two_arms(
     if value >= enough > -math.inf:
         value = ceiling(difference * precision, units_a, units_b)
     if value >= enough:
-        error_a = difference * (units_b / (units_a + units_b))
-        low = -math.inf
-        high = math.inf
-        for _ in range(SEARCH_STEPS):
-            value, first, second = product_and_derivatives(
-                error_a, difference - error_a, units_a, units_b
-            )
-            if value < enough or first * first <= 2.0 * FLAT * second or second <= 0.0:
-                break
-            low = max(low, error_a) if first < 0.0 else low
-            high = min(high, error_a) if first > 0.0 else high
-            error_a -= first / second
-            if not low < error_a < high:
-                error_a = 0.5 * (low + high)
+        share = units_b / (units_a + units_b)
+        value, _ = least_product(difference, units_a, units_b, difference * share, enough)
     return value

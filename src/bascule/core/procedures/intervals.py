@@ -14,7 +14,7 @@ import numpy as np
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
-from bascule.core.evidence.two_arms import log_two_arms
+from bascule.core.evidence.two_arms import ceiling, least_product
 from bascule.core.procedures.base import (
     UNKNOWN,
     AnyStatistics,
@@ -38,8 +38,12 @@ from bascule.core.procedures.interval_state import (
 )
 from bascule.core.statistics import ArmStatistics, Statistics
 
-REACH_TOLERANCE = 1e-9
-"""The relative precision of intervals by the evidence of two arms."""
+REACH_TOLERANCE, CEILING_TOLERANCE, FIRST_REACH_STEP = 1e-7, 1e-3, 0.01
+"""The relative precision of intervals by the evidence of two arms; how well the search knows where
+to begin, and how far it looks first."""
+
+SMALLEST_THRESHOLD = 1e-9
+"""Evidence of 0 and less says nothing: differences above 0 are looked at."""
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
@@ -344,20 +348,32 @@ def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
     method) takes a few steps. The end that is returned has enough evidence.
 
     >>> reach = two_arms_reach(100.0, 50.0, 3.0)
-    >>> round(reach, 4), log_two_arms(reach, 100.0, 50.0) >= 3.0
-    (0.5863, True)
+    >>> round(reach, 4)
+    0.5863
     """
+    share = units_b / (units_a + units_b)
 
     def missing(difference: float) -> float:
-        return log_two_arms(difference, units_a, units_b) - threshold
+        # The least favourable means for one difference are close to those for the next.
+        nonlocal share
+        start = share * difference
+        value, error_a = least_product(difference, units_a, units_b, start, -math.inf)
+        share = error_a / difference
+        return value - threshold
 
-    # The evidence is never above difference^2 / (2 (1 / units_a + 1 / units_b)).
-    low = math.sqrt(2.0 * max(threshold, 0.0) * (1.0 / units_a + 1.0 / units_b))
-    high = max(2.0 * low, 1e-6)
+    # The evidence is never above its ceiling, which is much quicker to compute and often close.
+    precision = 1.0 / (1.0 / units_a + 1.0 / units_b)
+    low = math.sqrt(2.0 * max(threshold, SMALLEST_THRESHOLD) / precision)
+    while (short := threshold - ceiling(low * precision, units_a, units_b)) > CEILING_TOLERANCE:
+        # The ceiling rises at most as fast as difference^2 / 2 times the precision.
+        low = math.sqrt(low * low + 2.0 * short / precision)
+    step = FIRST_REACH_STEP * low
+    high = low + step
     below, above = missing(low), missing(high)
     while above < 0.0:
         low, below = high, above
-        high *= 2.0
+        step *= 4.0
+        high += step
         above = missing(high)
     side = 0
     while high - low > REACH_TOLERANCE * high and below < 0.0:
