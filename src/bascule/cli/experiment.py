@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import time
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -290,15 +291,15 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         raise typer.Exit(1)
 
 
-def store_at(location: str, there: bool = False) -> Store:
-    """The store at a location, which must be `there` already where that is asked for."""
-    from bascule.live.api import Store
+def store_at(location: str, there: bool = False) -> AbstractContextManager[Store]:
+    """Open the store at a location, which must be `there` already where that is asked for."""
+    from bascule.live.api import opened_store
 
     if there and "://" not in location and not Path(location).is_file():
         raise InputError(
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
-    return Store(location, acting_user())
+    return opened_store(location, acting_user())
 
 
 def acting_user() -> str:

@@ -27,6 +27,7 @@ from bascule.cli import (
     simulate,
     unit,
 )
+from bascule.cli.numbers import plain_numbers, refuse_ambiguous
 from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130
@@ -82,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
-        code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
+        arguments = plain_numbers(app, repeat_lists(given))
+        code = command.main(arguments, prog_name="bascule", standalone_mode=False)
         sys.stdout.flush()
     except (InputError, StoreError) as problem:
         _leave(str(problem), USAGE_ERROR)
@@ -129,11 +131,14 @@ def repeat_lists(arguments: Sequence[str]) -> list[str]:
         name, _, value = argument.partition("=")
         if name in LIST_OPTIONS:
             option = name
+            refuse_ambiguous(name, value)
             parts = value.split(",") if value else []
         elif argument.startswith("--"):
             option = ""
             parts = [argument]
         else:
+            if option:
+                refuse_ambiguous(option, argument)
             parts = argument.split(",") if option else [argument]
         for part in parts:
             repeated += [option, part] if option else [part]

@@ -13,6 +13,7 @@ from bascule.cli.console import note_compilation, print_json, progress_bar, scre
 from bascule.cli.designs import GoalName, OutcomeName
 from bascule.core.design import INCREASE
 from bascule.core.outcomes import Numeric, Outcome
+from bascule.core.written_numbers import read_number
 
 if TYPE_CHECKING:
     from bascule.planning.request import PlanRequest
@@ -130,7 +131,8 @@ def command(
         goal=INCREASE if goal is None else goal.value,
     )
     with designs.workers(dask):
-        answer = _answered(request, runs, seed, threads)
+        say_understood(lift, request)
+    answer = _answered(request, runs, seed, threads)
     note_compilation(answer.compile_seconds)
     if as_json:
         print_json(answer.to_dict())
@@ -142,6 +144,25 @@ def command(
             "bascule: interrupted: what is not marked with ± was predicted, not simulated", err=True
         )
         sys.exit(INTERRUPTED)
+
+
+def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
+    """Say, and on a terminal ask, whether a lift larger than the baseline is meant as it stands.
+
+    Who writes 0.2 beside a baseline of 5 % often means a fifth of it.
+    """
+    plain = [text for text in lift or () if not text.strip().endswith("%")]
+    larger = request.outcome.binary and abs(request.main_lift) > request.baseline
+    if not plain or not larger:
+        return
+    meant = f"{100 * read_number(plain[0])[0]:g}%"
+    words = f"--lift {plain[0]} means {request.words.splitlines()[0]}; for {meant} of the baseline"
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        typer.echo(f"bascule: {words} give --lift {meant}", err=True)
+        if not typer.confirm("Plan for this?", err=True):
+            raise typer.Abort
+    else:
+        typer.echo(f"bascule: {words} give --lift {meant}", err=True)
 
 
 IMPLIED = {

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.written_numbers import read_number
 
 
 def amount(field: str, value: object, remedy: str) -> float:
-    """Return a number, or the number that a text holds; 5% is 0.05.
+    """Return a number, or the number that a text holds; 5% is 0.05, and 5k is 5,000.
 
     >>> amount("baseline", "5%", "give a number"), amount("baseline", 20, "give a number")
     (0.05, 20.0)
     """
     if not isinstance(value, str):
         return checks.finite(field, value, remedy)
-    number, percent = _split(value)
-    return checks.finite(field, _read(field, number, value, remedy), remedy) / percent
+    return checks.finite(field, _read(field, value, remedy)[0], remedy)
 
 
 def lift_of(value: object, baseline: float) -> float:
@@ -27,9 +27,9 @@ def lift_of(value: object, baseline: float) -> float:
     remedy = "it is the difference worth finding; 0.01 is absolute, 10% is of the baseline"
     if not isinstance(value, str):
         return checks.finite("lift", value, remedy)
-    number, percent = _split(value)
-    accepted = checks.finite("lift", _read("lift", number, value, remedy), remedy)
-    if percent == 1:
+    number, is_percent = _read("lift", value, remedy)
+    accepted = checks.finite("lift", number, remedy)
+    if not is_percent:
         return accepted
     if baseline == 0:
         raise InputError(
@@ -37,7 +37,7 @@ def lift_of(value: object, baseline: float) -> float:
             f"lift {value} is a part of the baseline, which is 0: give it as a plain number, "
             "in the unit of the outcome",
         )
-    return tidy(abs(baseline) * accepted / percent)
+    return tidy(abs(baseline) * accepted)
 
 
 def tidy(value: float) -> float:
@@ -49,14 +49,12 @@ def tidy(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-def _split(text: str) -> tuple[str, int]:
-    """The number in a text, and what it is to be divided by."""
-    stripped = text.strip()
-    return (stripped[:-1], 100) if stripped.endswith("%") else (stripped, 1)
-
-
-def _read(field: str, number: str, text: str, remedy: str) -> float:
+def _read(field: str, text: str, remedy: str) -> tuple[float, bool]:
+    """Return the number in a text, and whether it is a percentage."""
     try:
-        return float(number)
+        return read_number(text)
     except ValueError:
-        raise InputError(field, f"{field} must be a number (got {text!r}): {remedy}") from None
+        raise InputError(
+            field,
+            f"{field} must be a number (got {text!r:.60}), as 0.05, 5%, 5000 or 5k: {remedy}",
+        ) from None

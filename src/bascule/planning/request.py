@@ -90,6 +90,9 @@ class PlanRequest:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
+        for name in ("error", "units_per_day", "deadline_days", "waiting_cost", "outcomes_per_day"):
+            if isinstance(given := getattr(self, name), str):
+                put(self, name, amount(name, given, "give it as a number"))
         put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
         put(self, "sides", checked_sides(self.sides))
         put(self, "arms", _names(self.arms, self.lift))

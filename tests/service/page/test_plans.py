@@ -1,13 +1,18 @@
-"""Which plans are made at once, and which beside the service."""
+"""Which plans are made at once, and which beside the service, where `bascule plan` makes them."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, cast
 
+import pytest
+
 import bascule as bs
+from bascule.cli.main import main
 from bascule.planning.request import Wishes
 from bascule.service.api.schemas import Wish
+from bascule.service.page.form import Form
 from bascule.service.page.plans import Plans
 from bascule.service.server.planner import Planner
 
@@ -32,6 +37,50 @@ def test_more_than_two_arms_are_planned_by_the_planner_and_once() -> None:
     three = Wishes(arms=["a", "b", "c"])
     assert [asyncio.run(ask(three)) for _ in range(2)] == ["plan 1", "plan 1"]
     assert asked.wishes[0].arms == ["a", "b", "c"]
-    two = asyncio.run(ask(Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)))
-    assert len(asked.wishes) == 1
-    assert two.possible
+
+
+def test_two_arms_are_answered_by_theory_until_they_have_been_simulated() -> None:
+    asked, plans = Asked(), Plans()
+    wishes = Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+
+    async def ask() -> list[Any]:
+        planner = cast(Planner, asked)
+        found: list[Any] = [await plans.first(planner, wishes)]
+        found += [await plans.plan(planner, wishes), await plans.first(planner, wishes)]
+        return found
+
+    theory, *simulated = asyncio.run(ask())
+    assert not theory.complete
+    assert simulated == ["plan 1", "plan 1"]
+
+
+def test_the_page_the_service_and_the_command_line_give_the_same_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The lift is so large that the simulation takes no time."""
+    question = {"baseline": "50%", "lift": "0.25", "units_per_day": "1k", "deadline_days": "14"}
+
+    async def ask() -> tuple[Any, Any]:
+        planner, plans = Planner(), Plans()
+        try:
+            page = await plans.plan(planner, Form.read(question).wishes())
+            return page, await planner.plan(Wish.model_validate(question))
+        finally:
+            await planner.close()
+
+    page, service = asyncio.run(ask())
+    with pytest.raises(SystemExit):
+        main(["plan", "--json", *(f"--{k.replace('_', '-')}={v}" for k, v in question.items())])
+    command = json.loads(capsys.readouterr().out)
+    assert command["possible"]
+
+    def comparable(plan: dict[str, Any]) -> dict[str, Any]:
+        """A plan without its times, and without the names of the arms, which the form has."""
+        plan = json.loads(json.dumps(plan))
+        for part in (plan, plan["design"], plan["wishes"], *plan["frontier"]):
+            for field in ("seconds", "compile_seconds", "arms", "names"):
+                part.pop(field, None)
+        return plan
+
+    assert comparable(service.to_dict()) == comparable(command)
+    assert comparable(page.to_dict())["design"] == comparable(command)["design"]

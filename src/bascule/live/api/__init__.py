@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.store import Store, load_design
+from bascule.live.api.store import Store, load_design, opened_store
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
@@ -37,6 +37,7 @@ __all__ = [
     "knob_of",
     "load_design",
     "moment",
+    "opened_store",
     "safe_cell",
     "some_rows",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
-from bascule.live.storage.queries import audit_entries, database_time, gone, load
+from bascule.live.storage.queries import audit_entries, database_time, fetch, gone, load
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -223,6 +224,14 @@ class Store(StoreContext):
             orphans = verify_orphans(connection, self._database.name)
         return (*(test.verify() for test in self.experiments()), orphans)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever put into the store: no experiment, no audit entry, no key."""
+        with self.reading() as connection:
+            tables = ("experiments", "audit", "service_keys")
+            asked = (f"SELECT count(*) FROM {table}" for table in tables)  # nosec B608: constants
+            return not any(fetch(connection, one)[0][0] for one in asked)
+
     def check_writable(self) -> None:
         """Raise `StoreError` unless the store can be written to now, as with a full disk."""
         self._database.check_writable()
@@ -240,6 +249,28 @@ class Store(StoreContext):
 
     def __repr__(self) -> str:
         return f"Store({self._database.name!r})"
+
+
+@contextmanager
+def opened_store(location: str, actor: str) -> Iterator[Store]:
+    """Open a store for a block; a file that it created is removed if the block fails at once.
+
+    A mistake in a command must not leave an empty store behind; one with anything in it stays.
+    """
+    is_new = "://" not in location and not Path(location).exists()
+    with Store(location, actor) as store:
+        try:
+            yield store
+        except BaseException:
+            is_new = is_new and store.is_empty
+            raise
+        else:
+            is_new = False
+        finally:
+            store.close()
+            if is_new:
+                for part in ("", "-wal", "-shm"):
+                    Path(f"{location}{part}").unlink(missing_ok=True)
 
 
 def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:

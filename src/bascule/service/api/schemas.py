@@ -113,13 +113,13 @@ class Wish(Model):
     baseline: float | str | None = Field(None, examples=["5%"])
     lift: float | str | list[float | str] | None = Field(None, examples=["20%"])
     arms: int | list[str] | None = None
-    error: float = 0.05
+    error: float | str = Field(0.05, examples=["5%"])
     sides: int | None = Field(None, ge=1, le=2)
-    units_per_day: float = 5000.0
-    deadline_days: float = 28.0
-    waiting_cost: float | None = None
+    units_per_day: float | str = Field(5000.0, examples=["5k"])
+    deadline_days: float | str = 28.0
+    waiting_cost: float | str | None = None
     spread: float | None = None
-    outcomes_per_day: float | None = None
+    outcomes_per_day: float | str | None = None
     goal: Goal = "increase"
     control: str | None = None
     seed: int = Field(0, ge=0, lt=2**63)

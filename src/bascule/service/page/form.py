@@ -137,8 +137,4 @@ def told(error: InputError) -> str:
 
 
 def _number(field: str, text: str) -> float:
-    try:
-        return float(text.strip().replace(",", ""))
-    except ValueError:
-        shown = text if len(text) <= 60 else f"{text[:60]}..."
-        raise InputError(field, f"{field} must be a number (got {shown!r})") from None
+    return amount(field, text, "give it as a number")

@@ -1,4 +1,4 @@
-"""Plans for the form: by theory at once, or by the planner for more than two arms; and as views.
+"""Plans for the form, as `bascule plan` makes them; for two arms first by theory, at once.
 
 Plans are kept, since the form asks again whenever something was typed.
 """
@@ -32,15 +32,17 @@ class Plans:
     def __init__(self) -> None:
         self._kept: dict[Wishes, Plan] = {}
 
+    async def first(self, planner: Planner, wishes: Wishes) -> Plan:
+        """Return the plan if it is known, or else for two arms what theory says at once."""
+        if wishes in self._kept or len(wishes.names) != 2:
+            return await self.plan(planner, wishes)
+        return await run_in_threadpool(first_stage, wishes)
+
     async def plan(self, planner: Planner, wishes: Wishes) -> Plan:
-        """The plan for a request."""
+        """Return the plan for a request; it is simulated beside the process that serves."""
         found = self._kept.get(wishes)
         if found is None:
-            # More arms have to be simulated, and that is not done in the process that serves.
-            two = len(wishes.names) == 2
-            found = await (
-                run_in_threadpool(first_stage, wishes) if two else planner.plan(wish(wishes))
-            )
+            found = await planner.plan(wish(wishes))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[wishes] = found
@@ -105,6 +107,8 @@ class Answer:
     cost_unit: str
     guarantee: str
     origin: str
+    complete: bool
+    """Whether all that is shown was simulated that can be."""
 
 
 def plan_view(plan: Plan, label: str = "") -> Answer:
@@ -121,6 +125,7 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
         plan.wishes.cost_unit,
         guarantee(point.design),
         words.origin(plan),
+        plan.complete,
     )
 
 

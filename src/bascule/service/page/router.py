@@ -146,10 +146,11 @@ def _add_changes(router: APIRouter) -> None:
 def _add_new(router: APIRouter) -> None:
     plans = Plans()
 
-    async def answered(request: Request, form: Form) -> dict[str, Any]:
+    async def answered(request: Request, form: Form, whole: bool = False) -> dict[str, Any]:
         """The form with the planner's answer, or with what keeps it from answering."""
+        ask = plans.plan if whole else plans.first
         try:
-            plan = await plans.plan(request.app.state.planner, form.wishes())
+            plan = await ask(request.app.state.planner, form.wishes())
         except InputError as error:
             return {"form": form, "plan": None, "problems": {error.field: told(error)}}
         except Problem as problem:
@@ -163,7 +164,8 @@ def _add_new(router: APIRouter) -> None:
 
     @router.get("/new/plan")
     async def answer(request: Request, caller: Admin) -> Response:
-        shown = await answered(request, Form.read(request.query_params))
+        given = request.query_params
+        shown = await answered(request, Form.read(given), whole="whole" in given)
         return parts(render("parts/answered.html", caller=caller, **shown))
 
     @router.post("/new")

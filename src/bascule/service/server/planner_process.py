@@ -14,9 +14,6 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.service.api.schemas import Wish
 
-RUNS = 400
-"""Simulated tests behind a plan."""
-
 
 def answer(line: bytes) -> bytes:
     """The plan for a request, or the error in the request, as a line."""
@@ -24,7 +21,8 @@ def answer(line: bytes) -> bytes:
     made: object
     try:
         given = wish.model_dump(exclude={"outcome"})
-        made = plan(wish.outcome, runs=RUNS, threads=1, **given)
+        # As many runs as on the command line, so that the same question has the same answer.
+        made = plan(wish.outcome, threads=1, **given)
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):

@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.api import Store
+from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
@@ -45,7 +45,7 @@ def serve(
     Either signal ends it in order: no more connections, answers to accepted requests, a closed
     store, and a normal return.
     """
-    with _exit_on_stop(), Store(location, ACTOR) as store:
+    with _exit_on_stop(), opened_store(location, ACTOR) as store:
         check(store, settings, workers)
         listening = listen(settings)
         if ready is not None:
