@@ -14,7 +14,9 @@ from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from .core.effects import Effect, effects
 from .core.ends import Ending, ending, remove_arm
 from .core.errors import InfeasibleError, InputError, StoreError
+from .core.guardrails import MetricView, metric_views
 from .core.measure import Measure
+from .core.metrics import Metric
 from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
 from .core.procedures.static import Look
@@ -107,6 +109,8 @@ __all__ = [
     "Look",
     "ManualClock",
     "Measure",
+    "Metric",
+    "MetricView",
     "Normal",
     "Numeric",
     "Outcome",
@@ -150,6 +154,7 @@ __all__ = [
     "frontier",
     "intervals",
     "look",
+    "metric_views",
     "next_arm",
     "next_block",
     "open",

@@ -49,7 +49,8 @@ class BasculeProvider(OFREPProvider):
     thread of the provider's own, a few at a time, and again until they arrive: each has an id, so
     that none counts twice. `shutdown` waits until all are sent.
 
-    The attributes `id`, `at` (a datetime) and `exposed` of a tracked event go along with it.
+    The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event go along with
+    it.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any
     value = 1.0 if details is None or details.value is None else details.value
     outcome: dict[str, Any] = {"unit": unit, "value": value, "id": str(uuid.uuid4())}
     given = details.attributes if details is not None else {}
-    outcome |= {name: given[name] for name in ("id", "at", "exposed") if name in given}
+    outcome |= {name: given[name] for name in ("id", "at", "exposed", "metric") if name in given}
     if isinstance(outcome.get("at"), datetime):
         outcome["at"] = outcome["at"].astimezone(UTC).isoformat()
     return outcome

@@ -19,9 +19,10 @@ from bascule.analysis.source.open import (
     first_line,
     open_tables,
 )
-from bascule.core.design import Design, Goal
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
+from bascule.core.metrics import Goal
 from bascule.core.outcomes import Outcome
 
 

@@ -16,10 +16,11 @@ from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY
 from bascule.core.contrasts import Contrast, contrasts
-from bascule.core.design import Design, Goal
+from bascule.core.design import Design
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
+from bascule.core.metrics import Goal
 from bascule.core.outcomes import Bernoulli, Gaussian
 from bascule.core.procedures.estimators import (
     mean_of_means,

@@ -175,6 +175,8 @@ def audit(
         free = Design(
             names, outcome, design, error=error, delta=delta, max_units=max_units, sides=sides
         )
+    if free.metrics:
+        raise InputError("metrics", "an audit plays the primary metric alone: leave metrics out")
     if free.outcome.recurring:
         raise InputError(
             "outcome",

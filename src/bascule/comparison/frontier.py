@@ -258,6 +258,10 @@ def frontier(
     cap, goal = None, INCREASE
     if isinstance(design, Design):
         _refuse_twice(design, outcome=outcome, error=error)
+        if design.metrics:
+            raise InputError(
+                "metrics", "rules are compared on the primary metric alone: leave metrics out"
+            )
         if design.min_effect is not None:
             raise InputError(
                 "design",

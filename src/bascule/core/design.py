@@ -16,6 +16,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
+from bascule.core.metrics import Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
@@ -26,12 +27,12 @@ from bascule.core.serialization import as_data, read, read_json
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-DEFAULT_ERROR = 0.05
+DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
-Goal = Literal["increase", "decrease"]
-"""Whether the arm with the highest mean is the best, or the one with the lowest."""
-
 INCREASE: Goal = "increase"
+
+USUAL = (("goal", INCREASE), ("metrics", ()), ("harm_error", DEFAULT_HARM_ERROR))
+"""Fields that are not written out where they are as usual."""
 
 MOST_ARMS = 1000
 MOST_UNITS = 10**12
@@ -55,7 +56,9 @@ class Design:
     needs `reports="always"`: the outcome is then the first number recorded for a unit, and one that
     never reports holds up all that came after it. With the goal "decrease" the arm with the lowest
     mean is the best, as for infections, latency or churn. `control` names the arm that others are
-    compared with, the first one unless said.
+    compared with, the first one unless said. `metrics` are guardrails and secondary metrics of the
+    same units; an arm that is not harmful on any guardrail is removed as harmful with probability
+    at most `harm_error`.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -76,6 +79,8 @@ class Design:
     control: str | None = None
     sides: int | None = None
     reports: Reports | None = None
+    metrics: Sequence[Metric] = ()
+    harm_error: float = DEFAULT_HARM_ERROR
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -140,6 +145,75 @@ class Design:
                 f"(got {self.control!r:.60})",
             )
 
+        object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
+        share = checks.probability("harm_error", self.harm_error, "0.05 is usual")
+        object.__setattr__(self, "harm_error", share)
+        if self.metrics:
+            self._check_metrics()
+
+    def _check_metrics(self) -> None:
+        if self.outcome.recurring:
+            raise InputError(
+                "metrics",
+                f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out",
+            )
+        for metric, one in zip(self.metrics, self.metric_designs, strict=True):
+            if metric.is_guardrail and one.calibration.guarantee == "as published":
+                raise InputError(
+                    "metrics",
+                    f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
+                    "Tilt(tilt)",
+                )
+
+    @property
+    def guardrails(self) -> tuple[Metric, ...]:
+        """The metrics that have a say in what is shipped."""
+        return tuple(metric for metric in self.metrics if metric.is_guardrail)
+
+    @cached_property
+    def metric_designs(self) -> tuple[Design, ...]:
+        """How each other metric is compared: on the same arms, with its own outcome and error."""
+        return tuple(self._design_of(metric, metric.error) for metric in self.metrics)
+
+    @cached_property
+    def harm_designs(self) -> tuple[Design | None, ...]:
+        """How each guardrail finds harmful arms: they share `harm_error`; None for no search."""
+        searching = sum(metric.harm_line is not None for metric in self.metrics)
+        return tuple(
+            None
+            if metric.harm_line is None
+            else self._design_of(metric, self.harm_error / searching)
+            for metric in self.metrics
+        )
+
+    def _design_of(self, metric: Metric, error: float) -> Design:
+        return Design(
+            self.arms,
+            metric.outcome,
+            self.rule.for_metric(),
+            error=error,
+            measure=metric.measure,
+            goal=metric.goal,
+            control=self.control,
+            # Some rules need a cap, and metrics end when the test does.
+            max_units=self.max_units,
+        )
+
+    def metric_design(self, name: str) -> Design:
+        """Return how a metric is compared, by its name."""
+        for metric, one in zip(self.metrics, self.metric_designs, strict=True):
+            if metric.name == name:
+                return one
+        names = ", ".join(metric.name for metric in self.metrics) or "it has no other"
+        raise InputError("metric", f"metric {name!r:.60} is not in the design: {names}")
+
+    def matures(self, arrived: float) -> float | None:
+        """Return when a unit has all its outcomes; None where that is not a matter of time."""
+        if self.measure is None:
+            return None
+        measures = (self.measure, *(metric.measure for metric in self.metrics))
+        return max(measure.matures(arrived) for measure in measures if measure is not None)
+
     @cached_property
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that it proves."""
@@ -201,7 +275,7 @@ class Design:
         stated = ", ".join(
             f"{name}={value!r}"
             for name, value in parts
-            if value is not None and (name, value) != ("goal", "increase")
+            if value is not None and (name, value) not in USUAL
         )
         return f"Design({stated})"
 
@@ -214,6 +288,8 @@ class Design:
         if self.goal == "increase":
             # Most designs have this goal, and those of the first edition all have.
             del data["goal"]
+        if not self.metrics:
+            del data["metrics"], data["harm_error"]
         return data
 
     @classmethod
@@ -222,9 +298,9 @@ class Design:
         if not isinstance(data, dict):
             raise InputError("design", f"a design must be an object with fields (got {data!r:.60})")
         parts = dict(data)
-        if isinstance(parts.get("outcome"), dict):
-            # A file may leave out the kind of the most common outcome model.
-            parts["outcome"] = {"kind": "gaussian", **parts["outcome"]}
+        parts = _with_kind(parts)
+        if isinstance(parts.get("metrics"), list):
+            parts["metrics"] = [_with_kind(metric) for metric in parts["metrics"]]
         return read(_adapter(tuple(OUTCOMES), tuple(RULES)), parts, "design")
 
     def save(self, path: str | Path) -> None:
@@ -235,6 +311,13 @@ class Design:
     def load(cls, path: str | Path) -> Design:
         """Read a design from a JSON file."""
         return cls.from_dict(read_json(path, "design"))
+
+
+def _with_kind(parts: Any) -> Any:
+    """Return parts of a file with the kind of the most common outcome model, if it has none."""
+    if not isinstance(parts, dict) or not isinstance(parts.get("outcome"), dict):
+        return parts
+    return {**parts, "outcome": {"kind": "gaussian", **parts["outcome"]}}
 
 
 def _checked_arms(arms: object) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, beaten_by, effects
 from bascule.core.errors import InputError
+from bascule.core.guardrails import all_harmed, still_compared
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.progress import decision
 from bascule.core.statistics import Statistics
@@ -67,6 +68,8 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     """
     if design.max_units is None:
         return False
+    if isinstance(statistics, Statistics):
+        statistics = still_compared(design, statistics)
     return statistics.units + design.procedure.coming(statistics) > design.max_units
 
 
@@ -125,8 +128,31 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "
         f"{promised.error:.3g} ({promised.guarantee}); if arms are equally good, any of them is "
-        f"with at most {twice:.3g}"
+        f"with at most {twice:.3g}{guard_promise(design)}"
     )
+
+
+def guard_promise(design: Design) -> str:
+    """Return what is guaranteed of guardrails, as the end of a sentence; empty without any.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, error=0.01)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
+    >>> guard_promise(design)  # doctest: +ELLIPSIS
+    '; an arm worse by 5 or more on latency is shipped with at most 0.01; an arm that is not...'
+    """
+    if not design.guardrails:
+        return ""
+    parts = [
+        f"; an arm worse by {metric.margin:g} or more on {metric.name} is shipped with at most "
+        f"{metric.error:.3g}"
+        for metric in design.guardrails
+    ]
+    if any(metric.harm_line is not None for metric in design.metrics):
+        parts.append(
+            f"; an arm that is not harmful is removed as harmful with at most {design.harm_error:g}"
+        )
+    return "".join(parts)
 
 
 def _among(statistics: AnyStatistics) -> str:
@@ -135,6 +161,11 @@ def _among(statistics: AnyStatistics) -> str:
 
 def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
     promised = design.calibration
+    if kind == "winner" and isinstance(statistics, Statistics) and all_harmed(design, statistics):
+        return (
+            "the control stays because every other arm was found harmful"
+            f"{guard_promise(design)}; nothing is claimed about the primary metric"
+        )
     if kind == "winner":
         return winner_promise(design, statistics)
     if promised.error >= 1:

@@ -14,6 +14,15 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.guardrails import (
+    Blocks,
+    all_harmed,
+    fold_metrics,
+    harmed,
+    may_ship,
+    record_metrics,
+    still_compared,
+)
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure
@@ -45,13 +54,21 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
     >>> next_arm(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()), Statistics.empty(2))
     0
     """
+    if isinstance(statistics, Statistics):
+        statistics = still_compared(design, statistics)
     return design.procedure.next_arm(statistics)
 
 
-def record(design: Design, statistics: Statistics, arm: int, value: float) -> Statistics:
-    """Return the statistics after one more outcome, with newly beaten arms dropped."""
+def record(
+    design: Design, statistics: Statistics, arm: int, value: float, metrics: Sequence[float] = ()
+) -> Statistics:
+    """Return the statistics after one more outcome, with newly beaten arms dropped.
+
+    `metrics` are the unit's outcomes of the other metrics, in the order of the design.
+    """
     procedure = design.judging(statistics)
-    return _with_bounds(procedure, statistics, procedure.record(statistics, arm, value))
+    after = _with_bounds(procedure, statistics, procedure.record(statistics, arm, value))
+    return record_metrics(design, statistics, after, arm, metrics) if design.metrics else after
 
 
 def record_and_decide(
@@ -65,6 +82,8 @@ def record_and_decide(
     >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
     (True, True)
     """
+    if design.metrics:
+        raise InputError("metrics", "a design with metrics needs them too: use record and decision")
     procedure = design.judging(statistics)
     after, reached = procedure.record_and_decide(statistics, arm, value)
     return _with_bounds(procedure, statistics, after), _promised(design, reached)
@@ -77,16 +96,21 @@ def next_block(design: Design, statistics: Statistics) -> Block:
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     Block(units=(1, 1), leader=0, repeat=1)
     """
-    return design.procedure.next_block(statistics)
+    return design.procedure.next_block(still_compared(design, statistics))
 
 
 def fold_block(
-    design: Design, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
+    design: Design,
+    statistics: Statistics,
+    block: Sequence[ArmStatistics],
+    look: bool = True,
+    metrics: Blocks = (),
 ) -> Statistics:
     """Return the statistics after one more block, whose outcomes are given arm by arm.
 
     Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
-    unless `look` is false because more of the same batch follows.
+    unless `look` is false because more of the same batch follows. `metrics` has the block's
+    outcomes of the other metrics, in the order of the design.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -96,7 +120,8 @@ def fold_block(
     """
     procedure = design.judging(statistics)
     after = procedure.fold_block(statistics, block, look)
-    return _with_bounds(procedure, statistics, after, look)
+    after = _with_bounds(procedure, statistics, after, look)
+    return fold_metrics(design, statistics, after, metrics) if design.metrics else after
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
@@ -115,6 +140,9 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     """Return the decision that the data allow, or None.
 
+    An arm other than the control also needs every guardrail to allow it. Once all treatments are
+    harmful, the decision is for the control.
+
     >>> import bascule as bs
     >>> from bascule.core.statistics import ArmStatistics
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -122,7 +150,30 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    return _promised(design, design.judging(statistics).decision(statistics))
+    reached = _promised(design, design.judging(statistics).decision(statistics))
+    if not design.guardrails or not isinstance(statistics, Statistics):
+        return reached
+    if all_harmed(design, statistics):
+        return _kept_control(design, statistics)
+    if reached is None:
+        return None
+    if reached.arm is None:
+        # Then the control stays, which is safe if it is still among the equals.
+        return None if design.arms.index(design.control_arm) in statistics.out else reached
+    return reached if may_ship(design, statistics, reached.arm) else None
+
+
+def _kept_control(design: Design, statistics: Statistics) -> Decision:
+    """Return the decision for the control because every treatment is harmful."""
+    kinds = {one.calibration.guarantee for one in design.harm_designs if one is not None}
+    guarantee = kinds.pop() if len(kinds) == 1 else "asymptotic"
+    found = harmed(statistics)
+    names = {design.metrics[which].name for its in found.values() for which in its}
+    control = design.control_arm
+    return Decision(
+        *(design.arms.index(control), control, design.harm_error, guarantee),
+        harm=tuple(sorted(names)),
+    )
 
 
 def look(design: Design, stage: int, means: Sequence[float]) -> Look:

@@ -131,7 +131,8 @@ class Statistics:
     order of their arms: only pairs that blocks have compared are in one of them. `bounds` are the
     narrowest interval so far of the difference of each pair, or nothing where none are kept; they
     tell of looks, not of data, so that two statistics are equal whatever their bounds, and a sum
-    has none.
+    has none. `metrics` has what other metrics of the same units have shown: there arms that were
+    found harmful are dropped, and `bounds` say by how much each arm is better than the control.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
@@ -143,6 +144,7 @@ class Statistics:
     pairs: tuple[PairStatistics, ...] = ()
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     rows: tuple[PairRow, ...] = field(default=(), kw_only=True)
+    metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
@@ -164,6 +166,9 @@ class Statistics:
             self.removed | other.removed,
             _added_pairs(self.pairs, other.pairs),
             rows=add_rows(self.rows, other.rows),
+            metrics=tuple(map(add, self.metrics, other.metrics))
+            if self.metrics and other.metrics
+            else self.metrics or other.metrics,
         )
 
     @property

@@ -13,7 +13,6 @@ from bascule.core.design import (
     DEFAULT_ERROR,
     MOST_ARMS,
     MOST_UNITS,
-    Goal,
     check_kind,
     checked_sides,
     cost_unit,
@@ -21,6 +20,7 @@ from bascule.core.design import (
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
+from bascule.core.metrics import Goal
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Bounded, Gaussian, Outcome, Recurrent
 from bascule.planning.amounts import amount, lift_of, tidy
 from bascule.planning.sample import Sample, read_sample

@@ -10,7 +10,7 @@ from bascule.core.procedures.interval_state import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
 from bascule.presentation.guarantees import promise_words
 from bascule.presentation.numbers import count, percent, short, shown
-from bascule.simulation import Estimate, Simulation
+from bascule.simulation import Estimate, GuardedRuns, Simulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,10 +55,27 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
     ]
     if design.min_effect is not None:
         lines.append(("no difference", f"{simulation.no_difference} of {simulation.runs} runs"))
+    if isinstance(simulation, Simulation) and simulation.guarded is not None:
+        lines += guarded_rows(simulation, simulation.guarded)
     if simulation.engine is not None:
         lines.append(("engine", ENGINES[simulation.engine].format(simulation.accuracy)))
     if simulation.world.extras:
         lines.append(("world", simulation.world.words))
+    return lines
+
+
+def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str, str]]:
+    """Return what guardrails did, in words."""
+    design = simulation.design
+    lines = []
+    for metric in design.guardrails:
+        share = percent(guarded.beyond_margin(simulation.winner, metric.name))
+        text = f"{share} of runs shipped an arm as bad as the margin"
+        lines.append((metric.name, f"{text} (at most {percent(metric.error)} stated)"))
+    stated = percent(design.harm_error)
+    removed = f"{percent(guarded.false_removals)} of runs (at most {stated} stated)"
+    lines.append(("false removals", removed))
+    lines.append(("ended by harm", f"{int(guarded.by_harm.sum())} of {simulation.runs} runs"))
     return lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulation.api import simulate, simulate_summary
+from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.result import Estimate, Simulation
 from bascule.simulation.summary import SimulationSummary
 from bascule.simulation.trace import Step, trace
@@ -17,6 +18,7 @@ __all__ = [
     "Delay",
     "Discrete",
     "Estimate",
+    "GuardedRuns",
     "Normal",
     "Simulation",
     "SimulationSummary",

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from bascule.core.gaps import checked_means
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.cluster import Columns, Task, chunk_answers, current_executor
 from bascule.simulation.engines.feasible import check_feasible
+from bascule.simulation.engines.guarded import GuardedPlay, metric_means
 from bascule.simulation.engines.threads import Effort, Progress, available_threads, play_all
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.random.unit_draws import ShapeName
@@ -46,6 +48,7 @@ def simulate(
     engine: EngineName | None = None,
     shape: ShapeName = "normal",
     executor: Executor | None = None,
+    metrics: Mapping[str, Sequence[float]] | None = None,
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
@@ -57,6 +60,9 @@ def simulate(
 
     An `executor` (any of `concurrent.futures`, or that of a Dask client) plays the runs on its
     workers instead of on our threads, with the same result.
+
+    `metrics` has the means of the arms on each other metric of the design; those that are left out
+    are at the metric's baseline in every arm. Metrics are drawn independently of each other.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
@@ -73,8 +79,17 @@ def simulate(
             f"runs must be at most {MOST_CELLS // arms} with {arms} arms (got {runs}): use "
             "simulate_summary, which keeps no column of them",
         )
+    if metrics is not None and not design.metrics:
+        raise InputError("metrics", "metrics: the design has none but the primary one")
     task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
     started = time.perf_counter()
+    if design.metrics:
+        _refuse_executor(executor)
+        means_of_metrics = metric_means(design, metrics)
+        guarded = GuardedPlay(*task.increasing, means_of_metrics, task.seed, runs)
+        found = Columns.of(guarded, play_all(guarded, runs, threads, progress))
+        made = Simulation.of(task, found, time.perf_counter() - started)
+        return replace(made, guarded=replace(guarded.guarded(), design=design))
     if executor is None:
         played = runs_of(*task.increasing, task.seed, runs, engine, shape)
         result = Columns.of(played, play_all(played, runs, threads, progress))
@@ -82,6 +97,11 @@ def simulate(
         result = _collected(task, runs, executor, progress)
     taken = time.perf_counter() - started - result.effort.compile_seconds
     return Simulation.of(task, result, max(0.0, taken))
+
+
+def _refuse_executor(executor: Executor | None) -> None:
+    if executor is not None:
+        raise InputError("executor", "executor: designs with metrics are played on this machine")
 
 
 def _collected(task: Task, runs: int, executor: Executor, progress: Progress | None) -> Columns:
@@ -123,6 +143,8 @@ def simulate_summary(
     >>> bs.simulate_summary(design, means=[0.0, 1.0], runs=200, seed=1).undecided
     0
     """
+    if design.metrics:
+        raise InputError("metrics", "metrics are played by simulate, which keeps every run: use it")
     from bascule.simulation.summary import SimulationSummary, Tally, tally_runs
 
     world = world_of(design, means, world)

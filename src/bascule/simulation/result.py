@@ -16,6 +16,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.presenter import presenter
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.engines.cluster import Columns, Task
+from bascule.simulation.guardrails import BoolArray, GuardedRuns
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.worlds.world import World
@@ -195,7 +196,8 @@ class Simulation(SimulationResult):
     that reached the cap counts with the units and regret it had there.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
-    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn.
+    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn. `guarded`
+    says what guardrails did, where the design has other metrics.
     """
 
     design: Design
@@ -210,6 +212,7 @@ class Simulation(SimulationResult):
     compile_seconds: float
     engine: EngineName | None = None
     accuracy: float = 0.0
+    guarded: GuardedRuns | None = None
 
     @classmethod
     def of(cls, task: Task, columns: Columns, seconds: float) -> Simulation:
@@ -235,7 +238,7 @@ class Simulation(SimulationResult):
         return len(self.winner)
 
     @property
-    def wrong(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def wrong(self) -> BoolArray:
         """Which runs declared an arm best that was not; with tied best arms, any decision is.
 
         What counts are the means in force when the decision fell. To have found no difference that
@@ -246,10 +249,18 @@ class Simulation(SimulationResult):
         ways = tuple(self._oriented(means) for means in (self.world.end, self.means))
         right = np.where(late, *map(_best, ways))
         apart = np.where(late, *map(self._matters, ways))
-        flags: np.ndarray[Any, np.dtype[np.bool_]] = np.where(
+        flags: BoolArray = np.where(
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
-        return flags
+        # A control that stays because all else is harmful is not declared the best.
+        return flags if self.guarded is None else flags & ~self.guarded.by_harm
+
+    def to_dict(self) -> dict[str, Any]:
+        """The summary as plain data; `bascule simulate --json` prints it."""
+        data = super(Simulation, self).to_dict()
+        return (
+            data if self.guarded is None else {**data, "metrics": self.guarded.to_dict(self.winner)}
+        )
 
     def _matters(self, means: tuple[float, ...]) -> bool:
         return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)

@@ -53,6 +53,8 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     given = checked_means(means, len(design.arms), design.outcome)
     means = tuple(design.oriented(mean) for mean in given)
     seed, run = checked_seed(seed), checked_seed(run, "run")
+    if design.metrics:
+        raise InputError("metrics", "trace shows the primary metric alone: leave metrics out")
     if design.procedure.counts == "stages":
         remedy = (
             "use simulate, or look at the means of a stage"

@@ -23,7 +23,9 @@ def test() -> Iterator[bs.Experiment]:
         yield store.create("shapes", COINS)
 
 
-@pytest.mark.parametrize("given", [{"unit": "u", "value": 1.0}, ("u",), ("u", 1, None, "i", 5), 7])
+@pytest.mark.parametrize(
+    "given", [{"unit": "u", "value": 1.0}, ("u",), ("u", 1, None, "i", None, 5), 7]
+)
 def test_an_outcome_of_another_shape_is_refused(test: bs.Experiment, given: Any) -> None:
     with pytest.raises(bs.InputError, match=r"an outcome is \(unit, value\)"):
         test.record_many([given])

@@ -98,6 +98,8 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
         "DROP TABLE descriptions",
         "ALTER TABLE service_keys DROP COLUMN unit_names",
         "ALTER TABLE service_sessions DROP COLUMN caller",
+        "ALTER TABLE outcomes DROP COLUMN metric",
+        "ALTER TABLE set_aside DROP COLUMN metric",
         "UPDATE bascule_version SET version_num = '0003'",
     )
     with bs.open(path) as store:

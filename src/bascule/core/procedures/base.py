@@ -61,12 +61,17 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The arm that a test declares best, or none if no difference matters, with its guarantee."""
+    """The arm that a test declares best, or none if no difference matters, with its guarantee.
+
+    `harm` names the metrics on which all treatments are harmful, where that is why the control
+    stays.
+    """
 
     arm: int | None
     name: str
     error: float
     guarantee: Guarantee
+    harm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

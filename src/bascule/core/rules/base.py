@@ -81,6 +81,10 @@ class Rule(ABC):
         changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
 
+    def for_metric(self) -> Rule:
+        """Return the rule that compares another metric, without what belongs to the primary one."""
+        return self
+
     @abstractmethod
     def check_outcome(self, outcome: Outcome) -> None:
         """Raise `InputError` if the rule cannot be used with such outcomes; say what can be."""

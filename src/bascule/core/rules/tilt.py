@@ -94,6 +94,10 @@ class Tilt(Rule):
         """The tilt: the larger, the less regret and the later the decision."""
         return Knob("tilt", self.tilt, 1.0, regret_grows=False)
 
+    def for_metric(self) -> Tilt:
+        """Return tilted blocks of the same sizes without a planned effect."""
+        return Tilt(self.tilt, batch=self.batch)
+
     def steps(self, outcome: Outcome) -> BlockSteps:
         """Return the steps for such outcomes: bets within limits, else a normal mixture."""
         if outcome.limited:

@@ -31,11 +31,11 @@ _WHERE = (
     "EXISTS (SELECT 1 FROM set_aside WHERE experiment = experiments.id AND unit = ?) ORDER BY id"
 )
 _OUTCOMES = (
-    "SELECT value, at, received, event FROM outcomes WHERE experiment = ? AND number = ? "
+    "SELECT value, at, received, event, metric FROM outcomes WHERE experiment = ? AND number = ? "
     "ORDER BY id"
 )
 _EXCLUDED = (
-    "SELECT value, at, received, event, reason, detail FROM set_aside "
+    "SELECT value, at, received, event, reason, detail, metric FROM set_aside "
     "WHERE experiment = ? AND unit = ? ORDER BY id"
 )
 _OLD = (
@@ -100,12 +100,18 @@ def _in_experiment(
             "time": _text(assigned.time),
         }
         data["outcomes"] = [
-            {"value": value, "at": _text(at), "received": _text(received), "id": event}
-            for value, at, received, event in queries.fetch(
+            {
+                "value": value,
+                "at": _text(at),
+                "received": _text(received),
+                "id": event,
+                "metric": metric,
+            }
+            for value, at, received, event, metric in queries.fetch(
                 connection, _OUTCOMES, experiment, assigned.number
             )
         ]
-    names = ("value", "at", "received", "id", "reason", "detail")
+    names = ("value", "at", "received", "id", "reason", "detail", "metric")
     for row in queries.fetch(connection, _EXCLUDED, experiment, unit):
         entry = dict(zip(names, row, strict=True))
         entry |= {time: _text(entry[time]) for time in ("at", "received")}

@@ -164,14 +164,20 @@ class Units:
         value: float,
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002
+        *,
+        metric: str | None = None,
     ) -> Receipt:
-        """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless."""
-        return self.record_many([(unit, value, at, id)])[0]
+        """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless.
+
+        Without the name of a `metric` it is an outcome of the primary one.
+        """
+        return self.record_many([(unit, value, at, id, metric)])[0]
 
     def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """Record many outcomes and return their receipts in order.
 
-        Each is (unit, value), (unit, value, at) or (unit, value, at, id).
+        Each is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at, id,
+        metric).
         """
         receipts: list[Receipt] = []
         events = [event_of(given) for given in outcomes]
@@ -235,6 +241,11 @@ class Units:
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
         return tuple(self.design.arms)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics beside the primary one, which never change."""
+        return tuple(metric.name for metric in self.design.metrics)
 
     @property
     def design(self) -> Design:

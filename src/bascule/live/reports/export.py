@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ def export(
 ) -> tuple[Path, ...]:
     """Write `NAME-assignments` and `NAME-outcomes` into a folder, and return their paths.
 
+    Outcomes of other metrics than the primary one go to `NAME-outcomes-METRIC`, one file each.
+
     `form` is "csv" or "parquet"; the latter needs pyarrow. "store" writes `NAME.db`, a store with
     all that there is of this experiment, which `Store.import_experiment` takes. With `spreadsheet`
     text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
@@ -43,23 +46,31 @@ def export(
     paths = (
         target / f"{experiment.name}-assignments.{form}",
         target / f"{experiment.name}-outcomes.{form}",
+        *(target / f"{experiment.name}-outcomes-{name}.{form}" for name in experiment.metrics),
     )
     write = _write_csv if form == "csv" else _write_parquet
     if spreadsheet and form == "csv":
         write = _write_safe_csv
     with experiment.store.reading() as connection:
         write(paths[0], COLUMNS["assignments"], _all(_assignments, connection, experiment))
-        write(paths[1], COLUMNS["outcomes"], _all(_outcomes, connection, experiment))
+        for path, metric in zip(paths[1:], (None, *experiment.metrics), strict=True):
+            rows = _all(partial(_outcomes, metric=metric), connection, experiment)
+            write(path, COLUMNS["outcomes"], rows)
     return paths
 
 
 def some_rows(
-    experiment: Experiment, table: str, after: int = -1, names: bool = True
+    experiment: Experiment,
+    table: str,
+    after: int = -1,
+    names: bool = True,
+    metric: str | None = None,
 ) -> tuple[list[tuple[Any, ...]], int | None]:
     """Rows of the assignments or outcomes, and where to go on from; None at the end.
 
-    Times are written as text. Without `names`, units have numbers in place of their names, the
-    same in both tables, and events have no ids.
+    Times are written as text. Outcomes are those of a metric, the primary one if none is named.
+    Without `names`, units have numbers in place of their names, the same in both tables, and events
+    have no ids.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -69,7 +80,7 @@ def some_rows(
     ...     some_rows(test, "assignments")
     ([], None)
     """
-    read = _assignments if table == "assignments" else _outcomes
+    read: Any = _assignments if table == "assignments" else partial(_outcomes, metric=metric)
     with experiment.store.reading() as connection:
         rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE, names))
     last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
@@ -114,6 +125,7 @@ def _outcomes(
     after: int = -1,
     most: int | None = None,
     names: bool = True,
+    metric: str | None = None,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield outcomes in order, each after the row number by which it is found again."""
     from sqlalchemy import and_, select
@@ -126,7 +138,7 @@ def _outcomes(
     asked = (
         select(*columns, events.event, events.number)
         .join_from(outcomes, assignments, same)
-        .where(events.experiment == experiment, events.id > after)
+        .where(events.experiment == experiment, events.id > after, events.metric == metric)
         .order_by(events.id)
         .limit(most)
     )

@@ -12,6 +12,7 @@ from typing import get_args
 
 from sqlalchemy import Connection
 
+from bascule.core.design import Design
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import judge_value
@@ -35,7 +36,7 @@ _UNASSIGNED = (
     "WHERE o.experiment = ? AND a.number IS NULL ORDER BY o.id"
 )
 _OUTCOMES = (
-    "SELECT o.id, a.unit, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
+    "SELECT o.id, o.metric, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
     "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
     "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
 )
@@ -89,12 +90,19 @@ def check_state(stored: Loaded, findings: Findings) -> None:
 
 def check_outcomes(connection: Connection, stored: Loaded, findings: Findings) -> None:
     """Compare every outcome with its unit, and with what the design allows."""
-    design, last = stored.design, -1
-    measure = design.measure
+    last = -1
+    designs: dict[str | None, Design] = {None: stored.design}
+    for metric, one in zip(stored.design.metrics, stored.design.metric_designs, strict=True):
+        designs[metric.name] = one
     while rows := queries.fetch(connection, _OUTCOMES, stored.id, last, READ_AT_ONCE):
         last = rows[-1][0]
-        for row, _, number, arrived, value, at, received in rows:
+        for row, name, number, arrived, value, at, received in rows:
             where = f"outcome {row} of unit {number}"
+            if name not in designs:
+                findings.add(f"{where}: metric stored as {short(name)}, which is none")
+                continue
+            design = designs[name]
+            measure = design.measure
             if not judge_value(design, value).accepted:
                 findings.add(f"{where}: value stored as {short(value)}, which is not valid")
             if not (_is_time(at) and _is_time(received) and _is_time(arrived)):

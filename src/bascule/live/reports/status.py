@@ -26,6 +26,7 @@ from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
+from bascule.live.reports.metric_status import MetricStatus, metric_statuses, waiting_words
 from bascule.live.steps.serving import everyones_arm
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
@@ -98,8 +99,9 @@ class Status:
     that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
     `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
-    for an arm, and `moved` the arm that the users of each dropped arm are served. `diagnostics` are
-    there where they were asked for.
+    for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
+    guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
+    waits for its guardrails. `diagnostics` are there where they were asked for.
     """
 
     name: str
@@ -123,6 +125,8 @@ class Status:
     waiting: Waiting | None = None
     everyone: str | None = None
     moved: tuple[tuple[str, str], ...] = ()
+    metrics: tuple[MetricStatus, ...] = ()
+    guarded: str | None = None
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,6 +149,13 @@ class Status:
     @property
     def headline(self) -> str:
         """One line: what to do."""
+        if self.decision is not None and self.decision.harm:
+            risk = f"{100 * self.decision.error:.3g} %"
+            return (
+                f"Keep {self.decision.name}: no other arm is left that is not harmful "
+                f"({', '.join(self.decision.harm)}); one that is not is removed with probability "
+                f"at most {risk}"
+            )
         if self.decision is not None and self.decision.arm is not None:
             risk = f"{100 * self.decision.error:.3g} %"
             return f"Ship {self.decision.name}: a worse arm wins with probability at most {risk}"
@@ -156,6 +167,8 @@ class Status:
             return "The test was stopped undecided"
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
+        if self.guarded is not None:
+            return f"Keep running: {self.guarded}"
         if self.waiting is not None and self.waiting.is_held:
             return f"Waiting: {self.waiting.words}"
         if self.days_left is not None:
@@ -213,7 +226,7 @@ def waiting_of(
     waited = now - oldest
     until = None
     if design.measure is not None:
-        until = moment(design.measure.matures(oldest)).isoformat()
+        until = moment(design.matures(oldest) or oldest).isoformat()
     is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
     return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held)
 
@@ -265,6 +278,8 @@ def status_of(
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
+        metrics=metric_statuses(design, state.once) if design.metrics else (),
+        guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
         waiting=waiting_of(design, phase, state, now, created, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
@@ -291,7 +306,7 @@ def _left(
     if coming <= 0 and design.measure is None:
         # They are all there: it takes as long as they take to report.
         return left, None
-    wait = 0.0 if design.measure is None else design.measure.matures(0.0)
+    wait = design.matures(0.0) or 0.0
     return left, (max(0.0, coming) * seconds / state.units + wait) / DAY
 
 
@@ -397,6 +412,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     'Turned tilt from 3 to 8'
     """
     action, detail = str(entry["action"]), entry["detail"]
+    if action == "harm":
+        return f"Removed {detail['arm']}, which is harmful: {', '.join(detail['metrics'])}"
     if action == "knob":
         return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
     if action == "create":
@@ -427,6 +444,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action == "end":
         why = detail.get("reason")
         return f"Ended undecided: {why}" if why else "Ended undecided"
+    if action == "decide" and detail.get("harm"):
+        return f"Kept {detail.get('name', '')}: all else is harmful ({', '.join(detail['harm'])})"
     if action == "decide":
         return f"Decided: {detail.get('name', '')}"
     parts = ", ".join(f"{key} {value}" for key, value in dict(detail).items())

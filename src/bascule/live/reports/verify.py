@@ -114,7 +114,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
     """Return the knobs that were turned and the arms that were dropped by hand, in order."""
     changes = []
     for _, _, action, text in queries.fetch(connection, AUDIT, stored.id):
-        if action not in ("knob", "drop arm"):
+        if action not in ("knob", "drop arm", "harm"):
             continue
         try:
             detail = json.loads(text)
@@ -142,7 +142,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
 class _UnitLog:
     """The log of a test of one outcome a unit: read row by row, checked and replayed."""
 
-    names: tuple[str, ...] = ("statistics", "open", "folded", "verdict")
+    names: tuple[str, ...] = ("statistics", "open", "metric_open", "folded", "verdict")
 
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
         self.connection, self.stored, self.findings = connection, stored, findings
@@ -152,6 +152,7 @@ class _UnitLog:
         self._handed: list[int] = []
         self._block = 0
         self._deals: dict[int, Deal] = {}
+        self._others: dict[int, dict[str, list[float]]] = {}
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 
@@ -162,6 +163,9 @@ class _UnitLog:
             first = rows[-1].number + 1
             events = dict(
                 queries.events_of(self.connection, self.stored.id, rows[0].number, first - 1)
+            )
+            self._others = queries.metric_events_of(
+                self.connection, self.stored.id, rows[0].number, first - 1
             )
             numbers = [row.deal for row in rows if row.deal is not None]
             if numbers:
@@ -210,8 +214,16 @@ class _UnitLog:
         try:
             if self.stored.design.measure is None and not values:
                 raise ValueError("it has no outcome")
-            value, _ = unit_outcome(self.stored.design, values)
-            self.replay = self.replay.fold(row.arm, row.deal, value)
+            design = self.stored.design
+            value, _ = unit_outcome(design, values)
+            its = self._others.get(row.number, {})
+            if design.measure is None and len(its) < len(design.metrics):
+                raise ValueError("it has no outcome of some metric")
+            metrics = [
+                unit_outcome(one, its.get(metric.name, ()))[0]
+                for metric, one in zip(design.metrics, design.metric_designs, strict=True)
+            ]
+            self.replay = self.replay.fold(row.arm, row.deal, value, metrics=metrics)
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False

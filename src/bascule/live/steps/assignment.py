@@ -273,7 +273,7 @@ def _after(
         state = joined(design, state, arms, now) if is_open else state
         return state._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
     first_pending = state.folded == state.units and is_open
-    due = design.measure.matures(now) if first_pending and design.measure else state.due
+    due = design.matures(now) if first_pending and design.measure else state.due
     return state._replace(assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed)
 
 

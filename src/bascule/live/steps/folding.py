@@ -6,7 +6,9 @@ long each took, so that neither quick nor slow outcomes are preferred. docs/expl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 
 from bascule.core.design import Design
 from bascule.core.ends import remove_arm
@@ -18,11 +20,18 @@ from bascule.live.storage.state import Deal, ExperimentState, Verdict
 
 
 def fold_unit(
-    design: Design, state: ExperimentState, deal: Deal | None, arm: int, value: float, now: float
+    design: Design,
+    state: ExperimentState,
+    deal: Deal | None,
+    arm: int,
+    value: float,
+    now: float,
+    metrics: Sequence[float] = (),
 ) -> ExperimentState:
     """Return the state after the next unit has given its outcome.
 
-    `deal` is the block that the unit belongs to, in tests that have blocks.
+    `deal` is the block that the unit belongs to, in tests that have blocks. `metrics` are the
+    unit's outcomes of the other metrics, in the order of the design.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -31,13 +40,23 @@ def fold_unit(
     """
     folded = state.folded + 1
     if deal is None or design.procedure.counts == "units":
-        seen = record(design, state.once, arm, value)
+        seen = record(design, state.once, arm, value, metrics)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
-    sums = list(state.open)
-    sums[arm] = sums[arm] + design.procedure.unit_sums(value)
+    sums = _with_unit(design, state.open, arm, value)
+    if metrics:
+        others = map(_with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
+        state = state._replace(metric_open=tuple(others))
     if state.folding != deal.number:
         state = state._replace(folding=deal.number, part=0)
-    return close_parts(design, state._replace(open=tuple(sums), folded=folded), deal, now)
+    return close_parts(design, state._replace(open=sums, folded=folded), deal, now)
+
+
+def _with_unit(
+    design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: float
+) -> tuple[ArmStatistics, ...]:
+    """Return the sums of a block with one more unit."""
+    more = sums[arm] + design.procedure.unit_sums(value)
+    return (*sums[:arm], more, *sums[arm + 1 :])
 
 
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
@@ -45,9 +64,14 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
     sizes = deal.sizes
     while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
         last = state.part == len(sizes) - 1
-        seen = fold_block(design, state.once, state.open, look=last)
+        seen = fold_block(design, state.once, state.open, last, state.metric_open)
         empty = (ArmStatistics(),) * len(state.open)
-        state = state._replace(statistics=seen, open=empty, part=state.part + 1)
+        state = state._replace(
+            statistics=seen,
+            open=empty,
+            metric_open=(empty,) * len(state.metric_open),
+            part=state.part + 1,
+        )
         if last:
             state = state._replace(folding=deal.number + 1, part=0)
             return announced(design, state, now)
@@ -109,4 +133,8 @@ def announced(design: Design, state: ExperimentState, now: float) -> ExperimentS
     reached = decision(design, state.statistics)
     if reached is None:
         return state
-    return state._replace(verdict=Verdict.of(reached, state.folded, now))
+    keep = None
+    if reached.arm is None:
+        control = design.arms.index(design.control_arm)
+        keep = None if control in state.statistics.out else control
+    return state._replace(verdict=Verdict.of(reached, state.folded, now, keep))

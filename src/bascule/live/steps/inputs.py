@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.errors import InputError
+from bascule.core.metrics import PRIMARY
 from bascule.live.steps.maturity import Event, NotANumber
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -139,24 +140,28 @@ def checked_time(at: datetime | float | None) -> float | None:
 
 
 def event_of(given: tuple[Any, ...] | Event) -> Event:
-    """Return an event from (unit, value), (unit, value, at) or (unit, value, at, id), checked.
+    """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
 
     >>> event_of(("user-42", 1))
-    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True)
+    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
     if isinstance(given, Event):
-        unit, value, at, name, exposed = given
-    elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 4:
-        unit, value, at, name = (*given, None, None)[:4]
+        unit, value, at, name, exposed, metric = given
+    elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 5:
+        unit, value, at, name, metric = (*given, None, None, None)[:5]
         exposed = True
         if isinstance(at, (int, float)):
             raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
     else:
         raise InputError(
             "outcome",
-            f"an outcome is (unit, value), (unit, value, at) or (unit, value, at, id) "
-            f"(got {shown_value(given):.60})",
+            f"an outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, "
+            f"value, at, id, metric) (got {shown_value(given):.60})",
         )
     if name is not None:
         name = checked_unit(name, "id")
-    return Event(checked_unit(unit), checked_value(value), checked_time(at), name, exposed)
+    metric = None if metric == PRIMARY else metric
+    if metric is not None:
+        metric = checked_unit(metric, "metric")
+    unit, value, at = checked_unit(unit), checked_value(value), checked_time(at)
+    return Event(unit, value, at, name, exposed, metric)

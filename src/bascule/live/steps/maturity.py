@@ -32,6 +32,7 @@ Reason = Literal[
     "over",
     "clipped",
     "not exposed",
+    "unknown metric",
 ]
 """Why an outcome was excluded; `clipped` ones count, as the nearest limit.
 
@@ -65,7 +66,8 @@ class NotANumber:
 class Event(NamedTuple):
     """A value recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
 
-    `exposed` is false where the unit did not see its arm.
+    `exposed` is false where the unit did not see its arm. `metric` names the metric that it belongs
+    to, None for the primary one.
     """
 
     unit: str
@@ -73,6 +75,7 @@ class Event(NamedTuple):
     at: float | None = None
     id: str | None = None
     exposed: bool = True
+    metric: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

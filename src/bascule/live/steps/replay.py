@@ -71,11 +71,18 @@ class Replay:
             state = begun(design, state, origin)
         return cls(design, state, deal_of, changes, {})
 
-    def fold(self, arm: int, deal: int | None, value: float, time: float = 0.0) -> Replay:
+    def fold(
+        self,
+        arm: int,
+        deal: int | None,
+        value: float,
+        time: float = 0.0,
+        metrics: Sequence[float] = (),
+    ) -> Replay:
         """Return the replay after the next unit's outcome; `deal` is the number of its block."""
         now = self.changed()
         block = None if deal is None else now._deal(deal)
-        state = fold_unit(now.design, now.state, block, arm, value, time)
+        state = fold_unit(now.design, now.state, block, arm, value, time, metrics)
         return replace(now, state=state)
 
     def join(self, arms: Iterable[int], time: float) -> Replay:

@@ -89,10 +89,15 @@ def everyones_arm(state: ExperimentState) -> int | None:
 
 
 def shipped(state: ExperimentState) -> int:
-    """Return the arm that new units get after the decision: the winner, or the first active one."""
+    """Return the arm that new units get after the decision: the winner, or else the control.
+
+    If the control is out, or in tests of the first edition, it is the first active arm.
+    """
     assert state.verdict is not None
     if state.verdict.arm is not None:
         return state.verdict.arm
+    if state.verdict.keep is not None:
+        return state.verdict.keep
     out = state.statistics.out
     return next(arm for arm in range(len(state.assigned)) if arm not in out)
 

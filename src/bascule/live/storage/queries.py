@@ -57,7 +57,11 @@ _RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number 
 _DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
     "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
-    "ORDER BY number, at, id"
+    "AND metric IS NULL ORDER BY number, at, id"
+)
+_METRIC_EVENTS = (
+    "SELECT number, metric, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
+    "AND metric IS NOT NULL ORDER BY number, at, id"
 )
 _EVENTS_BETWEEN = (
     "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
@@ -65,10 +69,12 @@ _EVENTS_BETWEEN = (
     "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
 )
 _TAKEN = (
-    "SELECT event, number, outcomes.value FROM LISTED outcomes "
+    "SELECT event, number, outcomes.value, metric FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
 )
-_ANSWERED = "SELECT DISTINCT number FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
+_ANSWERED = (
+    "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
+)
 _ELSEWHERE = (
     "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
@@ -242,17 +248,30 @@ def events_between(
     return fetch(connection, _EVENTS_BETWEEN, experiment, first, last)
 
 
+def metric_events_of(
+    connection: Connection, experiment: int, first: int, last: int
+) -> dict[int, dict[str, list[float]]]:
+    """The events of other metrics: by unit and metric, in the order of their times."""
+    found: dict[int, dict[str, list[float]]] = {}
+    for number, metric, value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
+        found.setdefault(number, {}).setdefault(metric, []).append(value)
+    return found
+
+
 def taken_ids(
     connection: Connection, experiment: int, ids: list[str]
-) -> dict[str, tuple[int, float]]:
-    """Which event ids were used, each with the unit's number and the value."""
+) -> dict[str, tuple[int, float, str | None]]:
+    """Which event ids were used, each with the unit's number, the value and its metric."""
     rows = fetch_listed(connection, _TAKEN, experiment, ids)
-    return {event: (number, value) for event, number, value in rows}
+    return {event: (number, value, metric) for event, number, value, metric in rows}
 
 
-def answered(connection: Connection, experiment: int, numbers: list[int]) -> set[int]:
-    """Which of the units have an event."""
-    return {row[0] for row in fetch_listed(connection, _ANSWERED, experiment, numbers)}
+def answered(
+    connection: Connection, experiment: int, numbers: list[int]
+) -> set[tuple[int, str | None]]:
+    """Which of the units have an event, with the metrics that they have one of."""
+    rows = fetch_listed(connection, _ANSWERED, experiment, numbers)
+    return {(number, metric) for number, metric in rows}
 
 
 def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:

@@ -77,6 +77,8 @@ outcomes = Table(
     Column("at", Double, nullable=False),
     Column("received", Double, nullable=False),
     Column("event", Text),
+    # The name of the metric; none for the primary one.
+    Column("metric", Text),
     Index("outcomes_of_unit", "experiment", "number"),
     Index(
         "one_outcome_an_event",
@@ -100,6 +102,7 @@ set_aside = Table(
     Column("event", Text),
     Column("reason", Text, nullable=False),
     Column("detail", Text, nullable=False),
+    Column("metric", Text),
     Index("set_aside_events", "experiment", "event"),
 )
 

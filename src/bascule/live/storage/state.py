@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain, starmap
 from typing import Any, Literal, NamedTuple
@@ -30,7 +30,11 @@ OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision as it was announced: after how many units, and when. It never changes."""
+    """A decision as it was announced: after how many units, and when. It never changes.
+
+    `harm` names the metrics on which all treatments were harmful, where that is why it fell, and
+    `keep` is the arm to keep where no difference matters.
+    """
 
     arm: int | None
     name: str
@@ -38,11 +42,16 @@ class Verdict:
     guarantee: str
     units: int
     time: float
+    harm: tuple[str, ...] = ()
+    keep: int | None = None
 
     @classmethod
-    def of(cls, decision: Decision, units: int, time: float) -> Verdict:
+    def of(cls, decision: Decision, units: int, time: float, keep: int | None = None) -> Verdict:
         """The decision that the data allow, with the moment at which it is announced."""
-        return cls(decision.arm, decision.name, decision.error, decision.guarantee, units, time)
+        return cls(
+            *(decision.arm, decision.name, decision.error, decision.guarantee),
+            *(units, time, decision.harm, keep),
+        )
 
 
 Parts = tuple[tuple[int, ...], ...]
@@ -140,8 +149,9 @@ class ExperimentState(NamedTuple):
     """Counters and sums of a live test.
 
     `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
-    block that is folded next, `open` has the sums so far. `due` is when the next unit matures,
-    where a measure says so, and `backlog` whether more units could be folded at once.
+    block that is folded next, `open` has the sums so far, and `metric_open` those of the other
+    metrics. `due` is when the next unit matures, where a measure says so, and `backlog` whether
+    more units could be folded at once.
 
     Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
@@ -172,12 +182,15 @@ class ExperimentState(NamedTuple):
     erasing: tuple[int, ...] = ()
     moved: tuple[tuple[int, int], ...] = ()
     everyone: int | None = None
+    metric_open: tuple[tuple[ArmStatistics, ...], ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
         """Before the first unit."""
         arms = len(design.arms)
-        return cls(design.procedure.empty(), (0,) * arms, (ArmStatistics(),) * arms)
+        empty = (ArmStatistics(),) * arms
+        metrics = (empty,) * len(design.metrics)
+        return cls(design.procedure.empty(), (0,) * arms, empty, metric_open=metrics)
 
     @property
     def once(self) -> Statistics:
@@ -216,9 +229,13 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "pairs": [_pair_data(pair) for pair in statistics.pairs],
     }
     text = _written(data | _bounds_data(statistics))
-    if not statistics.rows:
-        return text
-    return f'{text[:-1]},"rows":[{",".join(map(_row_to_json, statistics.rows))}]}}'
+    for name, parts in (
+        ("rows", map(_row_to_json, statistics.rows)),
+        ("metrics", map(statistics_to_json, statistics.metrics)),
+    ):
+        if written := ",".join(parts):
+            text = f'{text[:-1]},"{name}":[{written}]}}'
+    return text
 
 
 # A block changes a few rows; the others are written as before.
@@ -258,7 +275,10 @@ def _bounds(data: dict[str, Any]) -> tuple[tuple[float, float], ...]:
 
 def statistics_from_json(text: str) -> AnyStatistics:
     """What `statistics_to_json` wrote."""
-    data = json.loads(text)
+    return _statistics(json.loads(text))
+
+
+def _statistics(data: dict[str, Any]) -> AnyStatistics:
     if "cohorts" in data:
         return CohortStatistics(
             tuple(ArmCohorts(tuple(Cohort(*one) for one in arm)) for arm in data["cohorts"]),
@@ -274,6 +294,7 @@ def statistics_from_json(text: str) -> AnyStatistics:
         tuple(_pair(*pair) for pair in data["pairs"]),
         _bounds(data),
         rows=tuple(_row(*row) for row in data.get("rows", ())),
+        metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
     )
 
 
@@ -311,6 +332,7 @@ def state_to_json(state: ExperimentState) -> str:
     data = state._asdict()
     del data["statistics"]
     data["open"] = [_arm_data(arm) for arm in state.open]
+    data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
     data["verdict"] = None if state.verdict is None else asdict(state.verdict)
     return _written(data)
 
@@ -328,9 +350,14 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
         data[name] = tuple(data.get(name, ()))
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
     data["moved"] = tuple((arm, to) for arm, to in data.get("moved", ()))
+    data["metric_open"] = tuple(
+        tuple(ArmStatistics(*arm) for arm in block) for block in data.get("metric_open", ())
+    )
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data["verdict"] is not None:
         data["verdict"] = Verdict(**data["verdict"])
+        harm = tuple(data["verdict"].harm)
+        data["verdict"] = replace(data["verdict"], harm=harm)
     return ExperimentState(statistics=statistics, **data)
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
 from bascule.core.serialization import plain
-from bascule.live.steps.folding import take_out, with_knob
-from bascule.live.steps.serving import moved_to
+from bascule.live.steps.folding import with_knob
 from bascule.live.steps.stages import begun
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
-from bascule.live.transactions.settle import decide, settle
+from bascule.live.transactions.settle import decide, remove_arm, settle
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -76,17 +75,7 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
         raise InputError("arm", f"arm {name!r} was dropped before")
-    deal = work.deal(state.deal) if state.deal else None
-    after, kept = take_out(work.design, state, name, deal, work.now)
-    served = moved_to(work.design, state, name, to)
-    dropped = work.design.arms.index(name)
-    moved = [(arm, served if other == dropped else other) for arm, other in state.moved]
-    work.state = after._replace(moved=(*moved, (dropped, served)))
-    # Where it happened, so that it can be replayed.
-    place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
-    work.log("drop arm", arm=name, to=work.design.arms[served], **place)
-    if kept is not None and kept is not deal:
-        work.deal_again(kept)
+    remove_arm(work, name, "drop arm", to)
     if work.state.verdict is not None:
         decide(work)
     settle(work)

@@ -89,6 +89,7 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     connection, experiment = work.connection, work.before.id
     (row,) = queries.assigned_from(connection, experiment, number, 1)
     values = dict(queries.events_of(connection, experiment, number, number)).get(number)
+    others = queries.metric_events_of(connection, experiment, number, number).get(number, {})
     before = queries.fetch(connection, _TIME_BEFORE, experiment, number - 1)
     # The moment of arrival tells who it was; of its day, the one of the unit before does not.
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
@@ -99,7 +100,10 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     queries.execute(connection, _DROP_OUTCOMES, (experiment, number))
     if values and number < work.state.folded:
         counted, _ = unit_outcome(work.design, values)
-        work.add("outcomes", number, counted, time, time, None)
+        work.add("outcomes", number, counted, time, time, None, None)
+        for name, values in others.items():
+            counted, _ = unit_outcome(work.design.metric_design(name), values)
+            work.add("outcomes", number, counted, time, time, None, name)
 
 
 def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:
@@ -115,7 +119,9 @@ def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:
         )
     waiting = {number for number in numbers if number >= work.state.folded}
     if work.design.measure is None and waiting:
-        waiting -= queries.answered(work.connection, work.before.id, sorted(waiting))
+        found = queries.answered(work.connection, work.before.id, sorted(waiting))
+        metrics = {None, *(metric.name for metric in work.design.metrics)}
+        waiting = {n for n in waiting if not all((n, metric) in found for metric in metrics)}
         if waiting:
             raise InputError(
                 "unit",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from bascule.core.design import Design
+from bascule.core.measure import Measure
+from bascule.core.metrics import PRIMARY
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment, hashed_assignment
 from bascule.live.steps.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
@@ -25,9 +28,9 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     work.write("set_aside")
     work.look_up(event.unit for event in events)
     ids = [event.id for event in events if event.id is not None]
-    taken: dict[str, tuple[int, object]]
+    taken: dict[str, tuple[int, object, str | None]]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
-    answered: set[int] = set()
+    answered: set[tuple[int, str | None]] = set()
     if work.design.measure is None:
         units = (work.known[event.unit] for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
@@ -37,7 +40,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     places = []
     known, news, now = work.known, work.news, work.now
     for event in events:
-        unit, value, _, name, exposed = event
+        unit, value, _, name, exposed, metric = event
         assigned = known[unit] or _found(work, unit)
         receipt, number, at = _judged(work, event, assigned, taken, answered)
         receipts.append(receipt)
@@ -45,10 +48,10 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             if known[unit] is None and assigned is not None:
                 _take_in(work, assigned)
             if name is not None:
-                taken[name] = (number, value)
-            answered.add(number)
+                taken[name] = (number, value, metric)
+            answered.add((number, metric))
             news.add(number)
-            work.add("outcomes", number, value, at, now, name)
+            work.add("outcomes", number, value, at, now, name, metric)
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
@@ -121,10 +124,10 @@ def _judged(
     work: UnitOfWork,
     event: Event,
     assigned: Assignment | None,
-    taken: Mapping[str, tuple[int, object]],
-    answered: set[int],
+    taken: Mapping[str, tuple[int, object, str | None]],
+    answered: set[tuple[int, str | None]],
 ) -> tuple[Receipt, int, float]:
-    unit, value, given, name, _ = event
+    unit, value, given, name, _, metric = event
     now = work.now
     at = now if given is None else given
     if assigned is None:
@@ -135,11 +138,17 @@ def _judged(
         return Receipt(False, "beyond population", detail), -1, at
     number, arrived = assigned.number, assigned.time
     if name is not None and name in taken:
-        if taken[name] == (number, value):
+        if taken[name] == (number, value, metric):
             return Receipt(False, "duplicate", "it was counted before"), number, at
         detail = f"id {name!r:.60} belongs to another outcome"
         return Receipt(False, "id used before", detail), number, at
-    fit = judge_value(work.design, value)
+    design = work.design
+    if metric is not None:
+        found = next((k for k, m in enumerate(design.metrics) if m.name == metric), None)
+        if found is None:
+            return Receipt(False, "unknown metric", _no_metric(design, metric)), number, at
+        design = design.metric_designs[found]
+    fit = judge_value(design, value)
     if not fit.accepted:
         return fit, number, at
     if work.phase in ("over", "stopped"):
@@ -149,16 +158,25 @@ def _judged(
         # Clocks of two machines may differ by a little.
         now = arrived
         at = now if given is None else given
-    timely = _timely(work, assigned, at, now)
+    timely = _timely(work, design.measure, assigned, at, now)
     if not timely.accepted:
         return timely, number, at
-    if work.design.measure is None and number in answered:
-        return Receipt(False, "second outcome", "its unit has an outcome already"), number, at
+    if design.measure is None and (number, metric) in answered:
+        of = "" if metric is None else f" of {metric}"
+        return Receipt(False, "second outcome", f"its unit has an outcome{of} already"), number, at
     return ACCEPTED, number, at
 
 
-def _timely(work: UnitOfWork, assigned: Assignment, at: float, now: float) -> Receipt:
-    measure, state = work.design.measure, work.state
+def _no_metric(design: Design, metric: str) -> str:
+    names = ", ".join(one.name for one in design.metrics)
+    there = f"it has {PRIMARY}, {names}" if names else "it has none but the primary one"
+    return f"metric {metric!r:.60} is not in the design: {there}"
+
+
+def _timely(
+    work: UnitOfWork, measure: Measure | None, assigned: Assignment, at: float, now: float
+) -> Receipt:
+    state = work.state
     if measure is None or measure.period is None:
         if measure is not None and assigned.number < state.folded:
             # A program whose clock is ahead has counted the unit already.

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.ends import cap_met
+from bascule.core.guardrails import harmed
 from bascule.core.measure import Measure
 from bascule.live.steps import stages
-from bascule.live.steps.folding import fold_unit
+from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
+from bascule.live.steps.serving import moved_to
 from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
 from bascule.live.transactions.erase import finish
@@ -106,33 +109,78 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
 
 def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     """Fold `size` units; return whether all of them were ready."""
-    measure = work.design.measure
+    design = work.design
+    measure = design.measure
     work.write("assignments")
     first = work.state.folded
     rows = queries.assigned_from(work.connection, work.before.id, first, size)
     ready = rows
     if measure is not None:
-        ready = [row for row in rows if measure.matures(row.time) <= end]
+        ready = [row for row in rows if (design.matures(row.time) or 0.0) <= end]
     last = first + len(ready) - 1
     events = dict(queries.events_of(work.connection, work.before.id, first, last))
+    others: dict[int, dict[str, list[float]]] = {}
+    if design.metrics:
+        others = queries.metric_events_of(work.connection, work.before.id, first, last)
     work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
-        if measure is None and row.number not in events:
+        its = others.get(row.number, {})
+        if measure is None and (row.number not in events or len(its) < len(design.metrics)):
             work.state = work.state._replace(backlog=False)
             return False
-        value, clipped = unit_outcome(work.design, events.get(row.number, ()))
-        if clipped:
-            work.exclude(Event(row.unit, value), Receipt(True, "clipped", clipped))
+        value = _outcome(work, design, row.unit, events.get(row.number, ()), None)
+        metrics = [
+            _outcome(work, one, row.unit, its.get(metric.name, ()), metric.name)
+            for metric, one in zip(design.metrics, design.metric_designs, strict=True)
+        ]
         deal = work.deal(row.deal) if row.deal is not None else None
-        work.state = fold_unit(work.design, work.state, deal, row.arm, value, work.now)
+        work.state = fold_unit(design, work.state, deal, row.arm, value, work.now, metrics)
+        if design.metrics and work.state.verdict is None:
+            _remove_harmful(work)
         if work.state.verdict is not None:
             return False
     due = work.state.due
     if measure is not None and len(ready) < len(rows):
-        due = measure.matures(rows[len(ready)].time)
+        due = design.matures(rows[len(ready)].time)
     more = len(ready) == size
     work.state = work.state._replace(due=due, backlog=more)
     return more
+
+
+def _outcome(
+    work: UnitOfWork, design: Design, unit: str, values: Sequence[float], metric: str | None
+) -> float:
+    """Return what a unit's events of a metric count as; what was clipped is listed."""
+    value, clipped = unit_outcome(design, values)
+    if clipped:
+        work.exclude(Event(unit, value, metric=metric), Receipt(True, "clipped", clipped))
+    return value
+
+
+def _remove_harmful(work: UnitOfWork) -> None:
+    """Remove arms that a guardrail has found harmful, for good; the last one ends the test."""
+    design = work.design
+    for arm, which in harmed(work.state.once).items():
+        if len(design.arms) - len(work.state.once.removed) <= 2 or work.state.verdict is not None:
+            return
+        metrics = [design.metrics[k].name for k in which]
+        remove_arm(work, design.arms[arm], "harm", None, metrics=metrics)
+
+
+def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detail: Any) -> None:
+    """Take an arm out of the test, serve its users another one, and put that into the audit log."""
+    state = work.state
+    deal = work.deal(state.deal) if state.deal else None
+    after, kept = take_out(work.design, state, name, deal, work.now)
+    served = moved_to(work.design, state, name, to)
+    dropped = work.design.arms.index(name)
+    moved = [(arm, served if other == dropped else other) for arm, other in state.moved]
+    work.state = after._replace(moved=(*moved, (dropped, served)))
+    # Where it happened, so that it can be replayed.
+    place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
+    work.log(action, arm=name, to=work.design.arms[served], **detail, **place)
+    if kept is not None and kept is not deal:
+        work.deal_again(kept)
 
 
 def _close_stages(work: UnitOfWork, end: float) -> bool:

@@ -91,7 +91,7 @@ class UnitOfWork:
     def exclude(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it was given, with the reason."""
         value = f"{event.value!r:.200}"
-        why = (receipt.reason, receipt.detail)
+        why = (receipt.reason, receipt.detail, event.metric)
         self.add("set_aside", event.unit, value, event.at, self.now, event.id, *why)
 
     def log(self, action: str, **detail: Any) -> None:

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from bascule.core.diagnostics import Diagnostic
+from bascule.core.metrics import PRIMARY
 from bascule.live.api import (
     COLUMNS,
     Experiment,
@@ -298,23 +299,32 @@ async def export(
     caller: Looker,
     table: Annotated[Literal["assignments", "outcomes"], Query()] = "assignments",
     spreadsheet: Annotated[bool, Query()] = False,
+    metric: Annotated[str | None, Query()] = None,
 ) -> Response:
-    """All assignments or all outcomes of a test, as CSV.
+    """All assignments of a test, or all outcomes of one of its metrics, as CSV.
 
     With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
     before it. Units have numbers in place of their names, unless the key may see these.
     """
     entry = await find(request, caller, name)
-    file = f"{name}-{table}.csv"
+    metric = None if metric == PRIMARY else metric
+    if metric is not None and metric not in [one.name for one in entry.design.metrics]:
+        raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
+    file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
     return StreamingResponse(
-        _csv(calls_of(request), entry.test, table, spreadsheet, caller.sees_names),
+        _csv(calls_of(request), entry.test, table, spreadsheet, caller.sees_names, metric),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file}"'},
     )
 
 
 async def _csv(
-    calls: StoreCalls, test: Experiment, table: str, spreadsheet: bool, names: bool
+    calls: StoreCalls,
+    test: Experiment,
+    table: str,
+    spreadsheet: bool,
+    names: bool,
+    metric: str | None,
 ) -> AsyncIterator[str]:
     """The rows, some at a time, so that memory does not grow with their number."""
     rows: list[tuple[Any, ...]] = [COLUMNS[table]]
@@ -326,7 +336,7 @@ async def _csv(
         yield text.getvalue()
         if after is None:
             return
-        rows, after = await calls.long(some_rows, test, table, after, names)
+        rows, after = await calls.long(some_rows, test, table, after, names, metric)
 
 
 def _with_infinity(data: object) -> object:

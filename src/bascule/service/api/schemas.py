@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bascule.core.design import Design, Goal
+from bascule.core.design import Design
+from bascule.core.metrics import Goal
 from bascule.core.outcomes import Outcome
 from bascule.live.api import State
 
@@ -88,7 +89,8 @@ class NewOutcome(Model):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
     `exposed` is false where the unit did not see its arm, as after a timeout. The outcome counts
-    all the same, for the arm that the unit was given, and is listed.
+    all the same, for the arm that the unit was given, and is listed. `metric` names the metric that
+    the outcome belongs to; without it, that is the primary one.
     """
 
     unit: UnitName | int = Field(examples=["user-42"])
@@ -96,6 +98,7 @@ class NewOutcome(Model):
     at: str | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
     id: UnitName | None = Field(None, examples=["order-1001"])
     exposed: bool = True
+    metric: str | None = Field(None, examples=["latency"])
 
 
 class NewOutcomes(Model):

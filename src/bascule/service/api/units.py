@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
+from bascule.core.metrics import PRIMARY
 from bascule.live.api import Event, Experiment, Receipt, checked_unit
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, whole
@@ -21,7 +22,7 @@ from bascule.service.server.store_calls import in_time
 router = APIRouter(prefix="/v1", tags=["units"])
 
 ASSIGN_FIELDS = {"unit", "strict"}
-OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed"}
+OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed", "metric"}
 
 EARLIEST, LATEST = 0.0, 253370764800.0
 """Seconds of the years 1970 and 9999, between which an outcome has to lie."""
@@ -94,7 +95,7 @@ def event_of(given: object) -> Event | Receipt:
     """An event from plain data, or a receipt that says why it is none.
 
     >>> event_of({"unit": "user-42", "value": 1})
-    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True)
+    Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     >>> event_of({"unit": "user-42"}).detail
     'value is missing'
     """
@@ -125,12 +126,16 @@ def _event(given: object) -> Event:
     exposed = given.get("exposed", True)
     if not isinstance(exposed, bool):
         raise InputError("exposed", "exposed must be true or false")
+    metric = given.get("metric")
+    if metric is not None and not isinstance(metric, str):
+        raise InputError("metric", f"metric must be the name of a metric (got {metric!r:.60})")
     return Event(
         unit,
         _number(given["value"]),
         _time(given.get("at")),
         None if name is None else checked_unit(whole(name), "id"),
         exposed,
+        None if metric in (None, PRIMARY) else checked_unit(metric, "metric"),
     )
 
 

@@ -60,7 +60,7 @@ deliveries = Table(
     Column("detail", Text, nullable=False),
 )
 
-EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm"}
+EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm", "harm": "harm"}
 """Types of events, by the action in the audit log."""
 
 WAITS = (5.0, 30.0, 120.0, 600.0, 3600.0, 21600.0, 86400.0)

@@ -1,0 +1,80 @@
+"""What guardrails and secondary metrics of a live test have shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bascule.core.calibration import Guarantee
+from bascule.core.contrasts import Contrast, contrasts
+from bascule.core.design import Design
+from bascule.core.guardrails import MetricView, Standing, metric_views, waiting_arm
+from bascule.core.metrics import Goal, Role
+from bascule.core.statistics import Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class MetricStatus:
+    """A metric beside the primary one: the mean of each arm, and each treatment minus the control.
+
+    `standings` has, for each contrast, what a guardrail says of its treatment: "within margin",
+    "harmed" or "open". Intervals have the metric's own error, shared by its treatments and not
+    corrected for the number of metrics.
+    """
+
+    name: str
+    role: Role
+    goal: Goal
+    margin: float | None
+    error: float
+    guarantee: Guarantee
+    means: tuple[float | None, ...]
+    contrasts: tuple[Contrast, ...]
+    standings: tuple[Standing, ...]
+
+
+def metric_statuses(design: Design, statistics: Statistics) -> tuple[MetricStatus, ...]:
+    """Return what every metric beside the primary one has shown.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
+    >>> metric_statuses(design, bs.Statistics.empty(2))[0].standings
+    ('open',)
+    """
+    views = metric_views(design, statistics)
+    return tuple(_status(one, view) for one, view in zip(design.metric_designs, views, strict=True))
+
+
+def _status(design: Design, view: MetricView) -> MetricStatus:
+    control = design.arms.index(design.control_arm)
+    arms, metric = view.statistics.arms, view.metric
+    means = tuple(arm.mean if arm.units else None for arm in arms)
+    found = contrasts(design, view.effects, arms[control], means[control])
+    standings = tuple(view.standings[design.arms.index(one.treatment)] for one in found)
+    return MetricStatus(
+        *(metric.name, metric.role, metric.goal, metric.margin, metric.error),
+        *(design.calibration.guarantee, means, found, standings),
+    )
+
+
+def waiting_words(design: Design, statistics: Statistics) -> str | None:
+    """Say which arm has won on the primary metric and waits for which guardrails; None if none.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
+    >>> waiting_words(design, bs.Statistics.empty(2)) is None
+    True
+    """
+    arm = waiting_arm(design, statistics)
+    if arm is None:
+        return None
+    open_ones = [
+        view.metric.name
+        for view in metric_views(design, statistics)
+        if view.metric.is_guardrail and view.standings[arm] != "within margin"
+    ]
+    return (
+        f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
+        f"the margin of {' and '.join(open_ones)}"
+    )

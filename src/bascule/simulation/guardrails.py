@@ -1,0 +1,62 @@
+"""What guardrails did in the runs of a simulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.simulation.kernels.control import IntArray
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuardedRuns:
+    """What guardrails did in the runs of a simulation.
+
+    `means` has the true means of the arms on each metric. `removed` says, run by run, which arms
+    were removed as harmful, and `by_harm` which runs ended because no other arm was left.
+    """
+
+    design: Design
+    means: dict[str, tuple[float, ...]]
+    removed: BoolArray
+    by_harm: BoolArray
+
+    def losses(self, name: str) -> tuple[float, ...]:
+        """Return by how much each arm is truly worse than the control on a metric."""
+        one, means = self.design.metric_design(name), self.means[name]
+        control = one.oriented(means[self.design.arms.index(self.design.control_arm)])
+        return tuple(control - one.oriented(mean) for mean in means)
+
+    def beyond_margin(self, winner: IntArray, name: str) -> float:
+        """Return the share of runs that shipped an arm as bad as the margin of a guardrail."""
+        margin = next(one.margin for one in self.design.metrics if one.name == name)
+        losses = self.losses(name)
+        # What is at the margin must not be missed for a rounding error.
+        bad = [arm for arm, loss in enumerate(losses) if margin and loss >= margin * (1 - 1e-9)]
+        return float(np.mean(np.isin(winner, bad)))
+
+    @property
+    def false_removals(self) -> float:
+        """The share of runs in which an arm was removed that no guardrail calls harmful."""
+        harmful = np.zeros(len(self.design.arms), np.bool_)
+        for metric in self.design.metrics:
+            if metric.harm_line is not None:
+                line = metric.harm_line * (1 + 1e-9)
+                harmful |= np.array(self.losses(metric.name)) > line
+        return float(np.mean((self.removed & ~harmful).any(axis=1)))
+
+    def to_dict(self, winner: IntArray) -> dict[str, Any]:
+        """Return the shares as plain data."""
+        return {
+            "false_removals": self.false_removals,
+            "ended_by_harm": int(self.by_harm.sum()),
+            "shipped_beyond_margin": {
+                metric.name: self.beyond_margin(winner, metric.name)
+                for metric in self.design.guardrails
+            },
+        }
