@@ -126,7 +126,7 @@ def interval(averages: FloatArray, level: float) -> tuple[float, float]:
 
     >>> mean, radius = interval(np.array([0.0, 0.5] * 200), level=0.01)
     >>> float(mean), round(radius, 3)
-    (0.25, 0.06)
+    (0.25, 0.062)
     """
     units = len(averages)
     before = np.concatenate([[0.0], np.cumsum(averages)[:-1]])
