@@ -214,7 +214,8 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
                     return status.decision.name != best
                 misled = status.leader not in (None, best)
                 test.knob(tilt=8.0 if misled else 1.0)
-                if misled == paused and best not in _out(status):
+                active = len(design.arms) - len(_out(status))
+                if misled == paused and best not in _out(status) and (paused or active > 2):
                     (test.resume_arm if paused else test.pause_arm)(best)
                     paused = not paused
         return False
@@ -284,7 +285,7 @@ def cells(scale: float = 1.0) -> list[Cell]:
         Cell(
             live, of(4, bs.Tilt(3, batch=5)), f"{removal}, in batches", drop_in_a_store(6, 80), runs
         ),
-        Cell(live, of(2, bs.Tilt(3)), meddling, meddle_in_a_store(8, 40), runs),
+        Cell(live, of(3, bs.Tilt(3)), meddling, meddle_in_a_store(8, 40), runs),
         Cell(live, of(5, bs.Tilt(3)), meddling, meddle_in_a_store(8, 60), runs),
     ]
 
