@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter, time
 
@@ -23,8 +24,21 @@ FEW_ARMS, MANY_ARMS, RECORDS = 10, 1000, 100
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
+_WEEK = bs.Measure("7d", "mean")
+GUARDED = bs.Design(
+    ["a", "b"],
+    bs.Bernoulli(),
+    bs.Tilt(3),
+    measure=bs.Measure("7d", "any"),
+    metrics=[
+        bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, measure=_WEEK),
+        bs.Metric("spend", bs.Bounded(0, 100), role="secondary", measure=_WEEK),
+    ],
+)
+"""The same with two metrics more."""
 
-def _in_a_folder(work: Callable[..., float], *given: int) -> Callable[[], float]:
+
+def _in_a_folder(work: Callable[..., float], *given: object) -> Callable[[], float]:
     def measure() -> float:
         with tempfile.TemporaryDirectory() as folder:
             return work(Path(folder) / "bench.db", *given)
@@ -32,10 +46,10 @@ def _in_a_folder(work: Callable[..., float], *given: int) -> Callable[[], float]
     return measure
 
 
-def _assigned(path: Path, asked: int) -> float:
+def _assigned(path: Path, asked: int, design: bs.Design = DESIGN) -> float:
     """Durable assignments a second: callers in one event loop, each with a new unit at a time."""
     with bs.open(path) as store:
-        test = store.create("bench", DESIGN)
+        test = store.create("bench", design)
         test.assign("first")
 
         async def call(caller: int) -> None:
@@ -105,6 +119,50 @@ def _recorded(path: Path) -> float:
         test.assign_many(units)
         events = [(units[i // 10], 1.0, None, f"event {i}") for i in range(EVENTS)]
         return EVENTS / seconds(lambda: test.record_many(events))
+
+
+def _recorded_metrics(path: Path, design: bs.Design) -> float:
+    """Outcomes a second, in one call, of all metrics in turn."""
+    names = (None, *(metric.name for metric in design.metrics))
+    with bs.open(path) as store:
+        test = store.create("bench", design)
+        units = [f"unit {i}" for i in range(EVENTS // 10)]
+        test.assign_many(units)
+        events = [
+            (units[i // 10], 1.0, None, f"event {i}", names[i % len(names)]) for i in range(EVENTS)
+        ]
+        return EVENTS / seconds(lambda: test.record_many(events))
+
+
+def _folded_metrics(path: Path, design: bs.Design) -> float:
+    """Outcomes a second of units that count at once: recorded, and folded into the statistics."""
+    names = (None, *(metric.name for metric in design.metrics))
+    bare = [replace(metric, measure=None) for metric in design.metrics]
+    with bs.open(path) as store:
+        test = store.create("bench", replace(design, measure=None, metrics=bare, reports="always"))
+        units = [f"unit {i}" for i in range(EVENTS // 10)]
+        test.assign_many(units)
+        events = [
+            (unit, float(i % 2), None, None, name) for i, unit in enumerate(units) for name in names
+        ]
+
+        def record() -> None:
+            test.record_many(events)
+            test.settle()
+
+        return len(events) / seconds(record)
+
+
+def _with_metrics(name: str, work: Callable[..., float], *given: object) -> Figure:
+    return compare(
+        f"{name}, three metrics",
+        _in_a_folder(work, *given, GUARDED),
+        _in_a_folder(work, *given, DESIGN),
+        target=">= 0.8",
+        unit="1/s",
+        against="one metric",
+        rounds=5,
+    )
 
 
 def _executed(path: Path) -> float:
@@ -197,6 +255,9 @@ def figures() -> list[Figure]:
             unit="1/s",
             against="one executemany",
         ),
+        _with_metrics("durable assignments", _assigned, FEW),
+        _with_metrics("outcomes ingested", _recorded_metrics),
+        _with_metrics("outcomes folded", _folded_metrics),
         _many_arms("status", _status_time, "<= 20"),
         _many_arms("one outcome recorded", _record_time, "<= 10"),
     ]

@@ -65,7 +65,6 @@ from .simulation import (
     trace_stages,
 )
 from .simulation.engines.cluster import use_executor
-from .simulation.engines.gpu import use_device
 
 __version__: str
 __all__ = [
@@ -168,6 +167,5 @@ __all__ = [
     "theory",
     "trace",
     "trace_stages",
-    "use_device",
     "use_executor",
 ]

@@ -13,6 +13,7 @@ import typer
 
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError
+from bascule.core.metrics import Metric
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.registry import Registered, Registry
 from bascule.core.rules import RULES, Rule, mixture
@@ -148,31 +149,13 @@ DASK = typer.Option(
     "tcp://127.0.0.1:8786.",
     show_default=False,
 )
-DEVICE = typer.Option(
-    None, help="Simulate on a GPU with cuda; on the CPU if not given.", show_default=False
-)
 ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
-class DeviceName(StrEnum):
-    """What simulations run on."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
 @contextmanager
-def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None]:
-    """Simulate on a GPU, or on the workers of a Dask cluster, where one of them is given."""
-    if device is not None:
-        from bascule.simulation.engines.gpu import use_device
-
-        if dask is not None:
-            raise InputError("device", "--device and --dask cannot both be given: drop one of them")
-        with use_device(device.value):
-            yield
-        return
+def workers(dask: str | None) -> Iterator[None]:
+    """Simulate on the workers of a Dask cluster, where its address is given."""
     if dask is None:
         yield
         return
@@ -307,6 +290,46 @@ def parsed_world(text: str) -> dict[str, Any] | str:
     if not isinstance(data, dict):
         raise InputError("world", f"{text} holds no world: it must be one JSON object")
     return data
+
+
+def parsed_metric(text: str) -> Metric:
+    """Return the metric that `--metric` has as JSON, or keeps in a file.
+
+    >>> given = '{"name": "latency", "outcome": {"sigma": 30}, "goal": "decrease", "margin": 5}'
+    >>> parsed_metric(given).margin
+    5.0
+    """
+    data = (
+        read_json(text, "metric")
+        if text.endswith(".json")
+        else parse_json(text, "metric", "--metric")
+    )
+    if not isinstance(data, dict):
+        raise InputError("metric", f"{text:.60} holds no metric: it must be one JSON object")
+    arms = {"arms": ["a", "b"], "outcome": {"kind": "bernoulli"}, "rule": {"kind": "tilt"}}
+    # Read as a part of a design, so that errors name its fields.
+    measure = {"measure": {"window": "1d", "aggregate": "any"}} if "measure" in data else {}
+    return Design.from_dict({**arms, **measure, "metrics": [data]}).metrics[0]
+
+
+def parsed_means(given: list[str] | None) -> dict[str, list[float]] | None:
+    """Return the means of metrics from texts such as `latency=120,125`.
+
+    >>> parsed_means(["latency=120,125"])
+    {'latency': [120.0, 125.0]}
+    """
+    if not given:
+        return None
+    found = {}
+    for text in given:
+        name, _, numbers = text.partition("=")
+        try:
+            found[name] = [float(number) for number in numbers.split(",")]
+        except ValueError:
+            raise InputError(
+                "metric", f"--metric must be NAME=MEAN,MEAN with one mean an arm (got {text!r:.60})"
+            ) from None
+    return found
 
 
 def arm_names(arms: int) -> list[str]:

@@ -358,6 +358,13 @@ def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) ->
         pair, difference, low, high = later_minus_first(effect)
         interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
         print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
+    for one, metric in zip(design.metric_designs, status.metrics, strict=True):
+        its = Amounts.of(one.outcome, one.goal)
+        margin = f", margin {metric.margin:g}" if metric.margin is not None else ""
+        print_line(f"{metric.name} ({metric.role}{margin}):")
+        for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
+            said = f"; {standing}" if metric.role == "guardrail" else ""
+            print_line(f"  {contrast_words(contrast, its)}{said}")
     for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
         print_line(f"intervals: {bound_words(error)} ({guarantee})")
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")

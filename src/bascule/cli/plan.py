@@ -60,6 +60,12 @@ def command(
         "baseline and spread.",
     ),
     goal: GoalName | None = designs.GOAL,
+    metric: list[str] | None = typer.Option(
+        None,
+        metavar="JSON|FILE",
+        help="A guardrail or secondary metric: a JSON object as in a design file, or a .json file.",
+        show_default=False,
+    ),
     cap: str | None = typer.Option(
         None,
         metavar="AMOUNT",
@@ -129,6 +135,7 @@ def command(
         spread=spread,
         outcomes_per_day=outcomes_per_day,
         goal=INCREASE if goal is None else goal.value,
+        metrics=[designs.parsed_metric(text) for text in metric or ()],
     )
     with designs.workers(dask):
         say_understood(lift, request)

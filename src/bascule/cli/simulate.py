@@ -49,12 +49,17 @@ def command(
         help="What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
         show_default=False,
     ),
+    metric: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=M1,M2",
+        help="True means of the arms on another metric of the design; its baseline if not given.",
+        show_default=False,
+    ),
     runs: int = typer.Option(1000, help="How many times to play the test."),
     seed: int = designs.SEED,
     max_units: int | None = designs.MAX_UNITS,
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
-    device: designs.DeviceName | None = designs.DEVICE,
     engine: EngineName | None = designs.ENGINE,
     as_json: bool = designs.AS_JSON,
 ) -> None:
@@ -89,7 +94,7 @@ def command(
         asked = designs.described_design(described, _arms(means, in_world), max_units)
     else:
         asked = designs.loaded_design(design, described, max_units)
-    with designs.workers(dask, device), progress_bar() as tell:
+    with designs.workers(dask), progress_bar() as tell:
         result = simulate(
             asked,
             means or None,
@@ -99,6 +104,7 @@ def command(
             lambda done: tell("simulating", done, runs),
             world=in_world,
             engine=None if engine is None else engine.value,
+            metrics=designs.parsed_means(metric),
         )
     note_compilation(result.compile_seconds)
     if as_json:

@@ -17,7 +17,7 @@ from bascule.core.design import Design
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.metrics import Metric
-from bascule.core.procedures.bounds import intersected, is_due
+from bascule.core.procedures.bounds import STEPS_PER_E_FOLD, intersected, is_due
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Standing = Literal["within margin", "harmed", "open"]
@@ -25,6 +25,10 @@ Standing = Literal["within margin", "harmed", "open"]
 
 Blocks = Sequence[Sequence[ArmStatistics]]
 """For each metric what the arms have given in a block."""
+
+
+WAITING_STEPS = 100
+"""Looks while the units grow by a factor of e and an arm waits for its guardrails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,11 @@ def _judged(
 ) -> Statistics:
     """Return the statistics with intervals and harm as of now, where it is time to look.
 
-    To look is dear, so it is done once in 5 % more units, and at every step while an arm that the
+    To look is dear, so it is done once in 5 % more units, and once in 1 % while an arm that the
     primary metric has chosen waits for its guardrails. Any choice of looks is valid.
     """
-    if is_due(before.units, after.units) or waiting_arm(design, after) is not None:
+    steps = WAITING_STEPS if waiting_arm(design, after) is not None else STEPS_PER_E_FOLD
+    if is_due(before.units, after.units, steps):
         metrics = [_looked(design, which, seen) for which, seen in enumerate(metrics)]
     return replace(after, metrics=tuple(metrics))
 

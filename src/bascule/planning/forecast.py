@@ -84,12 +84,14 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         max_units=request.max_units,
         goal=request.goal,
         control=request.control,
+        metrics=request.metrics,
+        harm_error=request.harm_error,
     )
 
 
 def played_design(request: PlanRequest, design: Design) -> Design:
-    """Return the design that stands for this one in a simulation: another where outcomes recur."""
-    return replace(design, outcome=request.played_outcome)
+    """Return the design that stands for this one in a simulation: of the primary metric alone."""
+    return replace(design, outcome=request.played_outcome, metrics=())
 
 
 @lru_cache(maxsize=256)

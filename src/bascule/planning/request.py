@@ -20,7 +20,7 @@ from bascule.core.design import (
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.metrics import Goal
+from bascule.core.metrics import Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Bounded, Gaussian, Outcome, Recurrent
 from bascule.planning.amounts import amount, lift_of, tidy
 from bascule.planning.sample import Sample, read_sample
@@ -50,6 +50,8 @@ class RequestOptions(TypedDict, total=False):
     goal: Goal
     control: str | None
     sides: int | None
+    metrics: Sequence[Metric]
+    harm_error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class PlanRequest:
     really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
     what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
     and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
-    `sides=2` that either of two equal arms is.
+    `sides=2` that either of two equal arms is. `metrics` are guardrails and secondary metrics of
+    the design; a plan says how long the guardrails take.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -85,6 +88,8 @@ class PlanRequest:
     goal: Goal = "increase"
     control: str | None = None
     sides: int | None = None
+    metrics: Sequence[Metric] = ()
+    harm_error: float = DEFAULT_ERROR
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
@@ -97,6 +102,7 @@ class PlanRequest:
         put(self, "sides", checked_sides(self.sides))
         put(self, "arms", _names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
+        put(self, "metrics", check_metrics(self.metrics, None))
         put(self, "lift", _lifts(self.lift, self.baseline, len(self.names), self.goal))
         self._check_means()
         traffic = "it is how many units the test gets each day, all arms together"

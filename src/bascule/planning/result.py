@@ -17,6 +17,7 @@ from bascule.planning.forecast import Forecast
 from bascule.planning.reach import Reach
 from bascule.planning.request import PlanRequest
 from bascule.simulation import Estimate
+from bascule.theory.guardrails import units_within_margin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,6 +108,19 @@ class Plan:
         return self.point_of(even_split(self.request)).forecast
 
     @property
+    def guardrails(self) -> dict[str, float | None]:
+        """Days until each guardrail is expected to find an unchanged arm within its margin.
+
+        None where nothing is known of its spread, or of the rule.
+        """
+        units = {
+            metric.name: units_within_margin(self.design, metric)
+            for metric in self.design.guardrails
+        }
+        rate = self.request.units_per_day
+        return {name: None if need is None else need / rate for name, need in units.items()}
+
+    @property
     def frontier(self) -> tuple[Point, ...]:
         """Every design that was looked at, tilts first."""
         return self.points
@@ -155,6 +169,7 @@ class Plan:
                 "smallest_lift": self.reach.lift,
                 "smallest_error": self.reach.error,
             },
+            **({"guardrail_days": self.guardrails} if self.design.guardrails else {}),
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": IN_TIME,
             "balanced_tilt": best_tilt(self.request),

@@ -20,16 +20,17 @@ STEPS_PER_E_FOLD = 20
 """Where intervals are dear to compute, they are kept once in 5 % more units."""
 
 
-def is_due(before: int, after: int) -> bool:
+def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
     """Return whether enough units have come to keep the intervals again.
+
+    That is so many times while the units grow by a factor of e, and always at the start.
 
     >>> is_due(10, 11), is_due(10_000, 10_001), is_due(10_000, 10_600)
     (True, False, True)
     """
-    if before < STEPS_PER_E_FOLD or after < STEPS_PER_E_FOLD:
+    if before < steps or after < steps:
         return True
-    now = math.floor(STEPS_PER_E_FOLD * math.log(after))
-    return now > math.floor(STEPS_PER_E_FOLD * math.log(before))
+    return math.floor(steps * math.log(after)) > math.floor(steps * math.log(before))
 
 
 def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:

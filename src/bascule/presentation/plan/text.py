@@ -18,6 +18,7 @@ from bascule.presentation.numbers import (
     amount,
     count,
     day,
+    duration,
     estimate,
     less_or_more,
     part,
@@ -220,6 +221,26 @@ def savings(plan: Plan) -> str:
     return f"It costs {amount(cost)} {plan.request.cost_unit}: {' and '.join(parts)}."
 
 
+def guardrail_lines(plan: Plan) -> list[str]:
+    """Say how long guardrails are expected to take, and what that adds to the primary metric."""
+    lines = []
+    for name, days in plan.guardrails.items():
+        margin = next(metric.margin for metric in plan.design.metrics if metric.name == name)
+        if days is None:
+            lines.append(
+                f"Guardrail {name} (margin {margin:g}): how long it takes is not known; give the "
+                "metric a baseline, or an outcome model with a spread."
+            )
+            continue
+        more = days - plan.expected_days.mean
+        wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
+        lines.append(
+            f"Guardrail {name} (margin {margin:g}): about {duration(days)} until an unchanged arm "
+            f"is shown to be within its margin; {wait}."
+        )
+    return lines
+
+
 def limits(plan: Plan) -> list[str]:
     """Say how far the request could be stretched, or what would make it possible."""
     request, reach = plan.request, plan.reach
@@ -258,7 +279,7 @@ def design_in_words(design: Design, units_per_day: float) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Say how the figures came about and what is guaranteed."""
-    lines = [line for line in (savings(plan), *limits(plan)) if line]
+    lines = [line for line in (savings(plan), *guardrail_lines(plan), *limits(plan)) if line]
     balanced = best_tilt(plan.request)
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")

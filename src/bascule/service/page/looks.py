@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api import OPEN, Experiment, Status, Store, Turn
 from bascule.live.api.reads import Summary, alarm_names, is_released
+from bascule.presentation.amounts import Amounts
+from bascule.presentation.guarantees import at_most
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
@@ -95,7 +97,13 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             interval=interval,
             bounds=bounds,
         ),
-        fragment("contrasts", rows=views.contrast_rows(design, status), interval=interval),
+        fragment(
+            "contrasts",
+            rows=views.contrast_rows(status.contrasts, Amounts.of(design.outcome, design.goal)),
+            interval=interval,
+            metrics=views.metric_tables(design, status),
+            harm=at_most(design.harm_error),
+        ),
         fragment("effects", charts=effects, bounds=bounds),
         fragment("allocation", chart=allocation, arms=design.arms),
         fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from bascule.core.approximate import two_digits
+from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect
 from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
 from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.guarantees import (
+    at_most,
     bound_words,
     interval_name,
     later_minus_first,
@@ -166,10 +168,53 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
     ]
 
 
-def contrast_rows(design: Design, status: Status) -> list[tuple[str, str, str]]:
+@dataclass(frozen=True, slots=True)
+class MetricTable:
+    """A metric other than the primary one: what it is for, and each treatment minus the control."""
+
+    name: str
+    role: str
+    interval: str
+    rows: list[tuple[str, str, str]]
+    standings: list[str]
+
+
+STANDINGS = {
+    "within margin": "within its margin",
+    "harmed": "harmful",
+    "open": "not shown yet to be within its margin",
+}
+"""What a guardrail says of an arm, in words."""
+
+
+def metric_tables(design: Design, status: Status) -> list[MetricTable]:
+    """The guardrails and secondary metrics, each as a table."""
+    tables = []
+    for one, metric in zip(design.metric_designs, status.metrics, strict=True):
+        amounts = Amounts.of(one.outcome, one.goal)
+        better = "higher is better" if metric.goal == "increase" else "lower is better"
+        role = f"secondary, {better}"
+        if metric.margin is not None:
+            margin = amounts.difference(metric.margin).lstrip("+")
+            role = f"guardrail, {better}, margin {margin}, error {at_most(metric.error)}"
+        error = metric.contrasts[0].error if metric.contrasts else metric.error
+        is_guardrail = metric.role == "guardrail"
+        tables.append(
+            MetricTable(
+                metric.name,
+                role,
+                interval_name(error),
+                contrast_rows(metric.contrasts, amounts),
+                [STANDINGS[one] if is_guardrail else "" for one in metric.standings],
+            )
+        )
+    return tables
+
+
+def contrast_rows(contrasts: Sequence[Contrast], amounts: Amounts) -> list[tuple[str, str, str]]:
     """Each treatment minus the control: its name, the difference, and the relative lift."""
-    amounts, rows = Amounts.of(design.outcome, design.goal), []
-    for contrast in status.contrasts:
+    rows = []
+    for contrast in contrasts:
         three = contrast.difference, contrast.low, contrast.high
         is_known = known(contrast.low) and known(contrast.high)
         shown = _against_words(three if is_known else None, amounts)

@@ -1,0 +1,61 @@
+"""How long guardrails are expected to take: until an arm is shown to be within its margin."""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.design import Design
+from bascule.core.metrics import Metric
+from bascule.core.numerics import smallest
+from bascule.core.procedures.block_steps import uninformed_boundary
+from bascule.core.procedures.blocks import BlockProcedure
+
+LARGEST_CLOCK = 1e12
+
+
+def metric_spread(metric: Metric) -> float | None:
+    """Return the spread of a metric's outcomes, as far as it is known before a test.
+
+    >>> import bascule as bs
+    >>> metric_spread(bs.Metric("bounced", bs.Bernoulli(), margin=0.01, baseline=0.5))
+    0.5
+    """
+    outcome, baseline = metric.outcome, metric.baseline
+    if outcome.known_spread:
+        return outcome.sigma
+    if baseline is None:
+        return None
+    known = outcome.variance(baseline)
+    if known is not None:
+        return math.sqrt(known)
+    return outcome.noise((baseline,)).spread(baseline) if outcome.limited else None
+
+
+def units_within_margin(design: Design, metric: Metric) -> float | None:
+    """Return how many units a guardrail takes on average to find an unchanged arm in order.
+
+    It is rather too many than too few. It is for tilted blocks at their full tilt, of the arm that
+    leads and the control; bets take about as long as if outcomes were normal with the same spread.
+    None where nothing is known.
+
+    >>> import bascule as bs
+    >>> speed = bs.Metric("speed", bs.Gaussian(1), margin=0.5)
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), metrics=[speed])
+    >>> round(units_within_margin(design, speed))
+    160
+    """
+    procedure = design.metric_design(metric.name).increasing.procedure
+    spread = metric_spread(metric)
+    if metric.margin is None or spread is None or not isinstance(procedure, BlockProcedure):
+        return None
+    if spread == 0.0:
+        return 0.0
+    slope, threshold = metric.margin / spread, procedure.threshold
+
+    def enough(clock: float) -> bool:
+        return slope * clock >= uninformed_boundary(clock, threshold, 0.0)
+
+    if not enough(LARGEST_CLOCK):
+        return None
+    clock = smallest(enough, 1e-3, LARGEST_CLOCK)
+    return clock * (1.0 + procedure.tilt) ** 2 / procedure.tilt
