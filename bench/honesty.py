@@ -21,6 +21,7 @@ import numpy as np
 import bascule as bs
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
+from bench.honesty_logs import ERROR, answered, log_cells
 
 OUT = Path("docs/explanation/honesty.md")
 
@@ -184,6 +185,48 @@ def drop_in_a_store(batches: int, each: int) -> Play:
     return play
 
 
+def meddle_in_a_store(batches: int, each: int) -> Play:
+    """Return the adversary of a live test that turns the knob, pauses arms and delays outcomes.
+
+    It tilts towards the arm that misleads, pauses the best arm while that is ahead, and holds the
+    better outcomes of the best arm and the worse ones of the others back for a batch.
+    """
+
+    def play(design: bs.Design, rng: np.random.Generator) -> bool:
+        order = random.Random(int(rng.integers(2**31)))
+        best = design.arms[0]
+        with bs.open(":memory:", shuffle=order.shuffle) as store:
+            test = store.create("test", design)
+            held: list[tuple[str, float]] = []
+            paused = False
+            for batch in range(batches):
+                units = [f"{batch}-{i}" for i in range(each)]
+                told = held
+                held = []
+                for unit, arm in zip(units, test.assign_many(units), strict=True):
+                    value = float(rng.normal() - CLOSE * design.arms.index(arm))
+                    late = value > 0.5 if arm == best else value < -0.5
+                    (held if late and batch < batches - 1 else told).append((unit, value))
+                order.shuffle(told)
+                test.record_many(told)
+                status = test.status()
+                if status.decision is not None:
+                    return status.decision.name != best
+                misled = status.leader not in (None, best)
+                test.knob(tilt=8.0 if misled else 1.0)
+                active = len(design.arms) - len(_out(status))
+                if misled == paused and best not in _out(status) and (paused or active > 2):
+                    (test.resume_arm if paused else test.pause_arm)(best)
+                    paused = not paused
+        return False
+
+    return play
+
+
+def _out(status: bs.Status) -> set[str]:
+    return {arm.name for arm in status.arms if arm.part in ("beaten", "dropped")}
+
+
 # Cells
 
 
@@ -212,63 +255,51 @@ def design_of(arms: int, rule: Rule, error: float, outcome: Outcome | None = Non
 
 
 def cells(scale: float = 1.0) -> list[Cell]:
-    """Return all cells that are played test by test; `scale` multiplies how often."""
+    """Return all cells that are played test by test; `scale` multiplies how often.
+
+    Most state an error of 30 %, of which 90 tests show an excess by a half.
+    """
     removal, pause = "removes arms after looking", "pauses an arm that is behind"
+    meddling = "turns the knob, pauses the best arm, delays outcomes"
+    pure, live = "pure functions", "live store"
+    many, few = remove_after_looking(40), remove_after_looking(150)
+
+    def of(arms: int, rule: Rule, error: float = 0.3) -> bs.Design:
+        return design_of(arms, rule, error)
 
     def times(runs: int) -> int:
         return max(10, int(scale * runs))
 
-    pure = "pure functions"
+    runs = times(90)
     return [
+        Cell(pure, of(20, bs.Tilt(1, batch=50)), removal, many, runs),
+        Cell(pure, of(20, bs.Tilt(1, batch=50), 0.05), removal, many, runs),
+        Cell(pure, of(6, bs.Tilt(3, batch=10)), removal, many, times(200)),
+        Cell(pure, of(4, bs.UCB(2, radius="mixture")), removal, few, runs),
+        Cell(pure, of(6, bs.ETC(stop="mixture")), removal, few, runs),
+        Cell(pure, of(3, bs.ETC(stop="mixture")), pause, pause_when_behind(60), times(200), 0.5),
+        Cell(pure, of(5, bs.ETC(stop="mixture")), pause, pause_when_behind(60), runs, 0.25),
+        Cell(pure, of(2, bs.ETC()), pause, pause_when_behind(60), times(300)),
+        Cell(pure, of(2, bs.Tilt(1), 0.1), "turns the knob", turn_the_knob(150), times(300)),
+        Cell(live, of(4, bs.Tilt(1)), removal, drop_in_a_store(6, 60), runs),
         Cell(
-            pure,
-            design_of(20, bs.Tilt(1, batch=50), 0.05),
-            removal,
-            remove_after_looking(40),
-            times(160),
+            live, of(4, bs.Tilt(3, batch=5)), f"{removal}, in batches", drop_in_a_store(6, 80), runs
         ),
-        Cell(
-            pure,
-            design_of(6, bs.Tilt(3, batch=10), 0.2),
-            removal,
-            remove_after_looking(40),
-            times(300),
-        ),
-        Cell(
-            pure,
-            design_of(4, bs.UCB(2, radius="mixture"), 0.2),
-            removal,
-            remove_after_looking(150),
-            times(100),
-        ),
-        Cell(
-            pure,
-            design_of(6, bs.ETC(stop="mixture"), 0.2),
-            removal,
-            remove_after_looking(240),
-            times(100),
-        ),
-        Cell(
-            pure,
-            design_of(3, bs.ETC(stop="mixture"), 0.2),
-            pause,
-            pause_when_behind(60),
-            times(300),
-            0.5,
-        ),
-        Cell(pure, design_of(2, bs.ETC(), 0.2), pause, pause_when_behind(60), times(300)),
-        Cell(pure, design_of(2, bs.Tilt(1), 0.1), "turns the knob", turn_the_knob(150), times(300)),
-        Cell(
-            "live store", design_of(4, bs.Tilt(1), 0.2), removal, drop_in_a_store(6, 60), times(40)
-        ),
-        Cell(
-            "live store",
-            design_of(4, bs.Tilt(3, batch=5), 0.2),
-            removal + ", in batches",
-            drop_in_a_store(6, 80),
-            times(40),
-        ),
+        Cell(live, of(3, bs.Tilt(3)), meddling, meddle_in_a_store(8, 40), runs),
+        Cell(live, of(5, bs.Tilt(3)), meddling, meddle_in_a_store(8, 60), runs),
     ]
+
+
+def analysed(scale: float = 1.0) -> list[Row]:
+    """Return a row for each kind of log that `analyze` answers."""
+    rows = []
+    for seed, cell in enumerate(log_cells(lambda runs: max(10, int(scale * runs)))):
+        answers = [answered(cell, np.random.default_rng([seed, log])) for log in range(cell.runs)]
+        wrong = sum(is_wrong for is_wrong, _ in answers)
+        guarantee = answers[0][1]
+        about = ("analyze", cell.outcome, cell.arms, cell.name, guarantee)
+        rows.append(Row(*about, ERROR, cell.runs, wrong))
+    return rows
 
 
 def simulated(scale: float = 1.0) -> list[Row]:
@@ -280,6 +311,8 @@ def simulated(scale: float = 1.0) -> list[Row]:
         (bs.Gaussian(1), bs.UCB(2), 2),
         (bs.Gaussian(1), bs.UCB(2, stop="mixture"), 2),
         (bs.Gaussian(1), bs.ETC(stop="mixture"), 2),
+        (bs.Bernoulli(), bs.Tilt(3), 20),
+        (bs.Gaussian(1), bs.UCB(2, radius="mixture"), 5),
     ]
     rows = []
     for outcome, rule, arms in kinds:
@@ -309,16 +342,17 @@ def _row(mode: str, design: bs.Design, adversary: str, stated: float, runs: int,
 
 HEAD = """# Honesty
 
-*`make honesty` measures this page anew, in less than five minutes.*
+*`make honesty` measures this page anew, in about three minutes.*
 
 Errors are stated for whoever looks at every moment and acts on what was seen. Here adversaries
 try to get more wrong statements out of a test than are stated. They know the truth, act on all
-outcomes so far, and play through the public interface: the pure functions, `simulate`, or a
-live test in a store. Arms are equal, or a billionth apart, the first one best. Counted are
+outcomes so far, and play through the public interface: the pure functions, `simulate`, a
+live test in a store, or `analyze` on a log, where a winner on any of 20 days counts. Arms are
+equal, or a billionth apart, the first one best. Counted are
 tests in which a worse arm was declared the winner (of the arms that were not removed), and for
 pauses tests in which the lower end of one difference was ever above the truth. ± is one
 standard error of a share that is just as stated; a cell fails if it is more than three of them
-above.
+above. Where tests are slow to play the stated error is large, so that few of them show an excess.
 
 """
 
@@ -344,7 +378,7 @@ def main() -> int:
     started = time.perf_counter()
     # Adversaries play short tests of small arrays, for which threads are of no use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    rows = [play(cell, seed) for seed, cell in enumerate(cells())] + simulated()
+    rows = [play(cell, seed) for seed, cell in enumerate(cells())] + analysed() + simulated()
     OUT.write_text(page(rows), encoding="utf-8")
     print(page(rows))
     print(f"{time.perf_counter() - started:.0f} s, written to {OUT}")

@@ -65,6 +65,7 @@ from .simulation import (
     trace_stages,
 )
 from .simulation.engines.cluster import use_executor
+from .simulation.engines.gpu import use_device
 
 __version__: str
 __all__ = [
@@ -167,5 +168,6 @@ __all__ = [
     "theory",
     "trace",
     "trace_stages",
+    "use_device",
     "use_executor",
 ]

@@ -48,6 +48,7 @@ def command(
     max_units: int | None = designs.MAX_UNITS,
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
+    device: designs.DeviceName | None = designs.DEVICE,
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
@@ -68,7 +69,7 @@ def command(
         "low": low,
         "high": high,
     }
-    with designs.workers(dask), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as tell:
         result = audit(
             _rule(described),
             means or None,

@@ -149,13 +149,31 @@ DASK = typer.Option(
     "tcp://127.0.0.1:8786.",
     show_default=False,
 )
+DEVICE = typer.Option(
+    None, help="Simulate on a GPU with cuda; on the CPU if not given.", show_default=False
+)
 ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
 
 
+class DeviceName(StrEnum):
+    """What simulations run on."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 @contextmanager
-def workers(dask: str | None) -> Iterator[None]:
-    """Simulate on the workers of a Dask cluster, where its address is given."""
+def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None]:
+    """Simulate on a GPU, or on the workers of a Dask cluster, where one of them is given."""
+    if device is not None:
+        from bascule.simulation.engines.gpu import use_device
+
+        if dask is not None:
+            raise InputError("device", "--device and --dask cannot both be given: drop one of them")
+        with use_device(device.value):
+            yield
+        return
     if dask is None:
         yield
         return

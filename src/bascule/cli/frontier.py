@@ -40,6 +40,7 @@ def command(
     seed: int = designs.SEED,
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
+    device: designs.DeviceName | None = designs.DEVICE,
     out: Path | None = typer.Option(
         None, metavar="DIR", help="Folder for the table, the figure and the JSON."
     ),
@@ -57,7 +58,7 @@ def command(
     model = designs.described_outcome({"outcome": outcome, "sigma": sigma})
     if out is not None:
         prepare_folder(out)
-    with designs.workers(dask), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as tell:
         result = frontier(
             means,
             outcome=model,

@@ -60,6 +60,7 @@ def command(
     max_units: int | None = designs.MAX_UNITS,
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
+    device: designs.DeviceName | None = designs.DEVICE,
     engine: EngineName | None = designs.ENGINE,
     as_json: bool = designs.AS_JSON,
 ) -> None:
@@ -94,7 +95,7 @@ def command(
         asked = designs.described_design(described, _arms(means, in_world), max_units)
     else:
         asked = designs.loaded_design(design, described, max_units)
-    with designs.workers(dask), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as tell:
         result = simulate(
             asked,
             means or None,

@@ -170,7 +170,11 @@ def _compared(comparison: Comparison) -> tuple[Measured, ...]:
 
 
 def keeping(
-    name: str, section: str, statement: str, cells: Sequence[Simulation], gap: float
+    name: str,
+    section: str,
+    statement: str,
+    cells: Sequence[Simulation],
+    gap: float | Sequence[float],
 ) -> Claim:
     """Return a claim that no more runs break a bound than the theorems allow, in any cell."""
     worst = max(_excess(cell, gap, len(cells)) for cell in cells)
@@ -190,14 +194,14 @@ def keeping(
     )
 
 
-def _broken(simulation: Simulation, gap: float) -> Estimate:
+def _broken(simulation: Simulation, gap: float | Sequence[float]) -> Estimate:
     promise = published_bounds(simulation.design, gap)
     late = simulation.decision_time > promise.decision_time
     dear = simulation.regret > promise.regret
     return Estimate.of((simulation.wrong | late | dear).astype(float))
 
 
-def _excess(simulation: Simulation, gap: float, looks: int) -> float:
+def _excess(simulation: Simulation, gap: float | Sequence[float], looks: int) -> float:
     broken = _broken(simulation, gap)
     chance = beyond_chance(simulation.runs, looks) * broken.se
     return broken.mean - chance - simulation.design.calibration.error

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bascule.core import checks
 from bascule.core.files import csv_text, prepare_folder, writable, write_whole
-from bascule.paper import iid, units
+from bascule.paper import extension_claims, iid, units
 from bascule.paper.claims import Claim, json_text, markdown_text, tally
 from bascule.paper.curves import figure1, figure4
 from bascule.paper.estimator_claims import ESTIMATORS
+from bascule.paper.extension_claims import EXTENSIONS
 from bascule.paper.figure2 import figure2
 from bascule.paper.figure3 import figure3
 from bascule.paper.figure_estimators import figure_estimators
@@ -45,6 +46,7 @@ SECTIONS: tuple[Section, ...] = (
         {"figure3": figure3, "figure4": figure4, "estimators": figure_estimators},
         MEASURED + COMPUTED + ESTIMATORS,
     ),
+    Section(extension_claims.points(), {}, EXTENSIONS),
 )
 """Every section, in the order of the paper."""
 

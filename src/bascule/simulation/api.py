@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -18,6 +18,13 @@ from bascule.core.gaps import checked_means
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.cluster import Columns, Task, chunk_answers, current_executor
 from bascule.simulation.engines.feasible import check_feasible
+from bascule.simulation.engines.gpu import (
+    Device,
+    Precision,
+    check_gpu,
+    current_device,
+    play_on_gpu,
+)
 from bascule.simulation.engines.guarded import GuardedPlay, metric_means
 from bascule.simulation.engines.threads import Effort, Progress, available_threads, play_all
 from bascule.simulation.random.streams import checked_seed
@@ -49,6 +56,8 @@ def simulate(
     shape: ShapeName = "normal",
     executor: Executor | None = None,
     metrics: Mapping[str, Sequence[float]] | None = None,
+    device: Device | None = None,
+    precision: Precision = "single",
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
@@ -59,7 +68,8 @@ def simulate(
     `shape` is "signs" or "uniform", which takes the plain engine.
 
     An `executor` (any of `concurrent.futures`, or that of a Dask client) plays the runs on its
-    workers instead of on our threads, with the same result.
+    workers instead of on our threads, with the same result. `device="cuda"` plays them on a GPU,
+    with normals in single precision unless `precision` is "double".
 
     `metrics` has the means of the arms on each other metric of the design; those that are left out
     are at the metric's baseline in every arm. Metrics are drawn independently of each other.
@@ -82,19 +92,28 @@ def simulate(
     if metrics is not None and not design.metrics:
         raise InputError("metrics", "metrics: the design has none but the primary one")
     task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
+    if device is not None:
+        checks.choice("device", device, get_args(Device))
+    checks.choice("precision", precision, get_args(Precision))
     started = time.perf_counter()
     if design.metrics:
         _refuse_executor(executor)
+        if (device or current_device()) == "cuda":
+            raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         means_of_metrics = metric_means(design, metrics)
         guarded = GuardedPlay(*task.increasing, means_of_metrics, task.seed, runs)
         found = Columns.of(guarded, play_all(guarded, runs, threads, progress))
         made = Simulation.of(task, found, time.perf_counter() - started)
         return replace(made, guarded=replace(guarded.guarded(), design=design))
-    if executor is None:
-        played = runs_of(*task.increasing, task.seed, runs, engine, shape)
-        result = Columns.of(played, play_all(played, runs, threads, progress))
-    else:
+    if executor is not None:
         result = _collected(task, runs, executor, progress)
+    else:
+        played = runs_of(*task.increasing, task.seed, runs, engine, shape)
+        if (device or current_device()) == "cuda":
+            effort = play_on_gpu(check_gpu(played), runs, precision, progress)
+        else:
+            effort = play_all(played, runs, threads, progress)
+        result = Columns.of(played, effort)
     taken = time.perf_counter() - started - result.effort.compile_seconds
     return Simulation.of(task, result, max(0.0, taken))
 

@@ -86,7 +86,7 @@ def units_of_leader(ahead: float, tilt: float) -> int:
     [1, 2, 3, 3]
     """
     share = min(1.0, max(0.0, ahead) / FULL_TILT_AT)
-    return math.floor(1.5 + (tilt - 1.0) * share)
+    return int(1.5 + (tilt - 1.0) * share)
 
 
 def begin_block(
@@ -141,7 +141,7 @@ def part_of(clock: float) -> int:
     (16, 24, 32)
     """
     fraction, exponent = math.frexp(clock)
-    part = PARTS * exponent + math.floor((2.0 * fraction - 1.0) * PARTS)
+    part = PARTS * exponent + int((2.0 * fraction - 1.0) * PARTS)
     return min(max(part, 0), OCTAVES * PARTS - 1)
 
 

@@ -13,13 +13,15 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
-from bascule.live.storage.queries import audit_entries, history_of, oldest_waiting
+from bascule.live.storage.queries import Loaded, audit_entries, history_of, oldest_waiting
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
 from bascule.theory import Prediction
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bascule.live.reports.verify import Verification
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -62,19 +64,27 @@ class Experiment(Units):
         """
         if diagnostics:
             return replace(self.status(), diagnostics=self.diagnostics())
-        self.settle()
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
-            oldest = oldest_waiting(connection, loaded)
-        return status_of(
-            loaded.name,
-            loaded.design,
-            loaded.phase,
-            loaded.state,
-            self.store.runner.now(loaded),
-            loaded.created,
-            oldest,
-        )
+            found = self.settled_status(connection, loaded)
+        if found is None:
+            self.settle()
+            with self.store.reading() as connection:
+                loaded = self.store.load(connection, self.id, self.name)
+                found = self._status(connection, loaded, self.store.runner.now(loaded))
+        return found
+
+    def settled_status(self, connection: Connection, loaded: Loaded) -> Status | None:
+        """Return the status of the experiment as loaded, or None if units have to count first."""
+        now = self.store.runner.now(loaded)
+        if not is_settled(loaded.design, loaded.phase, loaded.state, now):
+            return None
+        return self._status(connection, loaded, now)
+
+    def _status(self, connection: Connection, loaded: Loaded, now: float) -> Status:
+        oldest = oldest_waiting(connection, loaded)
+        design, phase, state = loaded.design, loaded.phase, loaded.state
+        return status_of(loaded.name, design, phase, state, now, loaded.created, oldest)
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -15,9 +16,10 @@ from bascule.core.design import Design
 from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
+from bascule.live.reports.status import Status
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.serving import Evaluation, Served, evaluation, everyones_arm, served_arms
-from bascule.live.storage.queries import gone
+from bascule.live.storage.queries import Loaded, gone
 from bascule.live.storage.schema import assignments, experiments
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
@@ -29,6 +31,7 @@ __all__ = [
     "audit_log",
     "gone",
     "is_released",
+    "read_statuses",
     "read_summaries",
     "with_knob",
 ]
@@ -43,12 +46,29 @@ class Summary:
     """
 
     test: Experiment
-    design: Design
-    state: Phase
-    created: float
-    version: int
+    loaded: Loaded
     winner: str | None
     served: Served | None = None
+
+    @property
+    def design(self) -> Design:
+        """The design, with the knob as it was set."""
+        return self.loaded.design
+
+    @property
+    def state(self) -> Phase:
+        """The phase of the experiment."""
+        return self.loaded.phase
+
+    @property
+    def created(self) -> float:
+        """When it was created."""
+        return self.loaded.created
+
+    @property
+    def version(self) -> int:
+        """Which of its versions was read."""
+        return self.loaded.version
 
     @property
     def name(self) -> str:
@@ -109,14 +129,32 @@ def read_summaries(
                 design, state = loaded.design, loaded.state
                 everyone = everyones_arm(state)
                 winner = None if everyone is None else design.arms[everyone]
-                test = summary.test if summary else Experiment(store, row.id, row.name)
-                about = (loaded.phase, loaded.created, loaded.version, winner)
-                summary = Summary(test, design, *about, served_arms(state))
+                test = summary.test if summary else Experiment(store, row.id, row.name, design)
+                summary = Summary(test, loaded, winner, served_arms(state))
             found[row.name] = summary
     for summary in found.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
         summary.test.remembered("")
     return found, damaged
+
+
+def read_statuses(store: Store, entries: Sequence[Summary]) -> dict[int, Status]:
+    """Return the statuses of experiments by their numbers, all read in one transaction.
+
+    Those that were changed since, have units that have to count first, or cannot be read are left
+    out: `Experiment.status` settles them, or says what is wrong.
+    """
+    found: dict[int, Status] = {}
+    with store.reading() as connection:
+        asked = select(experiments.c.id, experiments.c.version)
+        versions = {row.id: row.version for row in connection.execute(asked)}
+        for entry in entries:
+            if versions.get(entry.test.id) == entry.version:
+                with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+                    status = entry.test.settled_status(connection, entry.loaded)
+                    if status is not None:
+                        found[entry.test.id] = status
+    return found
 
 
 def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int]:

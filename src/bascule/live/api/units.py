@@ -29,11 +29,16 @@ RECORDED_AT_ONCE = 5000
 class Units:
     """The units of an experiment."""
 
-    def __init__(self, store: StoreContext, number: int, name: str) -> None:
+    def __init__(
+        self, store: StoreContext, number: int, name: str, design: Design | None = None
+    ) -> None:
         self.store = store
         self.id = number
         self.name = name
         self._remembered = store.memory.of(number)
+        if design is not None:
+            # Neither changes with the knob.
+            self.arms, self._is_static = tuple(design.arms), design.procedure.assigns == "hash"
 
     def assign(self, unit: str | int, *, strict: bool = False) -> str:
         """Assign a unit and return the arm to serve; it is on disk before this returns.

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from bascule.live.api import OPEN, Evaluation, Status, Store
-from bascule.live.api.reads import Summary, gone, read_summaries
+from bascule.live.api.reads import Summary, gone, read_statuses, read_summaries
 from bascule.service.server.store_calls import SharedRead, StoreCalls, in_time
 from bascule.service.server.telemetry import LOGGER, log
 
@@ -73,6 +73,12 @@ class Directory:
         """
         found: list[Status] = []
         failed: list[str] = []
+        now = time.monotonic()
+        due = [entry for entry in entries if not self._is_fresh(entry, now)]
+        read = read_statuses(self.store, due) if due else {}
+        for entry in due:
+            if entry.test.id in read:
+                self._statuses[entry.test.id] = (entry.version, now, read[entry.test.id])
         for entry in entries:
             try:
                 found.append(self._status(entry))
@@ -85,15 +91,14 @@ class Directory:
 
     def _status(self, entry: Summary) -> Status:
         now = time.monotonic()
-        number = entry.test.id
-        version, since, status = self._statuses.get(number, (-1, -math.inf, None))
-        is_same = version == entry.version and status is not None
-        if is_same and (entry.state not in OPEN or now - since < STATUS_FRESH):
-            assert status is not None
-            return status
-        status = entry.test.status()
-        self._statuses[number] = (entry.version, now, status)
-        return status
+        if not self._is_fresh(entry, now):
+            self._statuses[entry.test.id] = (entry.version, now, entry.test.status())
+        return self._statuses[entry.test.id][2]
+
+    def _is_fresh(self, entry: Summary, now: float) -> bool:
+        """Whether the status that was computed last is still that of an experiment."""
+        version, since, _ = self._statuses.get(entry.test.id, (-1, -math.inf, None))
+        return version == entry.version and (entry.state not in OPEN or now - since < STATUS_FRESH)
 
     async def _read(self) -> dict[str, Summary]:
         known = {entry.test.id: entry for entry in self._entries.value.values()}

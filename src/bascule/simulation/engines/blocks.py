@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from bascule.core.procedures.block_state import OCTAVES, PARTS, Evidence
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.simulation.engines.runs import Runs
+from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels.blocks import CALLED, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
@@ -58,20 +59,32 @@ class BlockRuns(Runs):
         self.precision = 1.0 / design.outcome.scale
         self.procedure = procedure
         self.floors = floors_of(procedure)
-        self.loop = block_loop(procedure.steps, draws, arms_to_fix(self.arms, runs))
+        self.draws = draws
+        self.fixed_arms = arms_to_fix(self.arms, runs)
 
-    def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
-        procedure = self.procedure
-        self.loop(
-            np.empty(procedure.steps.width(self.arms)),
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """The functions of the rule that make up the loop."""
+        return (self.procedure.steps,)
+
+    def build(self, draws: Draws, fixed_arms: int) -> Kernel:
+        """Return the loop, uncompiled."""
+        return build(self.procedure.steps, draws, fixed_arms, "")
+
+    def scratch(self) -> tuple[AnyArray, ...]:
+        """Return the arrays that the loop works in."""
+        largest = self.procedure.largest_block
+        return (
+            np.empty(self.procedure.steps.width(self.arms)),
             np.empty(WORDS, np.uint64),
-            np.empty(procedure.largest_block, np.int64),
-            np.empty(procedure.largest_block),
-            self.arms,
-            self.seed,
-            first_run,
-            runs,
+            np.empty(largest, np.int64),
+            np.empty(largest),
+        )
+
+    def settings(self) -> tuple[Any, ...]:
+        """Return what the loop is told beside the runs to play."""
+        procedure = self.procedure
+        return (
             self.cap,
             self.means,
             self.sigma,
@@ -83,6 +96,17 @@ class BlockRuns(Runs):
             procedure.margin,
             self.floors,
             self.ziggurat,
+        )
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        block_loop(self.procedure.steps, self.draws, self.fixed_arms)(
+            *self.scratch(),
+            self.arms,
+            self.seed,
+            first_run,
+            runs,
+            *self.settings(),
             *self.columns(first_run, runs),
             control,
         )

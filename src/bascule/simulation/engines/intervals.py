@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from bascule.core.evidence.radius import Radius, radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.interval_state import FloatArray, Steps, width
 from bascule.core.procedures.intervals import IntervalProcedure
-from bascule.simulation.engines.runs import Runs
+from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_table
@@ -53,6 +54,10 @@ def _lanes(arms: int) -> int:
     return max(4, min(16, 256 // arms))
 
 
+NO_TABLE = np.empty(0)
+"""Without a table every radius is computed."""
+
+
 class IntervalRuns(Runs):
     """Runs of intervals that go by units alone, where a world is steady."""
 
@@ -70,6 +75,7 @@ class IntervalRuns(Runs):
         self.radius_of = (shape.factor, shape.count, design.calibration.delta)
         self.threshold = procedure.threshold
         self.sigma, self.alpha = design.outcome.sigma, procedure.alpha
+        self.procedure, self.draws = procedure, draws
         fixed = arms_to_fix(self.arms, runs)
         self.tabulated: Kernel = interval_loop(steps, fixed, False, draws, shape.radius)
         self.endless: Callable[[], Kernel] = lambda: interval_loop(
@@ -85,27 +91,40 @@ class IntervalRuns(Runs):
         radius_table(radius_of)(radii, self.sigma, *self.radius_of)
         return radii
 
-    def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only compile."""
-        lanes = min(_lanes(self.arms), runs)
-        arguments = (
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """The functions of the rule that make up the loop."""
+        return self.procedure.steps, self.procedure.shape.radius
+
+    def build(self, draws: Draws, fixed_arms: int) -> Kernel:
+        """Return the loop that computes each radius, uncompiled."""
+        steps, radius_of = self.functions
+        return build(steps, fixed_arms, True, "", draws, radius_of)
+
+    def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:
+        """Return the arrays that the loop works in."""
+        return (
             np.empty(width(self.arms) * lanes),
             np.empty(WORDS * lanes, np.uint64),
             np.empty(lanes, np.int64),
             np.empty(lanes, np.int64),
             np.empty(BURST * lanes),
+        )
+
+    def settings(self, radii: FloatArray = NO_TABLE) -> tuple[Any, ...]:
+        """Return what the loop is told beside the runs to play."""
+        limits = (self.cap, self.means, self.sigma, self.alpha)
+        return (*limits, *self.radius_of, self.threshold, radii, self.ziggurat)
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        arguments = (
+            *self.scratch(min(_lanes(self.arms), runs)),
             self.arms,
             self.seed,
             first_run,
             runs,
-            self.cap,
-            self.means,
-            self.sigma,
-            self.alpha,
-            *self.radius_of,
-            self.threshold,
-            self.radii,
-            self.ziggurat,
+            *self.settings(self.radii),
             *self.columns(first_run, runs),
             control,
         )

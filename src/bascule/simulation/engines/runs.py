@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from bascule.simulation.engines.feasible import units_cap
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.random.streams import ziggurat_table
 from bascule.simulation.worlds.world import World
+
+AnyArray = np.ndarray[Any, np.dtype[Any]]
 
 
 class Runs(ABC):

@@ -31,13 +31,13 @@ def deal_slots(
 
     The leader's units are alike, so it is enough to put the others among them one by one.
     """
-    size = math.floor(state[2 * arms + front])
+    size = int(state[2 * arms + front])
     for i in range(size):
         slots[i] = front
     for arm in range(arms):
         if arm != front:
-            for _ in range(math.floor(state[2 * arms + arm])):
-                place = math.floor(uniform(streams, 0) * (size + 1))
+            for _ in range(int(state[2 * arms + arm])):
+                place = int(uniform(streams, 0) * (size + 1))
                 slots[size] = slots[place]
                 slots[place] = arm
                 size += 1

@@ -1,0 +1,61 @@
+"""A GPU's rate for each kind of rule, and how well its runs agree with those of the CPU.
+
+`python -m bench.gpu` needs an NVIDIA GPU and `bascule[cuda]`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+
+import numpy as np
+
+import bascule as bs
+
+RUNS, CPU_RUNS = 1_000_000, 20_000
+CASES = (
+    ("Tilt_3, gap 0.1", bs.Gaussian(1), bs.Tilt(3), [0.0, 0.1]),
+    ("Tilt_10, gap 0.1", bs.Gaussian(1), bs.Tilt(10), [0.0, 0.1]),
+    ("UCB_2, gap 0.3", bs.Gaussian(1), bs.UCB(2), [0.0, 0.3]),
+    ("ETC, gap 0.1", bs.Gaussian(1), bs.ETC(), [0.0, 0.1]),
+    ("Tilt_3, 5 % against 8 %", bs.Bernoulli(), bs.Tilt(3), [0.05, 0.08]),
+    ("Tilt_3, five arms", bs.Gaussian(1), bs.Tilt(3), [0.0, 0.3, 0.1, 0.05, 0.0]),
+)
+
+
+def rows() -> list[str]:
+    """Return a line of a Markdown table for each case."""
+    lines = [
+        "| rule | units/s, single | double | CPU, all cores | same runs | time: GPU, CPU (se) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, outcome, rule, means in CASES:
+        design = bs.Design(list("abcde")[: len(means)], outcome, rule, error=0.05)
+        bs.simulate(design, means, CPU_RUNS, seed=4)
+        cpu, cpu_rate = _rate(design, means, CPU_RUNS)
+        double = bs.simulate(design, means, CPU_RUNS, seed=4, device="cuda", precision="double")
+        same = np.mean((cpu.winner == double.winner) & (cpu.decision_time == double.decision_time))
+        _, double_rate = _rate(design, means, RUNS, device="cuda", precision="double")
+        bs.simulate(design, means, 1000, seed=4, device="cuda")
+        single, single_rate = _rate(design, means, RUNS, device="cuda")
+        spread = cpu.decision_time.std() / math.sqrt(CPU_RUNS)
+        times = (
+            f"{single.decision_time.mean():,.1f}, {cpu.decision_time.mean():,.1f} ({spread:.1f})"
+        )
+        rates = f"{single_rate:.1e} | {double_rate:.1e} | {cpu_rate:.1e}"
+        lines.append(f"| {name} | {rates} | {same:.4%} | {times} |")
+    return lines
+
+
+def _rate(
+    design: bs.Design, means: list[float], runs: int, **options: str
+) -> tuple[bs.Simulation, float]:
+    started = time.perf_counter()
+    result = bs.simulate(design, means, runs, seed=4, **options)  # type: ignore[arg-type]
+    return result, result.steps / (time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    print("\n".join(rows()))

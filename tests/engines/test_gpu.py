@@ -1,0 +1,69 @@
+"""The kernels for a GPU, under Numba's simulator of one: they play the runs that a CPU plays."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import bascule as bs
+
+PLAY = """
+import json, sys, warnings
+warnings.simplefilter("ignore")
+import bascule as bs
+from bascule.core.design import Design
+played = []
+for text, means in json.load(sys.stdin):
+    design = Design.from_dict(text)
+    for precision in ("double", "single"):
+        result = bs.simulate(design, means, 6, seed=4, device="cuda", precision=precision)
+        played.append([result.winner.tolist(), result.units.tolist(), result.steps])
+print(json.dumps(played))
+"""
+RULES = [bs.Tilt(3), bs.Tilt(2, effect=0.7), bs.UCB(2), bs.ETC()]
+CASES = [
+    (bs.Design(list("abc")[: len(means)], outcome, rule, max_units=120), means)
+    for outcome, means in (
+        (bs.Gaussian(1), [0.0, 0.7]),
+        (bs.Bernoulli(), [0.2, 0.7]),
+        (bs.Gaussian(2), [0.0, 2.0, 0.5]),
+    )
+    for rule in RULES
+    if not (isinstance(rule, bs.Tilt) and rule.effect and outcome == bs.Bernoulli())
+]
+
+
+@pytest.fixture(scope="module")
+def played() -> list[list[object]]:
+    cases = json.dumps([(design.to_dict(), means) for design, means in CASES])
+    run = subprocess.run(
+        [sys.executable, "-c", PLAY],
+        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        input=cases,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers: list[list[object]] = json.loads(run.stdout)
+    return answers
+
+
+@pytest.mark.parametrize("case", range(len(CASES)), ids=lambda k: f"{CASES[k][0].rule}-{k}")
+def test_with_the_stream_of_the_cpu_every_run_is_the_same(
+    case: int, played: list[list[object]]
+) -> None:
+    design, means = CASES[case]
+    here = bs.simulate(design, means, 6, seed=4)
+    assert played[2 * case] == [here.winner.tolist(), here.units.tolist(), here.steps]
+
+
+def test_normals_in_single_precision_give_other_runs_of_the_same_kind(
+    played: list[list[object]],
+) -> None:
+    for case, (design, _) in enumerate(CASES):
+        same = played[2 * case] == played[2 * case + 1]
+        assert same == design.outcome.binary, design
