@@ -155,31 +155,50 @@ def turn_the_knob(steps: int) -> Play:
 # A live store
 
 
+def _tests_of_one_store() -> Callable[
+    [bs.Design, np.random.Generator], tuple[bs.Experiment, random.Random]
+]:
+    """Return a function that makes a new test in a store in memory, which all tests share."""
+    order = random.Random()
+    stores: list[bs.Store] = []
+
+    def new_test(
+        design: bs.Design, rng: np.random.Generator
+    ) -> tuple[bs.Experiment, random.Random]:
+        order.seed(int(rng.integers(2**31)))
+        if not stores:
+            stores.append(bs.open(":memory:", shuffle=order.shuffle))
+        (store,) = stores
+        return store.create(f"test-{len(store.experiments())}", design), order
+
+    return new_test
+
+
 def drop_in_a_store(batches: int, each: int) -> Play:
     """Return the adversary of a live test: `drop_arm` after a wrong pair, outcomes in batches."""
 
+    new_test = _tests_of_one_store()
+
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
-        order = random.Random(int(rng.integers(2**31)))
-        with bs.open(":memory:", shuffle=order.shuffle) as store:
-            test = store.create("test", design)
-            out: set[str] = set()
-            for batch in range(batches):
-                units = [f"{batch}-{i}" for i in range(each)]
-                arms = test.assign_many(units)
-                values = [float(rng.normal() - CLOSE * design.arms.index(arm)) for arm in arms]
-                test.record_many(list(zip(units, values, strict=True)))
-                status = test.status()
-                if status.decision is None and not out:
-                    pair = wrong_pair(status.effects)
-                    if pair is not None:
-                        for name in design.arms:
-                            if name not in pair:
-                                test.drop_arm(name)
-                                out.add(name)
-                        status = test.status()
-                if status.decision is not None:
-                    left = [name for name in design.arms if name not in out]
-                    return status.decision.name != left[0]
+        test, _ = new_test(design, rng)
+        out: set[str] = set()
+        for batch in range(batches):
+            units = [f"{batch}-{i}" for i in range(each)]
+            arms = test.assign_many(units)
+            values = [float(rng.normal() - CLOSE * design.arms.index(arm)) for arm in arms]
+            test.record_many(list(zip(units, values, strict=True)))
+            seen, decision = _shown(test)
+            if decision is None and not out:
+                pair = wrong_pair(bs.effects(design, seen))
+                if pair is not None:
+                    for name in design.arms:
+                        if name not in pair:
+                            test.drop_arm(name)
+                            out.add(name)
+                    _, decision = _shown(test)
+            if decision is not None:
+                left = [name for name in design.arms if name not in out]
+                return decision != left[0]
         return False
 
     return play
@@ -192,39 +211,45 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
     better outcomes of the best arm and the worse ones of the others back for a batch.
     """
 
+    new_test = _tests_of_one_store()
+
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
-        order = random.Random(int(rng.integers(2**31)))
+        test, order = new_test(design, rng)
         best = design.arms[0]
-        with bs.open(":memory:", shuffle=order.shuffle) as store:
-            test = store.create("test", design)
-            held: list[tuple[str, float]] = []
-            paused = False
-            for batch in range(batches):
-                units = [f"{batch}-{i}" for i in range(each)]
-                told = held
-                held = []
-                for unit, arm in zip(units, test.assign_many(units), strict=True):
-                    value = float(rng.normal() - CLOSE * design.arms.index(arm))
-                    late = value > 0.5 if arm == best else value < -0.5
-                    (held if late and batch < batches - 1 else told).append((unit, value))
-                order.shuffle(told)
-                test.record_many(told)
-                status = test.status()
-                if status.decision is not None:
-                    return status.decision.name != best
-                misled = status.leader not in (None, best)
-                test.knob(tilt=8.0 if misled else 1.0)
-                active = len(design.arms) - len(_out(status))
-                if misled == paused and best not in _out(status) and (paused or active > 2):
-                    (test.resume_arm if paused else test.pause_arm)(best)
-                    paused = not paused
+        held: list[tuple[str, float]] = []
+        paused = False
+        for batch in range(batches):
+            units = [f"{batch}-{i}" for i in range(each)]
+            told = held
+            held = []
+            for unit, arm in zip(units, test.assign_many(units), strict=True):
+                value = float(rng.normal() - CLOSE * design.arms.index(arm))
+                late = value > 0.5 if arm == best else value < -0.5
+                (held if late and batch < batches - 1 else told).append((unit, value))
+            order.shuffle(told)
+            test.record_many(told)
+            seen, decision = _shown(test)
+            if decision is not None:
+                return decision != best
+            means = [one.mean if one.units else 0.0 for one in seen.arms]
+            misled = max(means) > means[0]
+            test.knob(tilt=8.0 if misled else 1.0)
+            active = len(design.arms) - len(seen.out)
+            if misled == paused and 0 not in seen.out and (paused or active > 2):
+                (test.resume_arm if paused else test.pause_arm)(best)
+                paused = not paused
         return False
 
     return play
 
 
-def _out(status: bs.Status) -> set[str]:
-    return {arm.name for arm in status.arms if arm.part in ("beaten", "dropped")}
+def _shown(test: bs.Experiment) -> tuple[bs.Statistics, str | None]:
+    """Return what a live test has shown and its decision, without the forecasts of a status."""
+    test.settle()
+    with test.store.reading() as connection:
+        state = test.store.load(connection, test.id, test.name).state
+    assert isinstance(state.statistics, bs.Statistics)
+    return state.statistics, None if state.verdict is None else state.verdict.name
 
 
 # Cells
