@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -136,3 +137,38 @@ def test_a_server_that_was_restarted_is_asked_again(location: str) -> None:
         test.assign("u")
         assert test.status().units == 1
         store.check_writable()
+
+
+def test_a_server_that_is_stopped_as_a_whole_is_given_up_on(
+    location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server's main process accepts connections; stopped, it leaves new ones unanswered."""
+    monkeypatch.setattr(postgresql, "CONNECT_SECONDS", 2)
+    with bs.open(location) as store, other(location) as watching:
+        test = store.create("test", DESIGN)
+        test.assign("u")
+        (folder,) = watching.execute("SHOW data_directory").fetchone() or ("",)
+        main_process = int(Path(folder, "postmaster.pid").read_text().split()[0])
+        stalled = [main_process]
+        os.kill(main_process, signal.SIGSTOP)
+        try:
+            # Connections that are there go on, for they have processes of their own.
+            test.assign("v")
+            started = perf_counter()
+            with pytest.raises(bs.StoreError, match="try again"):
+                bs.open(location)
+            assert perf_counter() - started < 6.0
+            # With these stopped as well nothing answers, neither old connections nor new ones.
+            for (pid,) in watching.execute(ACTIVE).fetchall():
+                os.kill(pid, signal.SIGSTOP)
+                stalled.append(pid)
+            started = perf_counter()
+            with pytest.raises(bs.StoreError, match="try again"):
+                test.assign("w")
+            assert perf_counter() - started < 8.0
+        finally:
+            for pid in stalled:
+                os.kill(pid, signal.SIGCONT)
+        test.assign("w")
+        assert test.status().units == 3
+        assert test.verify().agrees
