@@ -1,4 +1,7 @@
-"""How much of the service's speed is left when what it answers is on disk."""
+"""How much of the service's speed is left when what it answers is on disk.
+
+`python -m bench.service [SECONDS]` runs the mixed load once, for a minute unless said.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ import tempfile
 import threading
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 from statistics import median
@@ -28,9 +33,11 @@ WATCHED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-6, reports=
 WATCHED_UNITS = 20_000
 
 
-def _measured(url: str, key: str, what: str, cookie: str | None = None) -> dict[str, float]:
+def _measured(
+    url: str, key: str, what: str, cookie: str | None = None, seconds: float = SECONDS
+) -> dict[str, float]:
     host, _, port = url.removeprefix("http://").partition(":")
-    command = [sys.executable, "-m", "bench.load", host, port, key, what, str(SECONDS)]
+    command = [sys.executable, "-m", "bench.load", host, port, key, what, str(seconds)]
     command += [cookie] if cookie else []
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     measured: dict[str, float] = json.loads(done.stdout)
@@ -80,8 +87,12 @@ def _started(location: str) -> tuple[subprocess.Popen[str], str]:
     return process, url
 
 
-def figures() -> list[Figure]:
-    """Rounds of all loads in turn on one server, each against the health of the same round."""
+@contextmanager
+def serving() -> Iterator[tuple[str, str, str]]:
+    """Serve a store with a test to assign units in and one whose pages are open.
+
+    It gives the address, the key of a client and the cookie of a viewer.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "bench.db")
         with bs.open(path) as store:
@@ -92,20 +103,39 @@ def figures() -> list[Figure]:
         try:
             cookie = _signed_in(url, viewer)
             _measured(url, key, "known", cookie)
-            found = [
-                {what: _measured(url, key, what) for what in ("health", "new", "known")}
-                | {"mixed": _measured(url, key, "new", cookie)}
-                for _ in range(ROUNDS)
-            ]
+            yield url, key, cookie
         finally:
             process.terminate()
             process.wait()
+
+
+def figures() -> list[Figure]:
+    """Rounds of all loads in turn on one server, each against the health of the same round."""
+    with serving() as (url, key, cookie):
+        found = [
+            {what: _measured(url, key, what) for what in ("health", "new", "known")}
+            | {"mixed": _measured(url, key, "new", cookie)}
+            for _ in range(ROUNDS)
+        ]
     return [
         _rate("durable assignments over HTTP", "new", found, ">= 0.5"),
         _rate("known units over HTTP", "known", found, ">= 0.8"),
         _tail(found),
         _mixed(found),
     ]
+
+
+def main(seconds: float) -> None:
+    """Print one long run of assignments alone and one with pages open, and what they compare to."""
+    with serving() as (url, key, cookie):
+        alone = _measured(url, key, "new", None, seconds)
+        mixed = _measured(url, key, "new", cookie, seconds)
+    for name, one in (("alone", alone), ("with 20 pages and 15 diagnostics", mixed)):
+        print(
+            f"{name}: {one['rate']:,.0f} assignments/s, median {1000 * one['median']:.1f} ms, p99 "
+            f"{1000 * one['p99']:.1f} ms; {one['pages']:.1f} pages/s; {one['failed']:.0f} failed"
+        )
+    print(f"p99 with pages over p99 alone, {seconds:g} s each: {mixed['p99'] / alone['p99']:.2f}")
 
 
 def _rate(name: str, what: str, found: list[dict[str, Any]], target: str) -> Figure:
@@ -142,3 +172,7 @@ def _mixed(found: list[dict[str, Any]]) -> Figure:
         unit="ms",
         against="their p99 without pages",
     )
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
