@@ -85,11 +85,40 @@ def as_ibis(events: Any, folder: Path) -> Any:
     return ibis.duckdb.connect().read_parquet(as_parquet(events, folder))
 
 
-SOURCES = (as_polars, as_lazy, as_arrow, as_zoned, as_text, as_csv, as_lines, as_parquet, as_ibis)
+def as_polars_of_ibis(events: Any, folder: Path) -> Any:
+    import ibis
+
+    return ibis.polars.connect({"events": as_polars(events, folder)}).table("events")
+
+
+def as_dataset(events: Any, folder: Path) -> Any:
+    import pyarrow.dataset as ds
+
+    as_parquet(events, folder)
+    return ds.dataset(folder / "log.parquet")
+
+
+def as_reader(events: Any, folder: Path) -> Any:
+    return as_arrow(events, folder).to_reader()
+
+
+def as_folder(events: Any, folder: Path) -> Any:
+    for part in (0, 1):
+        events[part::2].to_csv(folder / f"{part}.csv", index=False)
+    return folder
+
+
+def as_url(events: Any, folder: Path) -> Any:
+    as_parquet(events, folder)
+    return (folder / "log.parquet").as_uri()
+
+
+FRAMES = (as_polars, as_lazy, as_arrow, as_reader, as_zoned, as_text)
+FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_url, as_ibis, as_polars_of_ibis)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__name__)
+@pytest.mark.parametrize("source", FRAMES + FILES, ids=lambda source: source.__name__)
 def test_a_file_or_a_frame(
     source: Callable[[Any, Path], Any],
     events: Any,
@@ -117,14 +146,48 @@ def test_assignments_and_events_in_postgresql(database: str, events: Any) -> Non
     assert_same(found, bs.analyze(events, window="3d"))
 
 
-def test_a_file_of_duckdb(events: Any, expected: dict[str, bs.Analysis], tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def duckdb_file(events: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     import duckdb
 
-    with duckdb.connect(tmp_path / "log.duckdb") as connection:
-        connection.register("frame", as_arrow(events, tmp_path))
-        connection.execute("CREATE TABLE events AS SELECT * FROM frame")
-    found = bs.analyze(f"duckdb://{tmp_path / 'log.duckdb'}", query="events")
+    path = tmp_path_factory.mktemp("duckdb") / "log.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.register("frame", as_arrow(events, path))
+        connection.execute("CREATE SCHEMA web; CREATE TABLE web.events AS SELECT * FROM frame")
+    return path
+
+
+@pytest.mark.parametrize("prefix", ["", "duckdb://"])
+@pytest.mark.parametrize("query", ["web.events", "SELECT * FROM web.events;"])
+def test_a_file_of_duckdb(
+    duckdb_file: Path, prefix: str, query: str, expected: dict[str, bs.Analysis]
+) -> None:
+    found = bs.analyze(f"{prefix}{duckdb_file}", query=query)
     assert_same(found, expected["as it grows"])
+
+
+def test_the_only_table_of_a_duckdb_file_needs_no_query(
+    duckdb_file: Path, expected: dict[str, bs.Analysis], tmp_path: Path
+) -> None:
+    import duckdb
+
+    assert_same(bs.analyze(duckdb_file), expected["as it grows"])
+    with duckdb.connect(tmp_path / "two.duckdb") as connection:
+        connection.execute("CREATE TABLE a (x int); CREATE TABLE b (x int)")
+    with pytest.raises(bs.InputError, match=r"query is missing: name a table .* \(it has a, b\)"):
+        bs.analyze(tmp_path / "two.duckdb")
+    with pytest.raises(bs.InputError, match="query must be one statement"):
+        bs.analyze(duckdb_file, query="SELECT 1; SELECT 2")
+    with duckdb.connect(duckdb_file) as connection:
+        names = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal")
+        assert names.fetchall() == []
+
+
+def test_a_folder_has_files_of_one_form(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x")
+    (tmp_path / "b.jsonl").write_text("{}")
+    with pytest.raises(bs.InputError, match=r"several forms \(1 csv, 1 json\)"):
+        bs.analyze(tmp_path)
 
 
 def assert_same(found: bs.Analysis, wanted: bs.Analysis) -> None:

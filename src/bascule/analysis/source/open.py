@@ -28,6 +28,12 @@ FORMS = {
 }
 """Endings of files that can be read, and how."""
 
+DATABASES = (".duckdb", ".ddb", ".db")
+"""Endings of files of DuckDB."""
+
+STORES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs")
+"""Object stores that pyarrow reads."""
+
 MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
 """What DuckDB may take; beyond it, it works on disk. With the days it takes more than it says."""
 
@@ -54,6 +60,7 @@ class Connections:
     """A DuckDB for files and frames, and the databases that were opened so far, by their URLs."""
 
     local: Any
+    folder: Path
     remote: dict[str, Any] = field(default_factory=dict)
 
 
@@ -71,7 +78,7 @@ def connections(memory: str) -> Iterator[Connections]:
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
         local.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
-        opened = Connections(local)
+        opened = Connections(local, Path(folder))
         try:
             yield opened
         finally:
@@ -100,8 +107,18 @@ class Source:
     def is_database(self) -> bool:
         """Whether it is the address of a database."""
         return isinstance(self.place, (str, Path)) and (
-            self.query is not None or "://" in str(self.place)
+            self.query is not None
+            or self.scheme not in (None, *STORES)
+            or Path(self.place).suffix.lower() in DATABASES
         )
+
+    @property
+    def scheme(self) -> str | None:
+        """What stands before the slashes of an address; None for a path."""
+        if not isinstance(self.place, (str, Path)):
+            return None
+        found = re.match(r"([a-z][a-z0-9+]*)://", str(self.place))
+        return found.group(1) if found else None
 
     @property
     def is_ibis(self) -> bool:
@@ -115,7 +132,10 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
     Files and frames are read by DuckDB. It may read the files that were named from then on, and
     write to its own temporary folder: no other file, no network, no extension.
     """
-    elsewhere = any(source.is_database or source.is_ibis for source in sources)
+    elsewhere = any(
+        source.is_database or (source.is_ibis and not _is_polars(source.place))
+        for source in sources
+    )
     files: list[str] = []
     tables = []
     for source in sources:
@@ -126,15 +146,19 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
             raise InputError(
                 "query", "query goes with a database: give its URL as the first argument"
             )
-        if source.is_ibis:
+        if source.is_ibis and not _is_polars(source.place):
             tables.append(source.place)
+        elif source.scheme is not None:
+            tables.append(_read_store(opened, source))
         elif isinstance(source.place, (str, Path)):
             names, form = _files(Path(source.place), source.field)
             files += names
             tables.append(_read_files(opened.local, names, form, source))
         else:
             # Beside a table that lives elsewhere, Ibis takes the frame there.
-            tables.append(_read_frame(None if elsewhere else opened.local, source))
+            table, written = _read_frame(opened, source, elsewhere=elsewhere)
+            files += written
+            tables.append(table)
     _close(opened.local.con, files)
     return tables
 
@@ -155,13 +179,9 @@ def _files(path: Path, field: str) -> tuple[list[str], str]:
     A file of exactly that name is meant literally, whatever signs of a pattern its name has.
     """
     text = str(path)
-    endings = [ending for ending in path.suffixes if ending != ".gz"]
-    form = FORMS.get(endings[-1].lower()) if endings else None
+    form = _form(path)
     if path.is_dir():
-        names = [str(file) for file in sorted(path.rglob("*.parquet"))]
-        if not names:
-            raise InputError(field, f"{field}: the folder {path} has no .parquet files")
-        form = "parquet"
+        names, form = _files_of_folder(path, field)
     elif path.exists():
         names = [text]
     elif any(sign in text for sign in "*?["):
@@ -176,6 +196,52 @@ def _files(path: Path, field: str) -> tuple[list[str], str]:
     if len(names) == 1 and Path(names[0]).stat().st_size == 0:
         raise InputError(field, f"{field}: {path} is empty")
     return [str(Path(name).absolute()) for name in names], form
+
+
+def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
+    """The files of a folder and of those in it, which must all be of one form."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*")):
+        form = _form(file)
+        if form is not None and file.is_file():
+            found.setdefault(form, []).append(str(file))
+    if not found:
+        raise InputError(field, f"{field}: the folder {folder} has no Parquet, CSV or JSON files")
+    if len(found) > 1:
+        counts = ", ".join(f"{len(names)} {form}" for form, names in found.items())
+        raise InputError(
+            field, f"{field}: the folder {folder} has files of several forms ({counts}): name one"
+        )
+    ((form, names),) = found.items()
+    return names, form
+
+
+def _form(path: Path) -> str | None:
+    endings = [ending for ending in path.suffixes if ending != ".gz"]
+    return FORMS.get(endings[-1].lower()) if endings else None
+
+
+def _read_store(opened: Connections, source: Source) -> Any:
+    """A file or folder in an object store, which pyarrow reads and DuckDB scans."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow import fs
+
+    address, field = str(source.place), source.field
+    try:
+        system, path = fs.FileSystem.from_uri(address)
+        form = _form(Path(path)) or "parquet"
+        data = ds.dataset(path, filesystem=system, format=form)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        shown = source.shown
+        raise InputError(field, f"{field}: cannot read {shown}: {first_line(problem)}") from None
+    return _registered(opened.local, data, field)
+
+
+def _registered(local: Any, data: Any, field: str) -> Any:
+    name = f"bascule_{field}"
+    local.con.register(name, data)
+    return local.table(name)
 
 
 def _read_files(local: Any, names: Sequence[str], form: str, source: Source) -> Any:
@@ -261,27 +327,54 @@ def _is_doubtful(formats: dict[str, str]) -> bool:
 def _query_database(opened: Connections, source: Source) -> Any:
     """The answer of a database to a query, which may also be the name of a table."""
     url, query, field = str(source.place), source.query, source.field
-    if query is None:
-        raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
-    if "://" not in url:
-        if Path(url).suffix not in (".duckdb", ".ddb", ".db") or not Path(url).exists():
+    if source.scheme is None:
+        if Path(url).suffix.lower() not in DATABASES or not Path(url).exists():
+            if query is None:
+                raise InputError(field, f"{field}: there is no file {url}")
             raise InputError(
                 "query", f"query goes with a database, and {url} is none: leave it out"
             )
         remote = _open_duckdb(opened, Path(url), field)
+    elif query is None:
+        raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
     else:
         remote = _connect(opened, url, field)
-    query = query.strip().rstrip(";")
+    query = _only_table(remote, url) if query is None else query.strip().rstrip(";")
+    if re.fullmatch(r"\w+(\.\w+)+", query):
+        query = f"SELECT * FROM {query}"
     try:
         if query.isidentifier():
             return remote.table(query)
+        if remote.name == "duckdb":
+            # Not by Ibis, which calls what DuckDB 2 no longer has. The view is this session's own.
+            statements = remote.con.extract_statements(query)
+            if len(statements) != 1:
+                raise InputError("query", "query must be one statement, as SELECT * FROM events")
+            view = f"CREATE OR REPLACE TEMPORARY VIEW bascule_{field} AS {statements[0].query}"
+            remote.con.execute(view).fetchall()
+            return remote.table(f"bascule_{field}")
         if remote.name != "postgres":
             return remote.sql(query)
         # A view of this session alone: some versions of Ibis cannot describe a query otherwise.
         remote.raw_sql(f"CREATE TEMPORARY VIEW bascule_{field} AS {query}").close()
         return remote.table(f"bascule_{field}")
+    except InputError:
+        raise
     except Exception as problem:
         raise InputError("query", f"query: {first_line(problem)}") from None
+
+
+def _only_table(remote: Any, url: str) -> str:
+    """The name of the one table that a database has."""
+    listed = "SELECT table_schema, table_name FROM information_schema.tables"
+    names = [
+        name if schema == "main" else f"{schema}.{name}"
+        for schema, name in remote.con.execute(listed).fetchall()
+    ]
+    if len(names) != 1:
+        known = ", ".join(sorted(names)) or "none"
+        raise InputError("query", f"query is missing: name a table of {url} (it has {known})")
+    return str(names[0])
 
 
 def _open_duckdb(opened: Connections, path: Path, field: str) -> Any:
@@ -319,16 +412,37 @@ def _connect(opened: Connections, url: str, field: str) -> Any:
     return opened.remote[url]
 
 
-def _read_frame(local: Any, source: Source) -> Any:
-    """A data frame of any library that Narwhals knows, as a table of the local DuckDB if given."""
+def _is_polars(table: Any) -> bool:
+    """Whether a table of Ibis is one that Polars would compute."""
+    backend = _ibis().get_backend(table)
+    return bool(backend.name == "polars")
+
+
+def _read_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[Any, list[str]]:
+    """A data frame of any library that Narwhals knows, and files that were written for it.
+
+    It becomes a table of the local DuckDB, or one that Ibis takes to wherever another table lives.
+    What is lazy is written to a file, piece by piece: it may be larger than memory.
+    """
     ibis, data, field = _ibis(), source.place, source.field
     try:
         import narwhals as nw
         import pyarrow as pa
+        import pyarrow.dataset as ds
     except ModuleNotFoundError as problem:
         raise InputError(field, f"{field}: data frames need {problem.name}: {INSTALL}") from None
+    if source.is_ibis:
+        data = ibis.get_backend(data).compile(data)
     if isinstance(data, dict):
         data = pa.table(data)
+    if isinstance(data, ds.Dataset) and not elsewhere:
+        return _registered(opened.local, data, field), []
+    if isinstance(data, (ds.Dataset, pa.RecordBatchReader)):
+        data = data.to_table() if isinstance(data, ds.Dataset) else data.read_all()
+    if hasattr(data, "sink_parquet") and not elsewhere:
+        path = opened.folder / f"{field}.parquet"
+        data.sink_parquet(path)
+        return _read_files(opened.local, [str(path)], "parquet", source), [str(path)]
     try:
         frame: Any = nw.from_native(data)
     except TypeError:
@@ -345,11 +459,9 @@ def _read_frame(local: Any, source: Source) -> Any:
         raise InputError(
             field, f"{field}: a column has values of several types: {first_line(problem)}"
         ) from None
-    if local is None:
-        return ibis.memtable(arrow)
-    name = f"bascule_{field}"
-    local.con.register(name, _in_microseconds(arrow))
-    return local.table(name)
+    if elsewhere:
+        return ibis.memtable(arrow), []
+    return _registered(opened.local, _in_microseconds(arrow), field), []
 
 
 def _in_microseconds(arrow: Any) -> Any:
