@@ -16,6 +16,7 @@ from bascule.analysis.reduce.query import Survey
 from bascule.analysis.reduce.scores import OWN
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
 from bascule.analysis.request import Reduced, Request
+from bascule.analysis.source.backend import Row, is_own
 from bascule.analysis.source.rows import (
     BLANK,
     TWO_ARMS,
@@ -42,7 +43,13 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
     if is_exported(request.design, assignment_table):
         return _exported(request, log, assignment_table)
-    survey = reduce.survey(log.rows)
+    survey = None
+    if request.until is None and is_own(log.table.get_backend()):
+        survey = reduce.quick_survey(log.table, log.columns, log.arms)
+    if survey is not None:
+        log = replace(log, rows=log.rows.drop("bad"))
+    else:
+        survey = reduce.survey(log.rows)
     if log.columns.count is not None:
         table = _of_counts(request, log, survey)
     elif log.assigned is None:
@@ -148,11 +155,14 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
         raise InputError("probability", NOT_FINAL)
     if request.exclude and request.by_day and not final:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
+    arrivals = None
     if final or not request.by_day:
         sums = _sums_by_arrival(request, units, arms)
+    elif request.aggregate in ("sum", "any") and request.missing == 0.0:
+        sums, arrivals = reduce.sparse_growth(rows, request.aggregate, limits=request.limits)
     else:
         sums = reduce.growth(rows, request.aggregate, request.missing, limits=request.limits)
-    table = table_of(sums, len(arms), missing=request.missing)
+    table = table_of(sums, len(arms), missing=request.missing, arrivals=arrivals)
     unfit = _unfit(request, units)
     return Reduced(
         arms, table, final, ends, survey.rows, excluded, unfit=unfit, duplicates=duplicates
@@ -216,7 +226,7 @@ def _unfit(request: Request, units: Any) -> reduce.Unfit | None:
     return reduce.unfit_outcomes(units, model, request.missing, exclude=request.exclude)
 
 
-def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> list[reduce.Row]:
+def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> list[Row]:
     return reduce.by_arrival(
         units,
         len(arms),

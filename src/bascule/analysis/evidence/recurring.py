@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from bascule.analysis.evidence.course import Course, Look, Terms, course_of_looks
-from bascule.analysis.reduce.query import Row
 from bascule.analysis.reduce.sums import Sums, as_date, days_between
+from bascule.analysis.source.backend import Row
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import effects

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bascule.analysis.evidence.course import Course, Day
-from bascule.analysis.reduce.query import Row, run
 from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.source.backend import Row, run
 from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
 from bascule.core.effects import effects

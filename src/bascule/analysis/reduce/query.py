@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from bascule.analysis.reduce.scores import OWN, score_sums
+from bascule.analysis.source.backend import Row, is_duckdb, run, stored
+from bascule.analysis.source.columns import Arms, Columns
 from bascule.analysis.source.rows import (
     DAILY,
     REASONS,
@@ -17,12 +19,9 @@ from bascule.analysis.source.rows import (
     membership,
     placed,
 )
-from bascule.analysis.source.times import is_duckdb
+from bascule.core.checks import LARGEST
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
-
-Row = dict[str, Any]
-"""A line of the reduced table, by the names of its columns."""
 
 
 class Unfit(NamedTuple):
@@ -30,12 +29,6 @@ class Unfit(NamedTuple):
 
     units: int
     reason: str
-
-
-def run(expression: Any) -> list[Row]:
-    """Have an expression computed where its data is."""
-    rows: list[Row] = expression.to_pyarrow().to_pylist()
-    return rows
 
 
 class Survey(NamedTuple):
@@ -53,6 +46,36 @@ class Survey(NamedTuple):
     first: datetime | None
     last: datetime | None
     units: int
+
+
+def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
+    """A survey of a table in which every entry is there and of the right type; None for others.
+
+    It reads little of a file that has statistics, where `survey` reads all of it.
+    """
+    value, time = columns.value, columns.times
+    plain = columns.arm is not None and value is not None and columns.unit is not None
+    if not plain or time.form != "as is" or time.column is None:
+        return None
+    kinds = [table[name].type() for name in (value, time.column, columns.unit)]
+    whole = kinds[0].is_integer() or kinds[0].is_boolean()
+    right = kinds[1].is_timestamp() and kinds[1].timezone is None
+    if not (whole or kinds[0].is_floating()) or not right or not kinds[2].is_integer():
+        return None
+    parts = {"rows": table.count(), "units": table[columns.unit].count()}
+    at = table[time.column]
+    parts |= {"times": at.count(), "values": table[value].count()}
+    parts |= {"first": at.min(), "last": at.max()}
+    # The largest number is not a number if any is none.
+    parts |= {"low": table[value].cast("float64").min(), "high": table[value].cast("float64").max()}
+    (row,) = run(table.agg(**parts))
+    rows = int(row["rows"])
+    complete = all(int(row[name]) == rows for name in ("units", "times", "values"))
+    if not complete or arms.rows != rows or not rows:
+        return None
+    if not (row["low"] >= -LARGEST and row["high"] <= LARGEST):
+        return None
+    return Survey(rows, {}, {}, 0, 0, row["first"], row["last"], rows)
 
 
 def survey(rows: Any) -> Survey:
@@ -119,7 +142,42 @@ def one_row_each(rows: Any, about: Survey) -> bool:
     if about.units < 0.85 * usable:
         return False
     good_rows = good(rows)
+    if good_rows.unit.type().is_integer() and is_duckdb(rows):
+        unit = good_rows.unit
+        (ends,) = run(good_rows.agg(low=unit.min(), high=unit.max()))
+        if ends["low"] is None:
+            return True
+        span = int(ends["high"]) - int(ends["low"]) + 1
+        if span < usable:
+            return False
+        if span <= MOST_BITS:
+            return _different(good_rows, ends["low"], ends["high"]) == usable
+    if is_duckdb(rows) and about.units == usable:
+        about_units = int(run(good_rows.agg(units=good_rows.unit.approx_nunique()))[0]["units"])
+        if about_units < 0.85 * usable:
+            return False
     return int(run(good_rows.agg(units=good_rows.unit.nunique()))[0]["units"]) == usable
+
+
+MOST_BITS = 1_000_000_000
+"""So many different whole numbers fit into a row of bits of 125 MB."""
+
+
+def _different(rows: Any, low: int, high: int) -> int:
+    """How many different units there are, each a bit in a row: a fraction of a list's time."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    @ibis.udf.agg.builtin(signature=((dt.int64, dt.int64, dt.int64), dt.string))
+    def bitstring_agg(unit, low, high):  # type: ignore[no-untyped-def]
+        """Return a row of bits, one for each number between two."""
+
+    @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
+    def bit_count(bits):  # type: ignore[no-untyped-def]
+        """Return how many bits are set."""
+
+    bits = bitstring_agg(rows.unit.cast("int64"), low, high)
+    return int(run(rows.agg(units=bit_count(bits)))[0]["units"])
 
 
 def without_value(events: Any, units: Any) -> list[Row]:
@@ -162,7 +220,8 @@ def by_arrival(
     `units` has a row a unit. A unit without any value has the outcome `missing`, or is not counted
     with `exclude`. Outcomes beyond the limits count as the nearest limit.
     """
-    units = placed(units)
+    if "arm" not in units.columns:
+        units = placed(units)
     value = units.outcome if exclude else units.outcome.fill_null(missing)
     clipped = None
     if limits is not None:
@@ -175,8 +234,7 @@ def by_arrival(
         keys["segment"] = units.segment
     sums = {
         "units": value.count(),
-        "without_value": counting(value.isnull()).sum(),
-        "rows": units.rows.sum(),
+        "rows": units.rows.sum() if "rows" in units.columns else units.count(),
         "total": value.sum(),
         "squares": (value * value).sum(),
         "cubes": (value * value * value).sum(),
@@ -185,6 +243,8 @@ def by_arrival(
     }
     if clipped is not None:
         sums["clipped"] = counting(clipped).sum()
+    if exclude:
+        sums["without_value"] = counting(value.isnull()).sum()
     for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
@@ -200,7 +260,8 @@ def unfit_outcomes(
 
     Every different outcome is checked once. Those beyond both limits are capped elsewhere.
     """
-    units = placed(units)
+    if "arm" not in units.columns:
+        units = placed(units)
     value = units.outcome if exclude else units.outcome.fill_null(missing)
     if model.limited:
         value = value.clip(model.low, model.high)
@@ -246,6 +307,24 @@ def growth(
     windows = _over_unit(days)
     windows["arrival"] = days.day.min().over(group_by="unit")
     return run(_grown(days, windows, aggregate, missing, limits))
+
+
+def sparse_growth(
+    rows: Any, aggregate: str, calendar: Calendar = DAILY, limits: Outcome | None = None
+) -> tuple[list[Row], list[Row]]:
+    """What outcomes grow by that begin at 0, and the units per arm and day of arrival.
+
+    Rows with a value of 0 change no outcome, and most rows of most logs have one: only the others
+    are put in order.
+    """
+    good_rows = good(rows)
+    units = good_rows.group_by("unit").agg(
+        **membership(good_rows), first=good_rows.time.min(), rows=good_rows.count()
+    )
+    units = stored(units, "bascule_units")
+    events = rows.filter(rows.value != 0.0)
+    grown = growth_of_units(events, units, aggregate, 0.0, calendar, limits)
+    return grown, arrivals(units, calendar)
 
 
 def growth_of_units(

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.analysis.reduce.query import Row
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
+from bascule.analysis.source.backend import Row
 from bascule.analysis.source.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.core.errors import InputError
 from bascule.core.procedures.interval_state import FloatArray

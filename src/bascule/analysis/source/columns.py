@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.analysis.source.times import Times, is_duckdb
+from bascule.analysis.source.backend import is_duckdb, run
+from bascule.analysis.source.times import Times
 from bascule.core.checks import LARGEST
 from bascule.core.design import MOST_ARMS
 from bascule.core.errors import InputError
@@ -49,12 +50,13 @@ class Arms:
     """The arms of a log in their order, and which of them each entry of its column means.
 
     `respelled` has the entries that differ from their arm's name by case or spaces, with the
-    number of their rows.
+    number of their rows. `rows` is how many rows have an arm.
     """
 
     names: tuple[str, ...]
     entries: tuple[tuple[Any, int], ...]
     respelled: Mapping[str, int]
+    rows: int = 0
 
 
 def arms_of(
@@ -67,7 +69,7 @@ def arms_of(
     """
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=_text(rows.entry))
-    counts = [row for row in rows.to_pyarrow().to_pylist() if row["text"] is not None]
+    counts = [row for row in run(rows) if row["text"] is not None]
     counts = [row for row in counts if _plain(row["text"]) not in NO_ARM]
     counts.sort(key=lambda row: (-row["rows"], row["text"]))
     by_plain: dict[str, str] = {}
@@ -89,16 +91,17 @@ def arms_of(
             raise InputError("control", f"control must be one of {known} (got {control!r})")
         names = (control, *(name for name in names if name != control))
     place = {name: at for at, name in enumerate(names)}
-    entries, respelled = [], {}
+    entries, respelled, total = [], {}, 0
     for row in counts:
         text = row["text"]
         name = text if text in place else by_plain.get(_plain(text))
         if name is None:
             continue
         entries.append((row["entry"], place[name]))
+        total += int(row["rows"])
         if text != name:
             respelled[text] = int(row["rows"])
-    return Arms(names, tuple(entries), respelled)
+    return Arms(names, tuple(entries), respelled, total)
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:

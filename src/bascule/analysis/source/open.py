@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bascule.analysis.source.backend import OWN
 from bascule.core.errors import InputError
 
 FORMS = {
@@ -78,6 +79,7 @@ def connections(memory: str) -> Iterator[Connections]:
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
         local.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        OWN.add(local)
         opened = Connections(local, Path(folder))
         try:
             yield opened

@@ -85,7 +85,12 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
 
 
 def good(rows: Any) -> Any:
-    """The rows that can be used: as many simple questions, which a database answers early."""
+    """The rows that can be used: as many simple questions, which a database answers early.
+
+    Rows without the column `bad` are all good.
+    """
+    if "bad" not in rows.columns:
+        return rows
     tests = [rows[name].notnull() for name in ("unit", "code", "time") if name in rows.columns]
     if "odd" in rows.columns:
         tests.append(~rows.odd)
@@ -159,15 +164,13 @@ def units_to_date(rows: Any, aggregate: str) -> Any:
 
 def units_of_rows(rows: Any, aggregate: str) -> Any:
     """One row a unit, where every row is a unit: nothing has to be put together."""
-    import ibis
-
     rows = good(rows)
     value = counting(rows.value != 0.0).cast("float64") if aggregate == "any" else rows.value
-    parts = {"lowest": rows.code, "highest": rows.code, "first": rows.time, "outcome": value}
+    parts = {"arm": rows.code, "first": rows.time, "outcome": value}
     if "segment" in rows.columns:
-        parts |= {"segment": rows.segment, "other": rows.segment}
+        parts["segment"] = rows.segment
     parts |= {name: rows[name] for name in rows.columns if name.startswith("probability")}
-    return rows.select(**parts, rows=ibis.literal(1))
+    return rows.select(**parts)
 
 
 def units_of(rows: Any) -> Any:

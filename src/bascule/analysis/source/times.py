@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from bascule.analysis.source.backend import is_duckdb, run
 from bascule.core.errors import InputError
 
 LATEST_DAY = 100_000
@@ -73,11 +74,8 @@ def times_of(table: Any, column: str | None, given: str | None, field: str = "ti
 def _of_numbers(table: Any, column: str, field: str) -> Times:
     raw = table[column].cast("float64")
     value = raw if not table[column].type().is_floating() else raw.nullif(float("nan"))
-    (row,) = (
-        table.agg(low=value.min(), high=value.max(), last=(value % 100.0).max())
-        .to_pyarrow()
-        .to_pylist()
-    )
+    parts = {"low": value.min(), "high": value.max(), "last": (value % 100.0).max()}
+    (row,) = run(table.agg(**parts))
     low, high = row["low"], row["high"]
     if low is None:
         return Times(column, "numbers", "days")
@@ -115,7 +113,7 @@ def _of_text(table: Any, column: str, field: str) -> Times:
     # Dates such as 03/02/2026 say a day or a month first: only other rows of the log can tell.
     sep = "[" + SEPARATORS.replace("-", r"\-") + "]"
     slashed = text.re_search(rf"^[0-9]{{1,2}}{sep}[0-9]{{1,2}}{sep}[0-9]{{4}}")
-    (row,) = (
+    (row,) = run(
         table.agg(
             iso=iso.sum(),
             slashed=slashed.sum(),
@@ -126,8 +124,6 @@ def _of_text(table: Any, column: str, field: str) -> Times:
             .max(where=slashed),
             digits=text.re_search(r"^[0-9]{8}$").sum(),
         )
-        .to_pyarrow()
-        .to_pylist()
     )
     if (row["digits"] or 0) > (row["iso"] or 0):
         return Times(column, "dates", "%Y%m%d")
@@ -193,10 +189,3 @@ def _parsed(table: Any, text: Any, form: str) -> Any:
         """Read a text by a format; null where it has another one."""
 
     return try_strptime(text, form)
-
-
-def is_duckdb(table: Any) -> bool:
-    """Whether a table is one of DuckDB."""
-    import ibis
-
-    return bool(ibis.get_backend(table).name == "duckdb")

@@ -1,0 +1,45 @@
+"""Where a table of Ibis lives, and how an expression is computed there."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakSet
+
+Row = dict[str, Any]
+"""A line of an answer, by the names of its columns."""
+
+OWN: WeakSet[Any] = WeakSet()
+"""The backends of Ibis that were opened here, for files and frames."""
+
+
+def run(expression: Any) -> list[Row]:
+    """Have an expression computed where its data is."""
+    backend = expression.get_backend()
+    if is_own(backend):
+        # Without the data frames that Ibis loads for an answer.
+        answer = backend.con.execute(backend.compile(expression))
+        names = [column[0] for column in answer.description]
+        return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+    rows: list[Row] = expression.to_pyarrow().to_pylist()
+    return rows
+
+
+def stored(expression: Any, name: str) -> Any:
+    """An expression as a table of the DuckDB that was opened here; elsewhere as it is."""
+    backend = expression.get_backend()
+    if not is_own(backend):
+        return expression
+    backend.con.execute(
+        f"CREATE OR REPLACE TEMPORARY TABLE {name} AS {backend.compile(expression)}"
+    )
+    return backend.table(name)
+
+
+def is_own(backend: Any) -> bool:
+    """Whether a backend of Ibis is a DuckDB that was opened here, with nothing else in it."""
+    return backend in OWN
+
+
+def is_duckdb(table: Any) -> bool:
+    """Whether a table is one of DuckDB."""
+    return bool(table.get_backend().name == "duckdb")
