@@ -58,7 +58,7 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
     if isinstance(simulation, Simulation) and simulation.guarded is not None:
         lines += guarded_rows(simulation, simulation.guarded)
     if simulation.engine is not None:
-        lines.append(("engine", ENGINES[simulation.engine].format(simulation.accuracy)))
+        lines.append(("engine", _engine_words(simulation)))
     if simulation.world.extras:
         lines.append(("world", simulation.world.words))
     return lines
@@ -77,6 +77,12 @@ def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str
     lines.append(("false removals", removed))
     lines.append(("ended by harm", f"{int(guarded.by_harm.sum())} of {simulation.runs} runs"))
     return lines
+
+
+def _engine_words(simulation: Simulation) -> str:
+    if simulation.engine == "fast" and not simulation.design.outcome.recurring:
+        return "fast: the outcomes of an arm in a block drawn as their sum"
+    return ENGINES[simulation.engine or "plain"].format(simulation.accuracy)
 
 
 def wrong_words(simulation: Simulation) -> str:

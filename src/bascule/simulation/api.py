@@ -64,7 +64,9 @@ def simulate(
     A `world` is a `World`, the same as plain data, or the name of one together with means. Run k of
     a seed draws the same numbers whatever the number of threads. An interruption raises and gives
     no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
-    number of units, or "plain", which draws every outcome. Units and noise are normal unless their
+    number of units, or "plain", which draws every outcome. Rules in blocks draw every outcome
+    unless the engine is "fast": it draws the sum of each arm's outcomes in a block at once, which
+    has the same distribution. Units and noise are normal unless their
     `shape` is "signs" or "uniform", which takes the plain engine.
 
     An `executor` (any of `concurrent.futures`, or that of a Dask client) plays the runs on its

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.procedures import betting_state, block_state
 from bascule.core.procedures.block_state import OCTAVES, PARTS, Evidence
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure
@@ -22,9 +24,11 @@ from bascule.simulation.worlds.world import World
 
 
 @lru_cache(maxsize=16)
-def block_loop(steps: BlockSteps, draws: Draws, fixed_arms: int) -> Kernel:
+def block_loop(steps: BlockSteps, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
     """The loop for a rule in blocks."""
-    return compile_loop(lambda fingerprint: build(steps, draws, fixed_arms, fingerprint), CALLED)
+    return compile_loop(
+        lambda fingerprint: build(steps, draws, fixed_arms, fingerprint, by_sums), CALLED
+    )
 
 
 @lru_cache(maxsize=4)
@@ -53,23 +57,39 @@ class BlockRuns(Runs):
         world: World,
         seed: int,
         runs: int,
+        engine: Literal["fast", "plain"] | None = None,
     ) -> None:
         super().__init__(design, world, seed, runs)
+        self.engine = engine
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.precision = 1.0 / design.outcome.scale
         self.procedure = procedure
         self.floors = floors_of(procedure)
         self.draws = draws
         self.fixed_arms = arms_to_fix(self.arms, runs)
+        if engine == "fast" and not self.can_draw_sums:
+            raise InputError(
+                "engine",
+                f"{procedure.label} on {design.outcome!r} uses more of a block than its sums, "
+                'which the fast engine draws at once: use engine="plain"',
+            )
 
     @property
     def functions(self) -> tuple[Any, ...]:
         """The functions of the rule that make up the loop."""
         return (self.procedure.steps,)
 
-    def build(self, draws: Draws, fixed_arms: int) -> Kernel:
+    def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
         """Return the loop, uncompiled."""
-        return build(self.procedure.steps, draws, fixed_arms, "")
+        return build(self.procedure.steps, draws, fixed_arms, "", by_sums)
+
+    @property
+    def can_draw_sums(self) -> bool:
+        """Whether the rule uses nothing of a block but its sums, which may be drawn at once."""
+        observe = self.procedure.steps.observe
+        return observe is block_state.observe or (
+            self.draws.ones and observe is betting_state.observe
+        )
 
     def scratch(self) -> tuple[AnyArray, ...]:
         """Return the arrays that the loop works in."""
@@ -100,7 +120,8 @@ class BlockRuns(Runs):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        block_loop(self.procedure.steps, self.draws, self.fixed_arms)(
+        fast = self.engine == "fast"
+        block_loop(self.procedure.steps, self.draws, self.fixed_arms, fast)(
             *self.scratch(),
             self.arms,
             self.seed,

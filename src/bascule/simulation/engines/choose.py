@@ -38,17 +38,22 @@ def runs_of(
 ) -> Runs:
     """Return the runs of a design in a world, ready to be played.
 
-    `engine` and `shape` are for recurring outcomes.
+    `shape` is for recurring outcomes; `engine` is for those, and for rules in blocks.
     """
     checks.choice("shape", shape, get_args(ShapeName))
     if engine is not None:
         checks.choice("engine", engine, get_args(EngineName))
     procedure = design.procedure
+    if engine is not None and shape == "normal" and isinstance(procedure, BlockProcedure):
+        draws = quick_draws(design, world)
+        if draws is not None:
+            return BlockRuns(design, procedure, draws, world, seed, runs, engine)
     chosen = engine is not None or shape != "normal"
     if chosen and not isinstance(procedure, RecurrentProcedure):
         raise InputError(
             "engine",
-            "engine and shape belong to Recurrent outcomes of units that arrive one by one, not to "
+            "engine and shape belong to Recurrent outcomes of units that arrive one by one, and "
+            "engine to blocks of normal or 0/1 outcomes in a steady world, not to "
             f"{procedure.label} on {design.outcome!r}: leave them out",
         )
     if isinstance(procedure, RecurrentProcedure):

@@ -17,7 +17,7 @@ from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.engines.threads import Effort, Progress
-from bascule.simulation.random.draws import NORMAL, Draws, shifted
+from bascule.simulation.random.draws import NORMAL, Draws
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["single", "double"]
@@ -81,16 +81,18 @@ def play_on_gpu(
 ) -> Effort:
     """Play every run on the GPU, a thread each, into the columns of `played`.
 
-    Normals are drawn in single precision unless `precision` is "double", which draws what a CPU
-    draws. Everything else is computed in double precision.
+    Normals are drawn in single precision, and the sum of an arm's outcomes in a block at once,
+    unless `precision` is "double", which draws what a CPU draws. Everything else is computed in
+    double precision.
     """
     from numba import cuda
 
     started = time.perf_counter()
     draws = played.draws
+    by_sums = precision == "single" and played.can_draw_sums
     if precision == "single" and draws is NORMAL:
         draws = single_normals()
-    kernel = _kernel(played, draws)
+    kernel = _kernel(played, draws, by_sums)
     settings = tuple(
         cuda.to_device(each) if isinstance(each, np.ndarray) else each for each in played.settings()
     )
@@ -121,18 +123,20 @@ def single_normals() -> Draws:
     """Return how normal outcomes are drawn in single precision."""
     from bascule.simulation.kernels.gpu import fill_single_normals
 
-    return Draws(fill_single_normals, shifted)
+    return NORMAL._replace(fill=fill_single_normals)
 
 
 _KERNELS: dict[tuple[Any, ...], Any] = {}
 """Kernels that were built, by what they are made of."""
 
 
-def _kernel(played: BlockRuns | IntervalRuns, draws: Draws) -> Any:
+def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool) -> Any:
     from bascule.simulation.kernels.gpu import build_kernel
 
     scratch = played.scratch()
-    key = (*played.functions, draws, played.arms, tuple(map(len, scratch)))
+    key = (*played.functions, draws, played.arms, by_sums, tuple(map(len, scratch)))
     if key not in _KERNELS:
-        _KERNELS[key] = build_kernel(played.build(draws, played.arms), scratch, played.arms)
+        _KERNELS[key] = build_kernel(
+            played.build(draws, played.arms, by_sums), scratch, played.arms
+        )
     return _KERNELS[key]

@@ -96,7 +96,9 @@ class IntervalRuns(Runs):
         """The functions of the rule that make up the loop."""
         return self.procedure.steps, self.procedure.shape.radius
 
-    def build(self, draws: Draws, fixed_arms: int) -> Kernel:
+    can_draw_sums = False
+
+    def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:  # noqa: ARG002
         """Return the loop that computes each radius, uncompiled."""
         steps, radius_of = self.functions
         return build(steps, fixed_arms, True, "", draws, radius_of)

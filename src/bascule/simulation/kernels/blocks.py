@@ -70,12 +70,18 @@ def build_floors(evidence: Evidence, fingerprint: str) -> Kernel:
     return find_floors
 
 
-def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) -> Kernel:
-    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms."""
+def build(
+    steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str, by_sums: bool = False
+) -> Kernel:
+    """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
+
+    With `by_sums` the outcomes of an arm in a block are drawn at once, as their sum. Only rules
+    that use nothing of a block but its sums may be played so.
+    """
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split = steps.split
-    fill, outcome = draws
+    fill, outcome, total, ones = draws
 
     def play(
         state: FloatArray,
@@ -118,13 +124,25 @@ def build(steps: BlockSteps, draws: Draws, fixed_arms: int, fingerprint: str) ->
                 if units + rounds * size > max_units:
                     break
                 for _ in range(rounds):
-                    deal_slots(state, arms, slots, front, streams)
-                    fill(streams, 0, noise, 0, size, ziggurat)
-                    for i in range(size):
-                        arm = slots[i]
-                        observe(
-                            state, 0, arms, arm, outcome(means[np.uint64(arm)], sigma, noise[i])
-                        )
+                    if by_sums:
+                        fill(streams, 0, noise, 0, arms, ziggurat)
+                        for arm in range(arms):
+                            count = state[2 * arms + arm]
+                            if count > 0.0:
+                                value = total(means[arm], sigma, count, noise[arm])
+                                if ones:
+                                    for _ in range(int(value)):
+                                        observe(state, 0, arms, arm, 1.0)
+                                else:
+                                    observe(state, 0, arms, arm, value)
+                    else:
+                        deal_slots(state, arms, slots, front, streams)
+                        fill(streams, 0, noise, 0, size, ziggurat)
+                        for i in range(size):
+                            arm = slots[i]
+                            observe(
+                                state, 0, arms, arm, outcome(means[np.uint64(arm)], sigma, noise[i])
+                            )
                     units += size
                     fold(state, 0, arms, precision)
                 drop(state, 0, arms, effect, threshold, floors)

@@ -102,7 +102,7 @@ def build(
     file that it does not watch itself.
     """
     score, decide = steps
-    fill, outcome = draws
+    fill, outcome = draws.fill, draws.outcome
 
     def play(
         state: FloatArray,

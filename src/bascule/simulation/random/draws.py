@@ -5,6 +5,7 @@ The loops compile these functions; the traces call them as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,14 +15,18 @@ from bascule.simulation.random.streams import WordArray, fill_normals, fill_unif
 
 
 class Draws(NamedTuple):
-    """The two steps from a stream to outcomes.
+    """The steps from a stream to outcomes.
 
     `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `outcome`
-    is given (mean, sigma, noise).
+    is given (mean, sigma, noise). `total`, given (mean, sigma, units, noise), is the sum of the
+    outcomes of that many units from one draw of noise, exact in distribution; with `ones` it is
+    how many of them are 1.
     """
 
     fill: Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
     outcome: Callable[[float, float, float], float]
+    total: Callable[[float, float, float, float], float]
+    ones: bool
 
 
 def shifted(mean: float, sigma: float, noise: float) -> float:
@@ -42,8 +47,37 @@ def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001
     return 1.0 if noise < mean else 0.0
 
 
-NORMAL = Draws(fill_normals, shifted)
-ZERO_OR_ONE = Draws(fill_uniforms, hit)
+def shifted_total(mean: float, sigma: float, units: float, noise: float) -> float:
+    """The sum of normal outcomes from a standard normal.
+
+    >>> shifted_total(1.0, 2.0, 4.0, -0.5)
+    2.0
+    """
+    return units * mean + sigma * math.sqrt(units) * noise
+
+
+def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noqa: ARG001
+    """How many of some units have the outcome 1, from a number of [0, 1), by inversion.
+
+    >>> [hits(0.5, 0.5, 2.0, noise) for noise in (0.2, 0.3, 0.8)], hits(1.0, 0.0, 3.0, 0.9)
+    ([0.0, 1.0, 2.0], 3.0)
+    """
+    if mean >= 1.0:
+        return units
+    share = 1.0
+    for _ in range(int(units)):
+        share *= 1.0 - mean
+    reached = share
+    count = 0.0
+    while noise >= reached and count < units:
+        share *= (units - count) / (count + 1.0) * mean / (1.0 - mean)
+        count += 1.0
+        reached += share
+    return count
+
+
+NORMAL = Draws(fill_normals, shifted, shifted_total, False)
+ZERO_OR_ONE = Draws(fill_uniforms, hit, hits, True)
 
 DRAWS: dict[type[object], Draws] = {Normal: NORMAL, Coin: ZERO_OR_ONE}
 """The noise that is drawn in bursts by the quick loops."""
