@@ -100,7 +100,7 @@ def read_log(
         other_values=value.others,
         segment=about["segment"],
         probability=_probabilities(about),
-        window=None if request.measure is None else _window(request),
+        window=_window(request),
         count=about.get("count"),
         squares=about.get("squares"),
         cumulative=names.cumulative,
@@ -221,6 +221,9 @@ def _given(name: str | None) -> list[str]:
     return [] if name is None else [name]
 
 
-def _window(request: Request) -> str:
-    assert request.measure is not None
-    return approximate(request.measure.closes(0.0) / 86400.0)
+def _window(request: Request) -> str | None:
+    """Return how long the conversion window is, where there is one."""
+    measure = request.measure
+    if measure is None or measure.window is None:
+        return None
+    return approximate(measure.closes(0.0) / 86400.0)

@@ -81,14 +81,24 @@ def create(
 
 
 @app.command("list")
-def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
+def list_all(
+    search: str = typer.Option(
+        "",
+        help="Only those whose name, owner, texts, links or tags have these words.",
+        show_default=False,
+    ),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
     """List the experiments of a store."""
     with store_at(store, there=True) as opened:
-        found = [test.status() for test in opened.experiments()]
+        found = [test.status() for test in opened.search(search)]
     if as_json:
         print_json({"experiments": [status.to_dict() for status in found]})
         return
-    if not found:
+    if not found and search:
+        print_line(f"no experiment has {search!r}")
+    elif not found:
         print_line("no experiments yet: bascule experiment create makes one")
     for status in found:
         print_line(f"{status.name:<30}  {status.state:<10}{status.headline}")
@@ -99,6 +109,51 @@ def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
         _show(opened.get(name), as_json, diagnostics=True)
+
+
+@app.command("describe")
+def describe(
+    name: str = NAME,
+    owner: str | None = typer.Option(None, help="Who runs it.", show_default=False),
+    hypothesis: str | None = typer.Option(None, help="What is expected.", show_default=False),
+    description: str | None = typer.Option(None, help="What it is about.", show_default=False),
+    link: list[str] | None = typer.Option(
+        None, "--link", help="Where to read more; may be given again.", show_default=False
+    ),
+    tag: list[str] | None = typer.Option(
+        None, "--tag", help="A word to find it by; may be given again.", show_default=False
+    ),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Set words about an experiment; what is not given stays as it is. Without any, show them."""
+    given: dict[str, Any] = {"owner": owner, "hypothesis": hypothesis, "description": description}
+    given |= {"links": link, "tags": tag}
+    with store_at(store, there=True) as opened:
+        test = opened.get(name)
+        test.describe(**{key: value for key, value in given.items() if value})
+        words = test.description
+    if as_json:
+        print_json(words.to_dict())
+        return
+    for line in words.lines():
+        print_line(line)
+
+
+@app.command("report")
+def report(
+    name: str = NAME,
+    html: Path = typer.Option(..., "--html", metavar="FILE", help="The page to write."),
+    store: str = STORE,
+) -> None:
+    """Write a page to hand around: the analysis of the experiment's log; it needs no network."""
+    from bascule.analysis.live_test import analyze_experiment
+    from bascule.core.files import prepare_file
+
+    prepare_file("html", html)
+    with store_at(store, there=True) as opened:
+        analyze_experiment(opened.get(name)).save_html(html)
+    print_line(f"written to {html}")
 
 
 @app.command("watch")
@@ -344,6 +399,9 @@ def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) ->
         print_json(status.to_dict())
         return
     print_line(f"{status.name}, {status.rule}, {status.state}\n")
+    words = test.description.lines()
+    for line in [*words, ""] if words else ():
+        print_line(line)
     print_line(status.headline, style="bold")
     print_line("")
     for line in status.table():

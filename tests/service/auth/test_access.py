@@ -33,11 +33,11 @@ DOORS: list[tuple[str, str, str]] = [
     ("DELETE", "/v1/experiments/{}", "admin"),
     *[
         ("GET", f"/v1/experiments/{{}}/{part}", "viewer")
-        for part in ("status", "history", "audit", "diagnostics", "set-aside", "export")
+        for part in ("status", "history", "audit", "diagnostics", "set-aside", "export", "report")
     ],
     *[
         ("POST", f"/v1/experiments/{{}}/{verb}", "admin")
-        for verb in ("start", "pause", "stop", "release", "knob", "arms")
+        for verb in ("start", "pause", "stop", "release", "knob", "arms", "description")
     ],
     ("POST", "/v1/experiments/{}/assign", "client"),
     ("POST", "/v1/experiments/{}/outcomes", "client"),

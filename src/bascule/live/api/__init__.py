@@ -9,6 +9,7 @@ from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.status import Point, Status, audit_words
+from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
@@ -19,6 +20,7 @@ __all__ = [
     "COLUMNS",
     "NAME",
     "OPEN",
+    "Description",
     "Evaluation",
     "Event",
     "Experiment",

@@ -13,7 +13,14 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.status import Point, Status, point_of, spread, status_of
-from bascule.live.storage.queries import Loaded, audit_entries, history_of, oldest_waiting
+from bascule.live.steps.description import Description
+from bascule.live.storage.queries import (
+    Loaded,
+    audit_entries,
+    description_of,
+    history_of,
+    oldest_waiting,
+)
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
@@ -149,7 +156,20 @@ class Experiment(Units):
         with self.store.reading() as connection:
             return audit_entries(connection, experiment=self.id)
 
+    @property
+    def description(self) -> Description:
+        """Words about the experiment: owner, hypothesis, description, links and tags."""
+        with self.store.reading() as connection:
+            return description_of(connection, self.id)
+
     # Changes
+
+    def describe(self, **given: Any) -> None:
+        """Set words about the experiment: owner, hypothesis, description, links, tags.
+
+        What is not given stays as it is.
+        """
+        self._do(lambda work: change.describe(work, given))
 
     def start(self) -> None:
         """Enrol units, at first or again after a pause."""

@@ -16,9 +16,17 @@ from bascule.core.measure import Measure
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
+from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
-from bascule.live.storage.queries import audit_entries, database_time, fetch, gone, load
+from bascule.live.storage.queries import (
+    all_descriptions,
+    audit_entries,
+    database_time,
+    fetch,
+    gone,
+    load,
+)
 from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
@@ -127,6 +135,17 @@ class Store(StoreContext):
         if found is None:
             raise gone(name)
         return Experiment(self, found, name)
+
+    def search(self, words: str) -> list[Experiment]:
+        """Return the experiments whose name, owner, texts, links or tags have all the words."""
+        with self.reading() as connection:
+            described = all_descriptions(connection)
+        nothing = Description()
+        return [
+            test
+            for test in self.experiments()
+            if described.get(test.id, nothing).matches(words, test.name)
+        ]
 
     def experiments(self) -> list[Experiment]:
         """Return all experiments, the oldest first."""

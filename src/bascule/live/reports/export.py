@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -56,6 +57,10 @@ def export(
         for path, metric in zip(paths[1:], (None, *experiment.metrics), strict=True):
             rows = _all(partial(_outcomes, metric=metric), connection, experiment)
             write(path, COLUMNS["outcomes"], rows)
+    if words := experiment.description:
+        path = target / f"{experiment.name}-description.json"
+        path.write_text(json.dumps(words.to_dict(), indent=2), encoding="utf-8")
+        return (*paths, path)
     return paths
 
 

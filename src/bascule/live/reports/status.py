@@ -437,6 +437,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     if action in named:
         arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
         return named[action].replace("{arm}", arm)
+    if action == "describe":
+        return f"Described: {', '.join(detail)}"
     if action == "erase":
         return f"Erased {detail['units']:,} unit{'' if detail['units'] == 1 else 's'}"
     if action == "alarm":

@@ -19,6 +19,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.description import Description
 from bascule.live.storage.state import (
     Deal,
     ExperimentState,
@@ -80,6 +81,8 @@ _ELSEWHERE = (
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
+_DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
+_DESCRIPTIONS = "SELECT experiment, description FROM descriptions"
 _AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
 _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
@@ -283,6 +286,26 @@ def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple
 def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
     """Which of the units are in another experiment, and in which."""
     return dict(map(tuple, fetch_listed(connection, _ELSEWHERE, experiment, units)))
+
+
+def description_of(connection: Connection, experiment: int) -> Description:
+    """Return the words about an experiment."""
+    rows = fetch(connection, _DESCRIPTION, experiment)
+    return Description.of(json.loads(rows[0][0])) if rows else Description()
+
+
+def all_descriptions(connection: Connection) -> dict[int, Description]:
+    """Return the words about all experiments that have some, by their numbers."""
+    rows = fetch(connection, _DESCRIPTIONS)
+    return {number: Description.of(json.loads(text)) for number, text in rows}
+
+
+def describe(connection: Connection, experiment: int, description: Description) -> None:
+    """Replace the words about an experiment."""
+    execute(connection, "DELETE FROM descriptions WHERE experiment = ?", (experiment,))
+    text = json.dumps(description.to_dict())
+    values = (experiment, text)
+    execute(connection, "INSERT INTO descriptions (experiment, description) VALUES (?, ?)", values)
 
 
 def database_time(connection: Connection) -> float | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
 from bascule.core.serialization import plain
+from bascule.live.steps.description import Description
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.stages import begun
+from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
 from bascule.live.transactions.settle import decide, remove_arm, settle
@@ -99,6 +101,16 @@ def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
     if now != before:
         work.state = work.state._replace(paused=tuple(sorted(now)))
         work.log("pause arm" if paused else "resume arm", arm=arm)
+
+
+def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
+    """Change some of the words about an experiment; what was not given stays."""
+    before = queries.description_of(work.connection, work.before.id).to_dict()
+    after = Description.of({**before, **given}).to_dict()
+    changed = {name: value for name, value in after.items() if value != before[name]}
+    if changed:
+        queries.describe(work.connection, work.before.id, Description.of(after))
+        work.log("describe", **changed)
 
 
 def release(work: UnitOfWork) -> None:

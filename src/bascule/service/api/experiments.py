@@ -16,6 +16,7 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics import PRIMARY
 from bascule.live.api import (
     COLUMNS,
+    Description,
     Experiment,
     Receipt,
     Status,
@@ -90,16 +91,34 @@ async def create(request: Request, caller: Boss) -> Response:
     allow(caller, given.name)
     _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
-    test = await change(request, caller, store.create, given.name, given.design, start=given.start)
+    words = _words(given.description)
+
+    def make() -> Experiment:
+        Description.of(words)
+        made = store.create(given.name, given.design, start=given.start)
+        if words:
+            made.describe(**words)
+        return made
+
+    test = await change(request, caller, make)
     data = await calls_of(request).long(experiment_data, test, store.clock.now())
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 
 @router.get("/experiments", response_model=models.Statuses, responses=refusals())
-async def show_all(request: Request, caller: Looker) -> Response:
-    """List all tests with their statuses, the oldest first."""
+async def show_all(
+    request: Request, caller: Looker, search: Annotated[str, Query(max_length=200)] = ""
+) -> Response:
+    """List all tests with their statuses, the oldest first.
+
+    With `search`, only those whose name, owner, texts, links or tags have all of its words.
+    """
     directory = request.app.state.directory
     entries = [entry for entry in await directory.all(age=0.0) if caller.sees(entry.name)]
+    if search.strip():
+        found = await calls_of(request).long(directory.store.search, search)
+        names = {test.name for test in found}
+        entries = [entry for entry in entries if entry.name in names]
     statuses, failed = await calls_of(request).long(directory.statuses, entries)
     failed += [name for name in directory.damaged if caller.sees(name)]
     data: dict[str, Any] = {"experiments": [status_data(status) for status in statuses]}
@@ -232,6 +251,43 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
     return await _status(request, test)
 
 
+@router.post(
+    "/experiments/{name}/description",
+    response_model=models.WordsOut,
+    responses=refusals(404, 422),
+    openapi_extra={**EXPERIMENT, **body(models.Words)},
+)
+async def describe(request: Request, name: str, caller: Boss) -> Response:
+    """Set words about a test: owner, hypothesis, description, links, tags."""
+    entry = await find(request, caller, name)
+    words = _words(await read_model(request, models.Words))
+    await change(request, caller, entry.test.describe, **words)
+    return Answer((await calls_of(request).long(_description, entry.test)).to_dict())
+
+
+@router.get(
+    "/experiments/{name}/report",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "HTML"},
+        **refusals(404, 422),
+    },
+    openapi_extra=EXPERIMENT,
+)
+async def report(request: Request, name: str, caller: Looker) -> Response:
+    """A page to hand around: the analysis of the test's log, which needs no network."""
+    from bascule.analysis.live_test import analyze_experiment
+
+    entry = await find(request, caller, name)
+
+    def write() -> str:
+        return analyze_experiment(entry.test).html()
+
+    html = await renders_of(request).get(("report", entry.test.id), write)
+    headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
+    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+
+
 @router.get(
     "/experiments/{name}/history",
     response_model=models.History,
@@ -339,6 +395,15 @@ async def _csv(
         rows, after = await calls.long(some_rows, test, table, after, names, metric)
 
 
+def _description(test: Experiment) -> Description:
+    return test.description
+
+
+def _words(given: models.Words | None) -> dict[str, Any]:
+    """The words that were given."""
+    return {} if given is None else given.model_dump(exclude_none=True)
+
+
 def _with_infinity(data: object) -> object:
     """Replace the word "Infinity" by the number, which JSON does not have."""
     match data:
@@ -377,6 +442,7 @@ def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
         "created": time_text(created),
         "design": test.design.to_dict(),
         "status": status_data(status),
+        "description": test.description.to_dict(),
     }
 
 

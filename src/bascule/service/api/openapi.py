@@ -17,6 +17,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.NewExperiment,
     models.Knob,
     models.ArmChange,
+    models.Words,
     models.Stop,
     models.Unit,
     models.UnitToErase,

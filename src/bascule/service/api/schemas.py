@@ -28,8 +28,20 @@ class Model(BaseModel):
 # What is sent
 
 
+class Words(Model):
+    """Words about a test; what is not given stays as it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"owner": "ann", "tags": ["q3"]}]})
+
+    owner: Annotated[str, Field(max_length=200)] | None = None
+    hypothesis: Annotated[str, Field(max_length=10_000)] | None = None
+    description: Annotated[str, Field(max_length=10_000)] | None = None
+    links: Annotated[list[str], Field(max_length=50)] | None = None
+    tags: Annotated[list[str], Field(max_length=50)] | None = None
+
+
 class NewExperiment(Model):
-    """A test to create: its name, its design, and whether it starts at once."""
+    """A test to create: its name, its design, words about it, and whether it starts at once."""
 
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
     design: Design = Field(
@@ -44,6 +56,7 @@ class NewExperiment(Model):
         ]
     )
     start: bool = True
+    description: Words | None = None
 
 
 class Knob(Model):
@@ -255,6 +268,16 @@ class Statuses(BaseModel):
     unreadable: list[str] | None = None
 
 
+class WordsOut(BaseModel):
+    """Words about a test."""
+
+    owner: str
+    hypothesis: str
+    description: str
+    links: list[str]
+    tags: list[str]
+
+
 class ExperimentOut(BaseModel):
     """A test: its design with the present setting of the knob, and its status."""
 
@@ -262,6 +285,7 @@ class ExperimentOut(BaseModel):
     created: str
     design: dict[str, Any]
     status: StatusOut
+    description: WordsOut
 
 
 class PointOut(BaseModel):

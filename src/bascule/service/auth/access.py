@@ -33,7 +33,7 @@ import hmac
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, NamedTuple
 
 from fastapi import Depends, Request, Response
@@ -77,7 +77,7 @@ class Caller:
     role: Role
     experiments: tuple[str, ...] | None = None
     csrf: str | None = None
-    unit_names: bool = False
+    unit_names: bool = field(default=False, repr=False)
 
     def may(self, role: Role) -> bool:
         """Whether the caller may do what needs this role.

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import OPEN, Experiment, Status, Store, Turn
+from bascule.live.api import OPEN, Description, Experiment, Status, Store, Turn
 from bascule.live.api.reads import Summary, alarm_names, is_released
 from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import at_most
@@ -28,10 +28,13 @@ _KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] =
 
 
 def list_fragments(
-    directory: Directory, entries: Sequence[Summary], caller: Caller
+    directory: Directory, entries: Sequence[Summary], caller: Caller, search: str = ""
 ) -> dict[str, Fragment]:
-    """The list of tests that the caller may see."""
+    """The list of tests that the caller may see, or of those that have the words of a search."""
     seen = {entry.name: entry for entry in entries if caller.sees(entry.name)}
+    if search:
+        names = {test.name for test in directory.store.search(search)}
+        seen = {name: entry for name, entry in seen.items() if name in names}
     statuses, _ = directory.statuses(list(seen.values()))
     alarms = alarm_names(directory.store)
     lines = []
@@ -39,7 +42,7 @@ def list_fragments(
         entry = seen[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
         lines.append((status, views.line(entry.design, status, entry.winner is not None, mismatch)))
-    found = fragment("tests", lines=views.in_order(lines), caller=caller)
+    found = fragment("tests", lines=views.in_order(lines), caller=caller, search=search)
     return {"tests": found}
 
 
@@ -50,6 +53,7 @@ class TestParts:
     fragments: Mapping[str, Fragment]
     actions: Mapping[str, Any]
     facts: Sequence[tuple[str, str]]
+    description: Description
 
     def for_caller(self, caller: Caller) -> dict[str, Fragment]:
         """Return all fragments; the buttons carry the CSRF token of the caller's session."""
@@ -111,7 +115,10 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     ]
     controls, actions = _controls(test, status, caller, released, turns)
     return TestParts(
-        {part.id: part for part in [*found, *controls]}, actions, words.facts(test.design)
+        {part.id: part for part in [*found, *controls]},
+        actions,
+        words.facts(test.design),
+        test.description,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, ImmutableMultiDict
 
@@ -22,6 +22,7 @@ from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
+Search = Annotated[str, Query(max_length=200)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
@@ -48,13 +49,13 @@ def page_router() -> APIRouter:
 
 def _add_tests(router: APIRouter) -> None:
     @router.get("/")
-    async def show_list(request: Request, caller: Viewer) -> Response:
-        found = await _list(request, caller)
-        return page("list.html", caller, fragments=found)
+    async def show_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+        found = await _list(request, caller, search.strip())
+        return page("list.html", caller, fragments=found, search=search.strip())
 
     @router.get("/live")
-    async def renew_list(request: Request, caller: Viewer) -> Response:
-        found = await _list(request, caller)
+    async def renew_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+        found = await _list(request, caller, search.strip())
         return _new_parts(request, found)
 
     @router.get("/tests/{name}")
@@ -62,7 +63,12 @@ def _add_tests(router: APIRouter) -> None:
         access.allow(caller, name)
         found = await _test_parts(request, name, caller)
         fragments = found.for_caller(caller)
-        return page("test.html", caller, name=name, fragments=fragments, facts=found.facts)
+        shown: dict[str, Any] = {
+            "fragments": fragments,
+            "facts": found.facts,
+            "words": found.description,
+        }
+        return page("test.html", caller, name=name, **shown)
 
     @router.get("/tests/{name}/live")
     async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
@@ -217,14 +223,17 @@ def _add_sign_in(router: APIRouter) -> None:
         return answer
 
 
-async def _list(request: Request, caller: Caller) -> Mapping[str, Any]:
+async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, Any]:
     directory = request.app.state.directory
     shared = looks.shared_caller(caller)
 
     async def render() -> Mapping[str, Any]:
         entries = await directory.all(age=0.0)
-        return await calls_of(request).long(looks.list_fragments, directory, entries, shared)
+        calls = calls_of(request)
+        return await calls.long(looks.list_fragments, directory, entries, shared, search)
 
+    if search:
+        return await render()
     found: Mapping[str, Any] = await renders_of(request).wait(("list", shared), render)
     return found
 
