@@ -221,3 +221,24 @@ def _rows(store: bs.Store, table: str) -> list[dict[str, object]]:
     with store.reading() as connection:
         asked = text(f"SELECT * FROM {table} WHERE experiment = 1 ORDER BY number")
         return [dict(row) for row in connection.execute(asked).mappings()]
+
+
+def test_events_of_other_metrics_stay_in_the_statistics(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    """The unit has no event of the primary metric, and one of a guardrail."""
+    day = bs.Measure("1d", "sum")
+    slow = bs.Metric("errors", bs.Bounded(0, 10), goal="decrease", margin=1.0, measure=day)
+    clicks = bs.Measure("1d", "any")
+    test = store.create(
+        "guarded",
+        bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[slow], measure=clicks),
+    )
+    test.assign_many([f"u{i}" for i in range(8)])
+    test.record("u3", 4.0, metric="errors")
+    clock.advance("2d")
+    before = test.status()
+    assert store.unit_data("u3")["experiments"][0]["outcomes"][0]["metric"] == "errors"
+    store.erase("u3")
+    assert test.status() == before
+    assert test.verify().agrees

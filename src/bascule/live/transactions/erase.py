@@ -98,12 +98,14 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     if number == work.state.units - 1:
         work.state = work.state._replace(latest=time)
     queries.execute(connection, _DROP_OUTCOMES, (experiment, number))
-    if values and number < work.state.folded:
+    if number >= work.state.folded:
+        return
+    if values:
         counted, _ = unit_outcome(work.design, values)
         work.add("outcomes", number, counted, time, time, None, None)
-        for name, values in others.items():
-            counted, _ = unit_outcome(work.design.metric_design(name), values)
-            work.add("outcomes", number, counted, time, time, None, name)
+    for name, events in others.items():
+        counted, _ = unit_outcome(work.design.metric_design(name), events)
+        work.add("outcomes", number, counted, time, time, None, name)
 
 
 def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:
