@@ -144,6 +144,7 @@ class Design:
                 f"control must be one of the arms, {', '.join(self.arms)} "
                 f"(got {self.control!r:.60})",
             )
+        self.rule.check_design(self)
 
         object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
         share = checks.probability("harm_error", self.harm_error, "0.05 is usual")
@@ -261,7 +262,8 @@ class Design:
         if len(self.arms) == 2:
             return self
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
-            return replace(self, error=self.procedure.strict_error, delta=None, sides=None)
+            rule, error = self.rule.with_fixed_plan(self), self.procedure.strict_error
+            return replace(self, error=error, delta=None, sides=None, rule=rule)
         # Nothing is proven at this delta: it is shared among as many comparisons all the same.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)

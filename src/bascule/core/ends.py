@@ -14,7 +14,7 @@ from bascule.core.design import Design
 from bascule.core.effects import Effect, beaten_by, effects
 from bascule.core.errors import InputError
 from bascule.core.guardrails import all_harmed, still_compared
-from bascule.core.procedures.base import AnyStatistics, Decision
+from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
 from bascule.core.progress import decision
 from bascule.core.statistics import Statistics
 
@@ -48,7 +48,8 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     'undecided'
     """
     reached = decision(design, statistics)
-    if reached is None and not (cap_met(design, statistics) or _is_over(design, now)):
+    limited = cap_met(design, statistics) or _is_over(design, now)
+    if reached is None and not limited and end_reason(design, statistics) is None:
         return None
     kind: EndKind = "undecided"
     if reached is not None:
@@ -71,6 +72,18 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     if isinstance(statistics, Statistics):
         statistics = still_compared(design, statistics)
     return statistics.units + design.procedure.coming(statistics) > design.max_units
+
+
+def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
+    """Return why the plan of a test ends it here without a decision; None while it goes on.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1, power=0.8))
+    >>> end_reason(design, bs.Statistics.empty(2)) is None
+    True
+    """
+    procedure = design.judging(statistics)
+    return procedure.end_reason(statistics) if procedure.has_horizon else None
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:

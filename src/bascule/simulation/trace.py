@@ -131,7 +131,7 @@ def _block_steps(
             seen = fold_block(design, seen, block, look=left == 0)
         reached = procedure.decision(seen)
         yield Step(arm, value, seen, reached)
-        if reached is not None:
+        if reached is not None or procedure.end_reason(seen) is not None:
             return
 
 

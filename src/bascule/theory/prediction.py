@@ -197,6 +197,10 @@ def _of_units(
 def _refuse_unpredictable(procedure: Procedure) -> None:
     if not isinstance(procedure, BlockProcedure | ArmProcedure | StaticProcedure):
         raise NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
+    if isinstance(procedure, BlockProcedure) and procedure.has_horizon:
+        raise NoPredictionError(
+            "rule", f"{procedure.label} ends at a horizon, and has no prediction: simulate it"
+        )
     if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
         raise NoPredictionError(
             "radius",
@@ -394,7 +398,7 @@ def information(procedure: BlockProcedure, gap: float) -> float:
     sigma, threshold, effect = (
         procedure.outcome.sigma,
         procedure.threshold,
-        procedure.scaled_effect,
+        procedure.shape,
     )
 
     def undecided(clock: float) -> bool:

@@ -50,7 +50,7 @@ def _course_of_blocks(procedure: BlockProcedure, gap: float) -> Course | None:
     """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of the
     other, with r from the lead before the block.
     """
-    effect, threshold = procedure.scaled_effect, procedure.threshold
+    effect, threshold = procedure.shape, procedure.threshold
     line = procedure.steps.boundary
     assert line is not None
     shares = shares_of(procedure.tilt, procedure.steps.share)

@@ -19,6 +19,7 @@ from bascule.analysis.source.backend import Row, run
 from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
 from bascule.core.effects import effects
+from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import Decision
 from bascule.core.statistics import Statistics
@@ -76,16 +77,20 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     replayed = Replay.start(design, _deals(design, rows).__getitem__)
     days: list[Day] = []
     known: date | None = None
+    over = False
     for row in rows:
         ready = _ready(design, row, end)
-        if ready is None or replayed.state.verdict is not None:
+        if ready is None or replayed.state.verdict is not None or over:
             break
         day = datetime.fromtimestamp(ready, UTC).date()
         if known is not None and day > known:
             days.append(_day(design, replayed.state, known))
         known = day if known is None else max(known, day)
         block = None if row["block"] is None else int(row["block"])
+        before = replayed.state.statistics
         replayed = replayed.fold(row["arm"], block, _outcome(design, row), ready)
+        seen = replayed.state.statistics
+        over = seen is not before and end_reason(design, seen) is not None
     if known is not None:
         days.append(_day(design, replayed.state, known))
     counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
@@ -95,7 +100,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         kind = design.calibration.guarantee
         reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
         decided = days[-1].date
-    phase: Phase = "running" if reached is None else "decided"
+    phase: Phase = "over" if over else "running" if reached is None else "decided"
     began = _seconds(rows[0]["first"])
     left = status_of("log", design, phase, state, end, began).days_left
     course = Course(tuple(days), reached, decided, None)

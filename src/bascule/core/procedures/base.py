@@ -28,6 +28,9 @@ AnyStatistics = Statistics | CohortStatistics
 Ends = tuple[float, float, float]
 """A difference of two means, and the lower and upper end of its interval."""
 
+EndReason = Literal["horizon", "futility"]
+"""Why the plan of a test ends it without a decision."""
+
 UNKNOWN: Ends = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""
 
@@ -214,6 +217,18 @@ class Procedure(ABC):
     def decision(self, statistics: AnyStatistics) -> Decision | None:
         """Return the decision that the data allow, or None."""
         return self.declared(self.winner(statistics))
+
+    def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
+        """Return why the plan of the test ends it here without a decision; None while it goes on.
+
+        A cap on units and a deadline are no part of the plan.
+        """
+        return None
+
+    @property
+    def has_horizon(self) -> bool:
+        """Whether the plan ends every test, whatever the outcomes."""
+        return self.last_stage is not None
 
     def declared(self, winner: int) -> Decision | None:
         """Return the decision for a winner that a step returned."""

@@ -34,6 +34,15 @@ Boundary = Callable[[float, float, float], float]
 """(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""
 
 
+def plan_nothing(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
+    """Write no plan into a test that has none."""
+
+
+def never_over(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+    """Return 0: a test without a horizon ends with a decision only."""
+    return 0
+
+
 class BlockSteps(NamedTuple):
     """What distinguishes one test in blocks from another while it runs.
 
@@ -45,6 +54,8 @@ class BlockSteps(NamedTuple):
     `ends` is given (pairs, effect, threshold) and returns their intervals in units of the scale.
     With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
     large block. `evidence` and `boundary` belong to a known spread and are None where bets decide.
+    Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
+    test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
     """
 
     width: Callable[[int], int]
@@ -61,6 +72,8 @@ class BlockSteps(NamedTuple):
     split: bool
     evidence: Evidence | None
     boundary: Boundary | None
+    prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
+    over: Callable[[FloatArray, int, int, FloatArray], int] = never_over
 
 
 # A known spread: the evidence is a normal mixture

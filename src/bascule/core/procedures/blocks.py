@@ -11,11 +11,40 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.base import AnyStatistics, Block, Ends, Procedure
+from bascule.core.evidence.horizon import normal_constant
+from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
 from bascule.core.procedures.block_state import OCTAVES, PARTS, begin_block, last_in
 from bascule.core.procedures.block_steps import BlockSteps
+from bascule.core.procedures.horizon.state import PLAN_SIZE, horizon_of, plan_of, prepare
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+
+END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
+"""What `BlockSteps.over` returns, in words."""
+
+PRIOR_SQUARES = 25.0
+"""A variance that follows from a planned baseline counts as much as so many conversions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """Where a test ends: when the planned effect is `reach` standard errors of its estimate.
+
+    `variance` is what is assumed of an outcome's variance at first, in units of the scale, where it
+    is not known; the outcomes correct it. `futility` is the conditional power below which a test
+    ends sooner; 0 for never.
+    """
+
+    reach: float
+    variance: float | None = None
+    futility: float = 0.0
+
+    @property
+    def prior(self) -> tuple[float, float]:
+        """The sum of squares and the units that the variance starts with."""
+        if self.variance is None:
+            return 1.0, 4.0
+        return PRIOR_SQUARES, PRIOR_SQUARES / self.variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +52,14 @@ class BlockProcedure(Procedure):
     """Blocks of units: `tilt` of the leader at the most for each one of a challenger.
 
     `effect` is a planned difference in outcome units, 0 for none; `batch` units of each challenger
-    are assigned at once.
+    are assigned at once; `horizon` says where the test ends, None for nowhere.
     """
 
     steps: BlockSteps
     tilt: float
     batch: int = 1
     effect: float = 0.0
+    horizon: Horizon | None = None
     counts: ClassVar[Literal["blocks"]] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
 
@@ -42,6 +72,34 @@ class BlockProcedure(Procedure):
     def scaled_effect(self) -> float:
         """The planned effect in units of the outcomes' scale."""
         return self.effect / self.outcome.scale
+
+    @property
+    def shape(self) -> float:
+        """What shapes the evidence: the planned effect, or the clock beyond which no look counts.
+
+        The last block of a test reaches beyond the horizon by less than `batch`.
+        """
+        if self.horizon is None or self.steps.boundary is None:
+            return self.scaled_effect
+        return horizon_of(1.0, self.scaled_effect, self.horizon.reach) + self.batch
+
+    @property
+    def plan(self) -> FloatArray:
+        """The plan as the steps take it: zeros without a horizon."""
+        if self.horizon is None:
+            return np.zeros(PLAN_SIZE)
+        known = not self.outcome.limited
+        return np.array(
+            [
+                self.threshold,
+                normal_constant(self.design.calibration.delta),
+                self.horizon.reach,
+                self.scaled_effect,
+                *((1.0, 1.0) if known else self.horizon.prior),
+                self.horizon.futility,
+                0.0 if known else 1.0 / self.outcome.scale,
+            ]
+        )
 
     @property
     def largest_block(self) -> int:
@@ -58,6 +116,11 @@ class BlockProcedure(Procedure):
     def end_error(self) -> float:
         """Each pair has its part of the error."""
         return self.design.calibration.error / (self.arms - 1)
+
+    @property
+    def has_horizon(self) -> bool:
+        """Whether the plan ends every test, whatever the outcomes."""
+        return self.horizon is not None
 
     @property
     def even(self) -> bool:
@@ -91,7 +154,7 @@ class BlockProcedure(Procedure):
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         if look:
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, self.scaled_effect, self.threshold, floors)
+            steps.drop(state, 0, arms, self.shape, self.threshold, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -105,6 +168,10 @@ class BlockProcedure(Procedure):
         for arm, seen in enumerate(block):
             state[2 * self.arms + arm] = seen.units
             state[3 * self.arms + arm] = seen.total
+        if self.steps.prepare is prepare:
+            moments = plan_of(0, self.arms) - 3
+            state[moments] += sum(seen.total for seen in block)
+            state[moments + 1] += sum(seen.squares for seen in block)
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
@@ -114,16 +181,24 @@ class BlockProcedure(Procedure):
         winner = last_in(state, 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             margin = self.design.min_effect / self.outcome.scale
-            asked = (self.scaled_effect, self.threshold, margin)
+            asked = (self.shape, self.threshold, margin)
             if self.steps.within(state, 0, self.arms, *asked):
                 winner = NO_DIFFERENCE
         return winner
+
+    def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
+        """Return why the test ends without a decision, or None while it goes on."""
+        if self.horizon is None:
+            return None
+        assert isinstance(statistics, Statistics)
+        reason = self.steps.over(self.lay_out(statistics), 0, self.arms, self.plan)
+        return END_REASONS[reason]
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
-        scale, asked = self.outcome.scale, (self.scaled_effect, self.threshold)
+        scale, asked = self.outcome.scale, (self.shape, self.threshold)
         pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
         found = self.steps.ends(pairs, *asked)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
@@ -148,6 +223,7 @@ class BlockProcedure(Procedure):
             state[totals + i * arms + j] = pair.total
             state[totals + j * arms + i] = -pair.total
             state[clocks + i * arms + j] = state[clocks + j * arms + i] = pair.clock
+        steps.prepare(state, 0, arms, self.plan)
         steps.write(state, arms, statistics)
         return state
 

@@ -18,6 +18,7 @@ from bascule.core.procedures.base import (
     AnyStatistics,
     Block,
     Decision,
+    EndReason,
     Ends,
     Interval,
     Procedure,
@@ -97,6 +98,11 @@ class DecreasingProcedure(Procedure):
         return self.inner.last_stage
 
     @property
+    def has_horizon(self) -> bool:
+        """Whether the plan ends every test, whatever the outcomes."""
+        return self.inner.has_horizon
+
+    @property
     def arm_sizes(self) -> tuple[int, ...] | None:
         """How many units each arm has, where all are there from the start."""
         return self.inner.arm_sizes
@@ -126,6 +132,10 @@ class DecreasingProcedure(Procedure):
     def decision(self, statistics: AnyStatistics) -> Decision | None:
         """Return the decision that the data allow, or None."""
         return self.inner.decision(self._turned(statistics))
+
+    def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
+        """Return why the plan of the test ends it here without a decision."""
+        return self.inner.end_reason(self._turned(statistics))
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return by how much the first arm of each pair is better, and the interval of that."""

@@ -17,9 +17,9 @@ from typing import cast
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.base import AnyStatistics, Ends
+from bascule.core.procedures.base import AnyStatistics, EndReason, Ends
 from bascule.core.procedures.block_state import OCTAVES, PARTS, last_in
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks import END_REASONS, BlockProcedure
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.many_state import (
     CLOCK,
@@ -75,7 +75,7 @@ class ManyArmsProcedure(BlockProcedure):
             for i, _ in self._candidates(state):
                 state[7 * arms + i] = 1.0
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, self.scaled_effect, self.threshold, floors)
+            steps.drop(state, 0, arms, self.shape, self.threshold, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -93,10 +93,18 @@ class ManyArmsProcedure(BlockProcedure):
         winner = NOBODY if active > 1 else last_in(self.lay_out(statistics), 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             state = self._with_rows(statistics, self.rows(statistics))
-            asked = (self.scaled_effect, self.threshold, self.margin)
+            asked = (self.shape, self.threshold, self.margin)
             if self.steps.within(state, 0, self.arms, *asked):
                 winner = NO_DIFFERENCE
         return winner
+
+    def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
+        """Return why the test ends without a decision, or None while it goes on."""
+        if self.horizon is None:
+            return None
+        assert isinstance(statistics, Statistics)
+        state = self._with_rows(statistics, self.rows(statistics))
+        return END_REASONS[self.steps.over(state, 0, self.arms, self.plan)]
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs that `ends` lists: the control and the leader with each other arm."""
@@ -115,7 +123,7 @@ class ManyArmsProcedure(BlockProcedure):
         state = self._with_rows(statistics, self.rows(statistics))
         pairs = [self.steps.read(state, self.arms, i, j) for i, j in self.compared(statistics)]
         scale = self.outcome.scale
-        found = self.steps.ends(pairs, self.scaled_effect, self.threshold)
+        found = self.steps.ends(pairs, self.shape, self.threshold)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
@@ -126,7 +134,7 @@ class ManyArmsProcedure(BlockProcedure):
         pairs = list(self._candidates(state))
         found = self.steps.ends(
             [self.steps.read(state, self.arms, i, j) for i, j in pairs],
-            self.scaled_effect,
+            self.shape,
             self.threshold,
         )
         beaten = set()
@@ -205,7 +213,7 @@ class ManyArmsProcedure(BlockProcedure):
         """Pairs whose evidence may have reached the threshold: no other has.
 
         No evidence exceeds that of the best effect, whose log is total^2 / (2 clock); for bets
-        see `sums_may_reach`.
+        see `sums_may_reach`. With a horizon the boundary is the same at every clock.
         """
         arms = self.arms
         owners = sorted(
@@ -221,11 +229,15 @@ class ManyArmsProcedure(BlockProcedure):
         # A pair may have a number in the rows of both arms.
         numbers[:, :, held] += numbers[:, :, held].transpose(2, 1, 0) * signs
         squared = numbers[:, TOTAL] ** 2
-        needed = (
-            self.threshold * numbers[:, SQUARES] / 1.5
-            if self.by_bets
-            else 2.0 * self.threshold * numbers[:, CLOCK]
-        )
+        if self.by_bets:
+            needed = self.threshold * numbers[:, SQUARES] / 1.5
+        elif self.horizon is not None:
+            line = self.steps.boundary
+            assert line is not None
+            # A little less, for rounding.
+            needed = np.full(squared.shape, 0.999 * line(0.0, self.threshold, self.shape) ** 2)
+        else:
+            needed = 2.0 * self.threshold * numbers[:, CLOCK]
         enough = (squared >= needed) & (squared > 0.0)
         for row, arm in np.argwhere(enough).tolist():
             yield held[row], arm

@@ -92,6 +92,16 @@ class Rule(ABC):
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
         """Raise `InputError` if the rule must not run with so many arms or with this cap."""
 
+    def check_design(self, design: Problem) -> None:  # noqa: B027
+        """Raise `InputError` if the rule cannot be used with such outcomes and so many arms."""
+
+    def with_fixed_plan(self, design: Problem) -> Self:
+        """Return the rule with what it plans by the design's error written out.
+
+        The plan of a test must not change once its pairs are judged at another level.
+        """
+        return self
+
     @abstractmethod
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None

@@ -5,46 +5,71 @@ block's sizes are fixed before its outcomes, so the evidence is a martingale of 
 arm is dropped when the evidence that another one is better reaches (K - 1) / error. Where the
 spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet;
 where neither is, a normal mixture with an estimated spread, which is right in the long run only.
-The proof is in docs/explanation/tilted-blocks.md.
+The proof is in docs/explanation/tilted-blocks.md. With a `power` the test has an information
+horizon: docs/explanation/horizon.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal, Self, get_args
 
 from bascule.core import checks
 from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
+from bascule.core.evidence.horizon import quantile
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.block_steps import BETTING, INFORMED, UNINFORMED, BlockSteps
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks import BlockProcedure, Horizon
 from bascule.core.procedures.estimated.procedure import (
     ESTIMATED,
     ESTIMATED_INFORMED,
     EstimatedProcedure,
+)
+from bascule.core.procedures.horizon.steps import (
+    FLAT,
+    FLAT_BOUND,
+    FOLLOWING,
+    FOLLOWING_KNOWN,
+    MANY_FLAT,
+    MANY_FLAT_BOUND,
 )
 from bascule.core.procedures.many_arms import ManyArmsProcedure
 from bascule.core.procedures.many_state import MANY
 from bascule.core.procedures.many_steps import FOR_MANY_ARMS
 from bascule.core.rules.base import Knob, Rule, refuse_delta, refuse_unknown_spread
 
+HorizonGuarantee = Literal["proven", "gaussian"]
+"""What stands behind the evidence of a test with a horizon."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Tilt(Rule):
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
 
     `effect` is the difference worth finding, in outcome units: the test decides sooner around it
     and keeps its error for every other. `batch` units of each challenger are assigned at once.
 
-    >>> Tilt(3).label
-    'Tilt_3'
+    With a `power` the test also ends: it has an information horizon by which an arm that is better
+    than every other by `effect` wins with at least this probability, and it spends its error up to
+    there instead of over an endless test. `baseline` is the mean that 0/1 outcomes are expected to
+    have without the effect; the outcomes correct it. `guarantee="gaussian"` takes outcomes with a
+    known spread as normal, which is exact for them; the default is proven for all. Instead of
+    `power`, `reach` sets the horizon where `effect` is so many standard errors of its estimate.
+
+    >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
+    ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')
     """
 
     tilt: float = 3.0
     effect: float | None = None
     batch: int = field(default=1, kw_only=True)
+    power: float | None = field(default=None, kw_only=True)
+    baseline: float | None = field(default=None, kw_only=True)
+    guarantee: HorizonGuarantee | None = field(default=None, kw_only=True)
+    reach: float | None = field(default=None, kw_only=True)
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -60,11 +85,52 @@ class Tilt(Rule):
             object.__setattr__(self, "effect", effect)
         batch = checks.whole("batch", self.batch, 1, "units of each challenger in a block")
         object.__setattr__(self, "batch", batch)
+        self._check_horizon()
+
+    def _check_horizon(self) -> None:
+        if self.power is not None:
+            power = checks.probability("power", self.power, "0.9 is usual")
+            object.__setattr__(self, "power", power)
+        if self.reach is not None:
+            reach = checks.positive("reach", self.reach, "3.24 is power 0.9 at error 0.05")
+            object.__setattr__(self, "reach", reach)
+        if self.power is not None and self.reach is not None:
+            raise InputError("reach", "power and reach both set the horizon: give one of them")
+        if self.has_horizon and self.effect is None:
+            name = "reach" if self.power is None else "power"
+            raise InputError(
+                "effect", f"{name} needs effect, the difference that the test is to find"
+            )
+        if self.guarantee is not None:
+            checks.choice("guarantee", self.guarantee, get_args(HorizonGuarantee))
+            self._needs_horizon("guarantee")
+        if self.baseline is not None:
+            baseline = checks.finite("baseline", self.baseline, "the mean without the effect")
+            object.__setattr__(self, "baseline", baseline)
+            self._needs_horizon("baseline")
+
+    def _needs_horizon(self, name: str) -> None:
+        if not self.has_horizon:
+            raise InputError(name, f"{name} belongs to a test with a horizon: give power too")
+
+    def __repr__(self) -> str:
+        shown = ("tilt", "effect", "batch")
+        parts = [(each.name, getattr(self, each.name)) for each in fields(self) if each.repr]
+        stated = [
+            f"{name}={value!r}" for name, value in parts if name in shown or value is not None
+        ]
+        return f"Tilt({', '.join(stated)})"
+
+    @property
+    def has_horizon(self) -> bool:
+        """Whether a test ends at an information horizon."""
+        return self.power is not None or self.reach is not None
 
     @property
     def label(self) -> str:
-        """`Tilt_r`, with the effect when there is one."""
-        about = "" if self.effect is None else f", effect {self.effect:g}"
+        """`Tilt_r`, with the effect, power and reach when there are."""
+        named = [(name, getattr(self, name)) for name in ("effect", "power", "reach")]
+        about = "".join(f", {name} {value:g}" for name, value in named if value is not None)
         return f"Tilt_{self.tilt:g}{about}"
 
     @property
@@ -84,9 +150,20 @@ class Tilt(Rule):
                 f"ahead gets up to {self.tilt:g} units for each one of {others}."
             )
         weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
+        ends = ""
+        if self.power is not None:
+            ends = (
+                f" The test ends without a decision once it would have found a difference of "
+                f"{self.effect:g} with probability {self.power:g}."
+            )
+        elif self.reach is not None:
+            ends = (
+                f" The test ends without a decision once a difference of {self.effect:g} is "
+                f"{self.reach:.3g} standard errors."
+            )
         return (
             f"{who} An arm is dropped when the evidence that another one is better is strong "
-            f"enough{weighed}."
+            f"enough{weighed}.{ends}"
         )
 
     @property
@@ -98,25 +175,67 @@ class Tilt(Rule):
         """Return tilted blocks of the same sizes without a planned effect."""
         return Tilt(self.tilt, batch=self.batch)
 
-    def steps(self, outcome: Outcome) -> BlockSteps:
-        """Return the steps for such outcomes: bets within limits, else a normal mixture."""
+    def steps(self, outcome: Outcome, arms: int) -> BlockSteps:
+        """Return the steps for such outcomes: bets within limits, else a normal mixture.
+
+        With a horizon they are bets that follow its boundary, or that boundary itself.
+        """
+        many = arms > MANY
+        if not self.has_horizon:
+            if outcome.estimated:
+                return ESTIMATED if self.effect is None else ESTIMATED_INFORMED
+            steps = BETTING if outcome.limited else INFORMED if self.effect else UNINFORMED
+            return FOR_MANY_ARMS[steps] if many else steps
         if outcome.limited:
-            return BETTING
-        if outcome.estimated:
-            return ESTIMATED if self.effect is None else ESTIMATED_INFORMED
-        return UNINFORMED if self.effect is None else INFORMED
+            return FOLLOWING
+        if self.guarantee == "gaussian":
+            return MANY_FLAT if many else FLAT
+        return MANY_FLAT_BOUND if many else FOLLOWING_KNOWN
 
     def procedure(self, design: Problem) -> BlockProcedure:
         """Return how a test in tilted blocks proceeds."""
-        steps, family = self.steps(design.outcome), BlockProcedure
+        arms = len(design.arms)
+        family = ManyArmsProcedure if arms > MANY else BlockProcedure
         if design.outcome.estimated:
             family = EstimatedProcedure
-        elif len(design.arms) > MANY:
-            steps, family = FOR_MANY_ARMS[steps], ManyArmsProcedure
-        return family(design, self.label, steps, self.tilt, self.batch, self.effect or 0.0)
+        steps, horizon = self.steps(design.outcome, arms), None
+        if self.has_horizon:
+            horizon = Horizon(self._reach(design), self._variance(design.outcome))
+        effect = self.effect or 0.0
+        return family(design, self.label, steps, self.tilt, self.batch, effect, horizon)
+
+    def _reach(self, design: Problem) -> float:
+        """Return how many standard errors the planned effect is at the horizon."""
+        if self.power is None:
+            assert self.reach is not None
+            return self.reach
+        level = design.calibration.delta
+        # Beyond 20 arms, and only there, evidence for sub-Gaussian outcomes is a flat boundary.
+        steps = self.steps(design.outcome, len(design.arms))
+        line = FLAT_BOUND.boundary if steps is MANY_FLAT_BOUND else FLAT.boundary
+        assert line is not None
+        # All comparisons of the best arm succeed together at least as often as if they were
+        # independent: they have an arm in common.
+        each = self.power ** (1.0 / (len(design.arms) - 1))
+        return line(0.0, -math.log(level), 1.0) + quantile(each)
+
+    def _variance(self, outcome: Outcome) -> float | None:
+        """Return the planned variance of an outcome in units of the scale, where it follows."""
+        if self.baseline is None:
+            return None
+        assert self.effect is not None
+        middle = self.baseline + 0.5 * self.effect
+        planned = outcome.variance(min(middle, outcome.high))
+        return None if not planned else planned / outcome.scale**2
+
+    def with_fixed_plan(self, design: Problem) -> Self:
+        """Return the rule with its horizon written out."""
+        if not self.has_horizon:
+            return self
+        return replace(self, power=None, reach=self._reach(design))
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Refuse recurring outcomes, unknown spreads, and an effect where it has no use."""
+        """Refuse recurring outcomes, unknown spreads, and settings that have no use."""
         if outcome.recurring:
             raise InputError(
                 "rule",
@@ -125,11 +244,54 @@ class Tilt(Rule):
             )
         if not outcome.estimated:
             refuse_unknown_spread(self.label, outcome)
-        if self.effect is not None and outcome.limited:
+        elif self.has_horizon:
+            raise InputError(
+                "power",
+                f"a horizon needs outcomes with a known spread or within limits, not {outcome!r}: "
+                "leave power out, or use Bounded(low, high) with a cap",
+            )
+        if self.effect is not None and outcome.limited and not self.has_horizon:
             raise InputError(
                 "effect",
                 f"effect belongs to outcomes with a known spread, not to {outcome!r}: leave it "
                 "out; the bets on such outcomes suit every effect",
+            )
+        if self.effect is not None and self.effect >= outcome.high - outcome.low:
+            raise InputError(
+                "effect",
+                f"effect must be below {outcome.high - outcome.low:g}, the largest difference "
+                f"there can be (got {self.effect:g})",
+            )
+        if self.guarantee == "gaussian" and outcome.limited:
+            raise InputError(
+                "guarantee",
+                f'guarantee "gaussian" is for outcomes that are normal, not for {outcome!r}: '
+                "leave it out; the evidence is proven",
+            )
+        if self.baseline is not None:
+            self._check_baseline(outcome)
+
+    def _check_baseline(self, outcome: Outcome) -> None:
+        assert self.baseline is not None
+        if not outcome.binary:
+            raise InputError(
+                "baseline",
+                f"baseline says how 0/1 outcomes vary, not {outcome!r}: leave it out",
+            )
+        if not outcome.low < self.baseline < outcome.high:
+            raise InputError(
+                "baseline",
+                f"baseline must lie between {outcome.low:g} and {outcome.high:g} "
+                f"(got {self.baseline:g}): it is the mean without the effect; 5 % is 0.05",
+            )
+
+    def check_design(self, design: Problem) -> None:
+        """Refuse a horizon with many arms whose outcomes have only limits."""
+        if self.has_horizon and design.outcome.limited and len(design.arms) > MANY:
+            raise InputError(
+                "power",
+                f"a horizon with {design.outcome!r} is for at most {MANY} arms "
+                f"(got {len(design.arms)}): leave power out, or compare fewer arms",
             )
 
     def calibrate(
@@ -144,5 +306,5 @@ class Tilt(Rule):
                 f"arms must be at most {MANY} where the spread is estimated (got {arms}): compare "
                 "fewer arms, or use Bounded(low, high) with a cap",
             )
-        guarantee: Guarantee = "asymptotic" if outcome.estimated else "proven"
+        guarantee: Guarantee = "asymptotic" if outcome.estimated else self.guarantee or "proven"
         return Calibration(error / (arms - 1), error, guarantee)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
-from bascule.core.ends import cap_met
+from bascule.core.ends import cap_met, end_reason
 from bascule.core.guardrails import harmed
 from bascule.core.measure import Measure
 from bascule.live.steps import stages
@@ -134,10 +134,13 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             for metric, one in zip(design.metrics, design.metric_designs, strict=True)
         ]
         deal = work.deal(row.deal) if row.deal is not None else None
+        before = work.state.statistics
         work.state = fold_unit(design, work.state, deal, row.arm, value, work.now, metrics)
         if design.metrics and work.state.verdict is None:
             _remove_harmful(work)
         if work.state.verdict is not None:
+            return False
+        if work.state.statistics is not before and end_reason(work.design, work.state.statistics):
             return False
     due = work.state.due
     if measure is not None and len(ready) < len(rows):
@@ -223,7 +226,7 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _horizon_met(work):
+    if _horizon_met(work) or end_reason(work.design, work.state.statistics):
         return True
     waiting = work.state.folded < work.state.units
     if waiting or work.design.max_units is None:

@@ -42,7 +42,7 @@ def floors_of(procedure: BlockProcedure) -> FloatArray:
     floors = np.zeros(OCTAVES * PARTS)
     evidence = procedure.steps.evidence
     if evidence is not None:
-        floor_table(evidence)(floors, procedure.threshold, procedure.scaled_effect)
+        floor_table(evidence)(floors, procedure.threshold, procedure.shape)
     return floors
 
 
@@ -111,10 +111,11 @@ class BlockRuns(Runs):
             self.precision,
             procedure.tilt,
             procedure.batch,
-            procedure.scaled_effect,
+            procedure.shape,
             procedure.threshold,
             procedure.margin,
             self.floors,
+            procedure.plan,
             self.ziggurat,
         )
 

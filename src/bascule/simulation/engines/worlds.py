@@ -129,8 +129,8 @@ class WorldBlockRuns(WorldRuns):
         self.largest_block = procedure.largest_block
         self.numbers = (
             1.0 / design.outcome.scale,
-            *(procedure.tilt, procedure.batch, procedure.scaled_effect),
-            *(procedure.threshold, procedure.margin, floors_of(procedure)),
+            *(procedure.tilt, procedure.batch, procedure.shape, procedure.threshold),
+            *(procedure.margin, floors_of(procedure), procedure.plan),
         )
         self.loop = block_loop(procedure.steps)
 

@@ -80,7 +80,7 @@ def build(
     """
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
-    split = steps.split
+    split, prepare, over = steps.split, steps.prepare, steps.over
     fill, outcome, total, ones = draws
 
     def play(
@@ -102,6 +102,7 @@ def build(
         threshold: float,
         margin: float,
         floors: FloatArray,
+        plan: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
         winners: IntArray,
@@ -115,9 +116,11 @@ def build(
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms)
+            prepare(state, 0, arms, plan)
             units = 0
             winner = NOBODY
-            while winner == NOBODY and control[STOP] == 0:
+            ended = 0
+            while winner == NOBODY and ended == 0 and control[STOP] == 0:
                 front, ahead = leader(state, 0, arms)
                 share = share_of(ahead, tilt)
                 size = begin_block(state, 0, arms, front, share * each, each)
@@ -153,6 +156,8 @@ def build(
                     and within(state, 0, arms, effect, threshold, margin)
                 ):
                     winner = NO_DIFFERENCE
+                if winner == NOBODY:
+                    ended = over(state, 0, arms, plan)
             if control[STOP] != 0:
                 break
             finish_run(state, 0, arms, row, units, winner, times, winners, counts, control)

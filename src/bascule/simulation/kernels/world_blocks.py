@@ -36,7 +36,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     """The loop for one rule, for any number of arms."""
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
-    split = steps.split
+    split, prepare, over = steps.split, steps.prepare, steps.over
 
     def play(
         state: FloatArray,
@@ -66,6 +66,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         threshold: float,
         margin: float,
         floors: FloatArray,
+        plan: FloatArray,
         ziggurat: FloatArray,
         times: IntArray,
         winners: IntArray,
@@ -80,6 +81,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms)
+            prepare(state, 0, arms, plan)
             for arm in range(arms):
                 assigned[arm] = 0.0
             units, clock = 0, 0
@@ -89,7 +91,13 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
             below_cap = True
             regret = 0.0
             winner = NOBODY
-            while winner == NOBODY and (below_cap or folded < opened) and control[STOP] == 0:
+            ended = 0
+            while (
+                winner == NOBODY
+                and ended == 0
+                and (below_cap or folded < opened)
+                and control[STOP] == 0
+            ):
                 if below_cap and dealt == size:
                     if left == 0:
                         front, ahead = leader(state, 0, arms)
@@ -124,7 +132,12 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                         lasts[opened & turn] = left
                         opened += 1
                 clock += 1
-                while winner == NOBODY and folded < opened and readies[folded & turn] <= clock:
+                while (
+                    winner == NOBODY
+                    and ended == 0
+                    and folded < opened
+                    and readies[folded & turn] <= clock
+                ):
                     for arm in range(arms):
                         state[2 * arms + arm] = 0.0
                         state[3 * arms + arm] = 0.0
@@ -143,6 +156,8 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                             and within(state, 0, arms, effect, threshold, margin)
                         ):
                             winner = NO_DIFFERENCE
+                        if winner == NOBODY:
+                            ended = over(state, 0, arms, plan)
                     folded += 1
             if control[STOP] != 0:
                 break

@@ -1,0 +1,1 @@
+"""Tests in blocks that end at an information horizon."""

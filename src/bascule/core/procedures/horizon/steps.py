@@ -1,0 +1,365 @@
+"""The steps of a test in blocks with an information horizon, one set for each kind of evidence.
+
+A flat boundary is enough for outcomes that are normal, and a higher one for those that are only
+known to be sub-Gaussian; bets that follow the boundary (`horizon.state`) are proven for both, and
+for outcomes within limits. docs/explanation/horizon.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from bascule.core.evidence.horizon import (
+    flat_bound_boundary,
+    flat_boundary,
+    log_flat,
+    log_flat_bound,
+)
+from bascule.core.procedures.base import UNKNOWN, Ends
+from bascule.core.procedures.block_state import Evidence, part_of
+from bascule.core.procedures.block_steps import (
+    UNINFORMED,
+    BlockSteps,
+    Boundary,
+    one_sided,
+    read_totals,
+)
+from bascule.core.procedures.horizon import state as state_of_bets
+from bascule.core.procedures.horizon.state import (
+    BETS,
+    EFFECT,
+    GOES_ON,
+    HORIZON,
+    NUMBERS,
+    REACH,
+    SHIFTS,
+    all_within,
+    bets_of,
+    drop_beaten,
+    flat_reason_to_end,
+    horizon_of,
+    plan_of,
+    prepare,
+    reason_to_end,
+    shifts_won,
+    variance_of,
+)
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.many_state import CLOCK, TOTAL, number_of, totals_within
+from bascule.core.procedures.many_steps import MANY_UNINFORMED
+from bascule.core.statistics import PairStatistics, Statistics
+
+# A flat boundary: the horizon is what shapes the evidence
+
+
+def flat(total: float, clock: float, horizon: float) -> float:
+    """Log evidence of normal outcomes up to a horizon."""
+    return log_flat(total, horizon)
+
+
+def flat_line(clock: float, threshold: float, horizon: float) -> float:
+    """The total at which `flat` reaches a threshold."""
+    return flat_boundary(threshold, horizon)
+
+
+def flat_bound(total: float, clock: float, horizon: float) -> float:
+    """Log evidence of sub-Gaussian outcomes up to a horizon."""
+    return log_flat_bound(total, horizon)
+
+
+def flat_bound_line(clock: float, threshold: float, horizon: float) -> float:
+    """The total at which `flat_bound` reaches a threshold."""
+    return flat_bound_boundary(threshold, horizon)
+
+
+def drop_by(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: Evidence,
+    horizon: float,
+    threshold: float,
+    floors: FloatArray,
+) -> None:
+    """Take out, in place, each arm that another one still in has beaten at the flat boundary."""
+    totals = first + 4 * arms
+    clocks = totals + arms * arms
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            total = state[totals + i * arms + j]
+            if (
+                abs(total) >= floors[part_of(state[clocks + i * arms + j])]
+                and state[first + arms + i] > 0.0
+                and state[first + arms + j] > 0.0
+                and evidence(abs(total), state[clocks + i * arms + j], horizon) >= threshold
+            ):
+                state[first + arms + (j if total > 0.0 else i)] = 0.0
+
+
+def drop_flat(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten at the flat boundary of normal outcomes."""
+    drop_by(state, first, arms, flat, horizon, threshold, floors)
+
+
+def drop_flat_bound(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that are beaten at the flat boundary of sub-Gaussian outcomes."""
+    drop_by(state, first, arms, flat_bound, horizon, threshold, floors)
+
+
+def within_by(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: Evidence,
+    horizon: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """Whether a flat boundary on either side has proven all differences smaller than the margin."""
+    totals = first + 4 * arms
+    clocks = totals + arms * arms
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                clock = state[clocks + i * arms + j]
+                room = margin * clock - abs(state[totals + i * arms + j])
+                within = room > 0.0 and evidence(room, clock, horizon) >= threshold
+    return within
+
+
+def within_flat(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are smaller than the margin, by the boundary of normal outcomes."""
+    return within_by(state, first, arms, flat, horizon, threshold, margin)
+
+
+def within_flat_bound(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are smaller than the margin, by that of sub-Gaussian outcomes."""
+    return within_by(state, first, arms, flat_bound, horizon, threshold, margin)
+
+
+def ends_flat(pairs: Sequence[PairStatistics], horizon: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by the flat boundary of normal outcomes."""
+    return _ends_by(pairs, flat, flat_line, horizon, threshold)
+
+
+def ends_flat_bound(
+    pairs: Sequence[PairStatistics], horizon: float, threshold: float
+) -> list[Ends]:
+    """Return the interval of each difference by the flat boundary of sub-Gaussian outcomes."""
+    return _ends_by(pairs, flat_bound, flat_bound_line, horizon, threshold)
+
+
+def _ends_by(
+    pairs: Sequence[PairStatistics],
+    evidence: Evidence,
+    boundary: Boundary,
+    horizon: float,
+    threshold: float,
+) -> list[Ends]:
+    reach, found = boundary(0.0, threshold, horizon), []
+    for pair in pairs:
+        if pair.clock == 0.0:
+            found.append(UNKNOWN)
+            continue
+        total, clock = pair.total, pair.clock
+        decided = evidence(abs(total), clock, horizon) >= threshold
+        low, high = (total - reach) / clock, (total + reach) / clock
+        beats, beaten = decided and total > 0.0, decided and total < 0.0
+        found.append(one_sided(total / clock, low, high, beats, beaten))
+    return found
+
+
+# Many arms at a flat boundary
+
+
+def drop_many_by(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: Evidence,
+    horizon: float,
+    threshold: float,
+    floors: FloatArray,
+) -> None:
+    """Drop, in place, each arm of many that another one has beaten in a row that has changed."""
+    for i in range(arms):
+        if state[first + 7 * arms + i] > 0.0:
+            state[first + 7 * arms + i] = 0.0
+            for j in range(arms):
+                if j != i and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                    total = number_of(state, first, arms, i, j, TOTAL)
+                    clock = number_of(state, first, arms, i, j, CLOCK)
+                    if (
+                        clock > 0.0
+                        and abs(total) >= floors[part_of(clock)]
+                        and evidence(abs(total), clock, horizon) >= threshold
+                    ):
+                        state[first + arms + (j if total > 0.0 else i)] = 0.0
+
+
+def drop_many_flat(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many at the flat boundary of normal outcomes."""
+    drop_many_by(state, first, arms, flat, horizon, threshold, floors)
+
+
+def drop_many_flat_bound(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many at the flat boundary of sub-Gaussian outcomes."""
+    drop_many_by(state, first, arms, flat_bound, horizon, threshold, floors)
+
+
+def within_many_flat(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences of many arms are smaller than the margin, for normal outcomes."""
+    return totals_within(state, first, arms, flat, horizon, threshold, margin)
+
+
+def within_many_flat_bound(
+    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences of many arms are smaller than it, for sub-Gaussian outcomes."""
+    return totals_within(state, first, arms, flat_bound, horizon, threshold, margin)
+
+
+def many_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+    """Return whether a pair that a row compares has reached its horizon."""
+    horizon = horizon_of(1.0, plan[EFFECT], plan[REACH])
+    for i in range(arms):
+        if state[first + arms + i] > 0.0 and state[first + 6 * arms + i] > 0.0:
+            for j in range(arms):
+                if (
+                    j != i
+                    and state[first + arms + j] > 0.0
+                    and number_of(state, first, arms, i, j, CLOCK) >= horizon
+                ):
+                    return HORIZON
+    return GOES_ON
+
+
+# Bets that follow the boundary
+
+
+def drop_following(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that the bets have beaten."""
+    drop_beaten(state, first, arms, threshold)
+
+
+def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
+    """Lay out the moments of all outcomes, and what the bets on each pair have won."""
+    plan = plan_of(0, arms)
+    state[plan - 3] = sum(arm.total for arm in statistics.arms)
+    state[plan - 2] = sum(arm.squares for arm in statistics.arms)
+    state[plan - 1] = variance_of(state, 0, arms)
+    for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
+        if pair.wins:
+            mine, theirs = bets_of(0, arms, i, j), bets_of(0, arms, j, i)
+            state[mine : mine + BETS] = pair.wins[:BETS]
+            state[theirs : theirs + BETS] = pair.wins[BETS : 2 * BETS]
+            state[mine + BETS : mine + NUMBERS] = pair.wins[2 * BETS :]
+
+
+def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read what a pair has shown, its bets and the current round included."""
+    mine, theirs = bets_of(0, arms, i, j), bets_of(0, arms, j, i)
+    wins = (*state[mine : mine + BETS], *state[theirs : theirs + BETS])
+    current = state[mine + BETS : mine + NUMBERS]
+    pair = read_totals(state, arms, i, j)
+    return PairStatistics(pair.total, pair.clock, wins=tuple(map(float, (*wins, *current))))
+
+
+def ends_following(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by the bets that follow the boundary.
+
+    Its ends are those of `SHIFTS` that are ruled out, so they never widen again.
+    """
+    found = []
+    for pair in pairs:
+        if pair.clock == 0.0:
+            found.append(UNKNOWN)
+            continue
+        ends = []
+        for bets in (pair.wins[:BETS], pair.wins[BETS : 2 * BETS]):
+            won = shifts_won(bets, 0, threshold)  # type: ignore[arg-type]
+            ends.append(-SHIFTS[BETS - won] * effect if won else -float("inf"))
+        found.append((pair.total / pair.clock, ends[0], -ends[1]))
+    return found
+
+
+FLAT = UNINFORMED._replace(
+    drop=drop_flat,
+    within=within_flat,
+    ends=ends_flat,
+    evidence=flat,
+    boundary=flat_line,
+    over=flat_reason_to_end,
+)
+"""Normal outcomes with a known spread, up to a horizon."""
+
+FLAT_BOUND = FLAT._replace(
+    drop=drop_flat_bound,
+    within=within_flat_bound,
+    ends=ends_flat_bound,
+    evidence=flat_bound,
+    boundary=flat_bound_line,
+)
+"""Sub-Gaussian outcomes with a known spread, up to a horizon: for many arms."""
+
+FOLLOWING = BlockSteps(
+    state_of_bets.width,
+    state_of_bets.clear,
+    state_of_bets.leader,
+    UNINFORMED.share,
+    state_of_bets.observe,
+    state_of_bets.fold_limited,
+    drop_following,
+    all_within,
+    write_bets,
+    read_bets,
+    ends_following,
+    split=True,
+    evidence=None,
+    boundary=None,
+    prepare=prepare,
+    over=reason_to_end,
+)
+"""Outcomes within limits, up to a horizon."""
+
+FOLLOWING_KNOWN = FOLLOWING._replace(
+    leader=UNINFORMED.leader, observe=UNINFORMED.observe, fold=state_of_bets.fold_known
+)
+"""Sub-Gaussian outcomes with a known spread, up to a horizon."""
+
+MANY_FLAT = MANY_UNINFORMED._replace(
+    drop=drop_many_flat,
+    within=within_many_flat,
+    ends=ends_flat,
+    evidence=flat,
+    boundary=flat_line,
+    over=many_reason_to_end,
+)
+"""Many arms with normal outcomes, up to a horizon."""
+
+MANY_FLAT_BOUND = MANY_FLAT._replace(
+    drop=drop_many_flat_bound,
+    within=within_many_flat_bound,
+    ends=ends_flat_bound,
+    evidence=flat_bound,
+    boundary=flat_bound_line,
+)
+"""Many arms with sub-Gaussian outcomes, up to a horizon."""

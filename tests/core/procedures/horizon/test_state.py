@@ -1,0 +1,86 @@
+"""Bets that follow a flat boundary: fair games, whatever their stakes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.core.procedures.horizon.state import BETS, SHIFTS, bets_of
+from bascule.core.procedures.horizon.steps import FOLLOWING
+from bascule.core.progress import block_procedure
+
+EFFECT = 0.3
+
+
+def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], ...]) -> list[float]:
+    """What each bet on the first arm of two owns after blocks with these sums of outcomes."""
+    design = bs.Design(
+        ["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3)
+    )
+    procedure = block_procedure(design)
+    state = procedure.lay_out(bs.Statistics.empty(2))
+    for sums, units in zip(outcomes, sizes, strict=True):
+        state[4:6] = units
+        for arm, total in enumerate(sums):
+            for _ in range(total):
+                FOLLOWING.observe(state, 0, 2, arm, 1.0)
+        FOLLOWING.fold(state, 0, 2, 1.0)
+    bets = bets_of(0, 2, 0, 1)
+    return [math.exp(log) for log in state[bets : bets + BETS]]
+
+
+@pytest.mark.parametrize("bet", [0, 4, 8, 11])
+def test_no_bet_wins_on_average_where_its_null_hypothesis_holds(bet: int) -> None:
+    # Every way that four blocks of 0/1 outcomes can go, each with its probability.
+    worse = 0.2
+    better = worse + SHIFTS[bet] * EFFECT
+    sizes = ((1, 1), (2, 1), (1, 2), (1, 1))
+    cells = [list(itertools.product(range(a + 1), range(b + 1))) for a, b in sizes]
+    average = total = 0.0
+    for path in itertools.product(*cells):
+        chance = 1.0
+        for (x, y), (a, b) in zip(path, sizes, strict=True):
+            chance *= math.comb(a, x) * worse**x * (1 - worse) ** (a - x)
+            chance *= math.comb(b, y) * better**y * (1 - better) ** (b - y)
+        average += chance * owned(path, sizes)[bet]
+        total += chance
+    assert total == pytest.approx(1.0)
+    # The first bet is fair; the others are charged a little more than is fair.
+    assert average == pytest.approx(1.0) if bet == 0 else 0.5 < average <= 1.0
+
+
+def test_a_sub_gaussian_bet_is_fair_for_normal_outcomes() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8))
+    procedure, generator = block_procedure(design), np.random.default_rng(5)
+    wealth = []
+    for _ in range(400):
+        seen = bs.Statistics.empty(2)
+        for x, y in generator.normal(size=(3, 2)):
+            block = (bs.ArmStatistics(1, x, x * x), bs.ArmStatistics(1, y, y * y))
+            seen = procedure.fold_block(seen, block, look=False)
+        wealth.append(math.exp(seen.pairs[0].wins[0]))
+    assert np.mean(wealth) == pytest.approx(1.0, abs=4 * float(np.std(wealth)) / math.sqrt(400))
+
+
+def test_a_removal_by_hand_leaves_the_horizon_where_it_was() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9))
+    strict = design.stricter
+    assert strict.error == pytest.approx(0.05 * 2 / 3)
+    before, after = block_procedure(design), block_procedure(strict)
+    assert after.horizon == before.horizon
+    assert after.threshold > before.threshold
+
+
+def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
+    def boundary(batch: int) -> float:
+        rule = bs.Tilt(1, effect=0.5, power=0.9, guarantee="gaussian", batch=batch)
+        procedure = block_procedure(bs.Design(["a", "b"], bs.Gaussian(1), rule))
+        assert procedure.steps.boundary is not None
+        return procedure.steps.boundary(1.0, procedure.threshold, procedure.shape)
+
+    # The last block may end beyond the horizon, and its look counts.
+    assert boundary(20) > boundary(1)

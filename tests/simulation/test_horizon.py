@@ -1,0 +1,82 @@
+"""Tests with an information horizon: their error, power and duration."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+
+RUNS = 1000
+
+
+def played(rule: bs.Tilt, outcome: Any, means: list[float], **more: Any) -> bs.Simulation:
+    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule)
+    return bs.simulate(design, means, runs=RUNS, seed=3, **more)
+
+
+@pytest.mark.parametrize("guarantee", ["proven", "gaussian"])
+def test_duration_and_power_are_those_of_a_flat_boundary(guarantee: Any) -> None:
+    # A quarter of the units that the table in the docs has for half the effect.
+    rule = bs.Tilt(1, effect=0.2, power=0.9, guarantee=guarantee)
+    found = played(rule, bs.Gaussian(1), [0.0, 0.2])
+    power = float((found.winner == 1).mean())
+    assert power >= 0.9 - 3 * math.sqrt(0.09 / RUNS)
+    mean = float(found.decision_time.mean())
+    error = float(found.decision_time.std()) / math.sqrt(RUNS)
+    assert mean <= 2510 / 4 * 1.03 + 3 * error
+    assert np.quantile(found.decision_time, 0.9) <= 3932 / 4 * 1.05
+    assert found.decision_time.max() <= 4 * (3.2415 / 0.2) ** 2 + 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome", "mean"),
+    [
+        (bs.Tilt(3, effect=0.2, power=0.9, guarantee="gaussian"), bs.Gaussian(1), 0.0),
+        (bs.Tilt(8, effect=0.2, power=0.9), bs.Gaussian(1), 0.0),
+        (bs.Tilt(1, effect=0.05, power=0.9), bs.Bernoulli(), 0.1),
+        (bs.Tilt(4, effect=0.05, power=0.9, baseline=0.1), bs.Bernoulli(), 0.1),
+    ],
+    ids=repr,
+)
+def test_equal_arms_win_no_more_often_than_stated_and_the_test_ends(
+    rule: bs.Tilt, outcome: Any, mean: float
+) -> None:
+    found = played(rule, outcome, [mean, mean])
+    for arm in (0, 1):
+        assert float((found.winner == arm).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / RUNS)
+    assert found.undecided > 0.8 * RUNS
+
+
+def test_five_arms_share_the_error() -> None:
+    rule = bs.Tilt(3, effect=1.0, power=0.9)
+    found = played(rule, bs.Gaussian(1), [0.0] * 5)
+    for arm in range(5):
+        assert float((found.winner == arm).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / RUNS)
+    found = played(rule, bs.Gaussian(1), [0.0, 0.0, 0.0, 0.0, 1.0])
+    # The best arm beats all four with the power that was asked for.
+    assert float((found.winner == 4).mean()) >= 0.9 - 3 * math.sqrt(0.09 / RUNS)
+
+
+def test_many_arms_end_at_the_horizon() -> None:
+    rule = bs.Tilt(2, effect=1.0, power=0.9, guarantee="gaussian")
+    design = bs.Design([f"arm {i}" for i in range(25)], bs.Gaussian(1), rule)
+    (*_, last) = bs.trace(design, [0.0] * 24 + [2.0], seed=1)
+    assert last.decision is not None
+    assert last.decision.arm == 24
+    (*_, last) = bs.trace(design, [0.0] * 25, seed=1)
+    assert last.decision is None
+    ending = bs.ending(design, last.statistics)
+    assert ending is not None
+    assert ending.kind == "undecided"
+
+
+def test_a_trend_and_late_outcomes_leave_the_error_as_it_is() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9))
+    world = {"trend": {"kind": "fading", "size": -1.0, "span": 200}, "batch": 20}
+    found = bs.simulate(design, [0.0, 0.0], runs=RUNS, seed=2, world=world)
+    for arm in (0, 1):
+        assert float((found.winner == arm).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / RUNS)
