@@ -225,6 +225,10 @@ class Procedure(ABC):
         """
         return None
 
+    def is_futile(self, statistics: AnyStatistics) -> bool:
+        """Return whether the plan calls the test futile, also where it only advises to end it."""
+        return False
+
     @property
     def has_horizon(self) -> bool:
         """Whether the plan ends every test, whatever the outcomes."""

@@ -15,7 +15,7 @@ from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
 from bascule.core.procedures.block_state import OCTAVES, PARTS, begin_block, last_in
 from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.horizon.state import PLAN_SIZE, horizon_of, plan_of, prepare
+from bascule.core.procedures.horizon.state import FUTILE, PLAN_SIZE, horizon_of, plan_of, prepare
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
@@ -32,12 +32,13 @@ class Horizon:
 
     `variance` is what is assumed of an outcome's variance at first, in units of the scale, where it
     is not known; the outcomes correct it. `futility` is the conditional power below which a test
-    ends sooner; 0 for never.
+    is futile; 0 for never. Such a test ends, unless the plan only `advises` to end it.
     """
 
     reach: float
     variance: float | None = None
     futility: float = 0.0
+    advises: bool = False
 
     @property
     def prior(self) -> tuple[float, float]:
@@ -86,17 +87,22 @@ class BlockProcedure(Procedure):
     @property
     def plan(self) -> FloatArray:
         """The plan as the steps take it: zeros without a horizon."""
+        return self._plan(self.horizon is not None and not self.horizon.advises)
+
+    def _plan(self, futility: bool) -> FloatArray:
         if self.horizon is None:
             return np.zeros(PLAN_SIZE)
-        known = not self.outcome.limited
+        known, line = not self.outcome.limited, self.steps.boundary
+        level = self.design.calibration.delta
+        constant = normal_constant(level) if line is None else line(0.0, self.threshold, 1.0)
         return np.array(
             [
                 self.threshold,
-                normal_constant(self.design.calibration.delta),
+                constant,
                 self.horizon.reach,
                 self.scaled_effect,
                 *((1.0, 1.0) if known else self.horizon.prior),
-                self.horizon.futility,
+                self.horizon.futility if futility else 0.0,
                 0.0 if known else 1.0 / self.outcome.scale,
             ]
         )
@@ -191,8 +197,15 @@ class BlockProcedure(Procedure):
         if self.horizon is None:
             return None
         assert isinstance(statistics, Statistics)
-        reason = self.steps.over(self.lay_out(statistics), 0, self.arms, self.plan)
-        return END_REASONS[reason]
+        return END_REASONS[self.steps.over(self.lay_all(statistics), 0, self.arms, self.plan)]
+
+    def is_futile(self, statistics: AnyStatistics) -> bool:
+        """Return whether the chance to find the planned effect is too small to go on."""
+        if self.horizon is None or self.horizon.futility == 0.0:
+            return False
+        assert isinstance(statistics, Statistics)
+        plan = self._plan(futility=True)
+        return self.steps.over(self.lay_all(statistics), 0, self.arms, plan) == FUTILE
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
@@ -226,6 +239,10 @@ class BlockProcedure(Procedure):
         steps.prepare(state, 0, arms, self.plan)
         steps.write(state, arms, statistics)
         return state
+
+    def lay_all(self, statistics: Statistics) -> FloatArray:
+        """Return the statistics as the steps take them, with every pair."""
+        return self.lay_out(statistics)
 
     def read_pairs(self, state: FloatArray) -> tuple[PairStatistics, ...]:
         """Return the pairs as the steps have left them."""

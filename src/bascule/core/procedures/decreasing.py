@@ -137,6 +137,10 @@ class DecreasingProcedure(Procedure):
         """Return why the plan of the test ends it here without a decision."""
         return self.inner.end_reason(self._turned(statistics))
 
+    def is_futile(self, statistics: AnyStatistics) -> bool:
+        """Return whether the plan calls the test futile."""
+        return self.inner.is_futile(self._turned(statistics))
+
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return by how much the first arm of each pair is better, and the interval of that."""
         return self.inner.ends(self._turned(statistics))

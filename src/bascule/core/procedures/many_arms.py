@@ -17,9 +17,9 @@ from typing import cast
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.base import AnyStatistics, EndReason, Ends
+from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.block_state import OCTAVES, PARTS, last_in
-from bascule.core.procedures.blocks import END_REASONS, BlockProcedure
+from bascule.core.procedures.blocks import BlockProcedure
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.many_state import (
     CLOCK,
@@ -98,14 +98,6 @@ class ManyArmsProcedure(BlockProcedure):
                 winner = NO_DIFFERENCE
         return winner
 
-    def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
-        """Return why the test ends without a decision, or None while it goes on."""
-        if self.horizon is None:
-            return None
-        assert isinstance(statistics, Statistics)
-        state = self._with_rows(statistics, self.rows(statistics))
-        return END_REASONS[self.steps.over(state, 0, self.arms, self.plan)]
-
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs that `ends` lists: the control and the leader with each other arm."""
         assert isinstance(statistics, Statistics)
@@ -150,6 +142,10 @@ class ManyArmsProcedure(BlockProcedure):
         if not statistics.pairs:
             return statistics.rows
         return add_rows(self._rows_of_pairs(statistics.pairs), statistics.rows)
+
+    def lay_all(self, statistics: Statistics) -> FloatArray:
+        """Return the statistics as the steps take them, with every row."""
+        return self._with_rows(statistics, self.rows(statistics))
 
     def lay_out(self, statistics: Statistics) -> FloatArray:
         """Return the statistics of the arms as the steps take them, without the rows."""

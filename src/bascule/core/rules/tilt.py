@@ -45,6 +45,10 @@ HorizonGuarantee = Literal["proven", "gaussian"]
 """What stands behind the evidence of a test with a horizon."""
 
 
+OnFutility = Literal["end", "advise"]
+"""What happens to a test that is futile."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Tilt(Rule):
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
@@ -59,6 +63,10 @@ class Tilt(Rule):
     known spread as normal, which is exact for them; the default is proven for all. Instead of
     `power`, `reach` sets the horizon where `effect` is so many standard errors of its estimate.
 
+    `futility` ends a test sooner, undecided: once the probability to find `effect` by the horizon,
+    given the outcomes so far, is below it. With `on_futility="advise"` the test goes on, and its
+    status says so. Either way the error can only be lower.
+
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')
     """
@@ -70,6 +78,8 @@ class Tilt(Rule):
     baseline: float | None = field(default=None, kw_only=True)
     guarantee: HorizonGuarantee | None = field(default=None, kw_only=True)
     reach: float | None = field(default=None, kw_only=True)
+    futility: float | None = field(default=None, kw_only=True)
+    on_futility: OnFutility | None = field(default=None, kw_only=True)
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +118,20 @@ class Tilt(Rule):
             baseline = checks.finite("baseline", self.baseline, "the mean without the effect")
             object.__setattr__(self, "baseline", baseline)
             self._needs_horizon("baseline")
+        if self.futility is not None:
+            futility = checks.probability("futility", self.futility, "0.2 is usual")
+            object.__setattr__(self, "futility", futility)
+            self._needs_horizon("futility")
+        if self.on_futility is not None:
+            checks.choice("on_futility", self.on_futility, get_args(OnFutility))
+            if self.futility is None:
+                raise InputError("on_futility", "on_futility needs futility, as in futility=0.2")
+        if self.power is not None and self.futility is not None and self.futility >= self.power:
+            raise InputError(
+                "futility",
+                f"futility must be below power, {self.power:g} (got {self.futility:g}), or the "
+                "test ends before it begins: 0.2 is usual",
+            )
 
     def _needs_horizon(self, name: str) -> None:
         if not self.has_horizon:
@@ -161,6 +185,8 @@ class Tilt(Rule):
                 f" The test ends without a decision once a difference of {self.effect:g} is "
                 f"{self.reach:.3g} standard errors."
             )
+        if self.futility is not None and self.on_futility != "advise":
+            ends += f" It ends sooner if the chance to find it falls below {self.futility:g}."
         return (
             f"{who} An arm is dropped when the evidence that another one is better is strong "
             f"enough{weighed}.{ends}"
@@ -200,7 +226,12 @@ class Tilt(Rule):
             family = EstimatedProcedure
         steps, horizon = self.steps(design.outcome, arms), None
         if self.has_horizon:
-            horizon = Horizon(self._reach(design), self._variance(design.outcome))
+            horizon = Horizon(
+                self._reach(design),
+                self._variance(design.outcome),
+                self.futility or 0.0,
+                self.on_futility == "advise",
+            )
         effect = self.effect or 0.0
         return family(design, self.label, steps, self.tilt, self.batch, effect, horizon)
 

@@ -9,7 +9,7 @@ interval, keep theirs for a round of several blocks. docs/explanation/horizon.md
 
 A test is laid out as in `block_state`, followed by the sum of all outcomes, the sum of their
 squares and their variance by the blocks so far, the plan, and for each ordered pair the log of what
-its bets have won and six numbers about the current round.
+its bets have won and eight numbers about the current round.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ SHIFTS = (
 BETS = len(SHIFTS)
 """Numbers that the bets on one ordered pair take."""
 
-CLOCK, VARIANCE, TOTAL, SQUARES, CROSS, WEIGHTS = range(BETS, BETS + 6)
-"""Places after the bets of a pair (i, j), i before j: its clock, the variance of an outcome and its
-total when the round began; and the sums since then of the squares of the blocks' steps, of steps
-times weights, and of the squares of the weights."""
+CLOCK, VARIANCE, TOTAL, GOAL, SQUARES, CROSS, WEIGHTS, NEXT_GOAL = range(BETS, BETS + 8)
+"""Places after the bets of a pair (i, j), i before j: its clock, the variance of an outcome, its
+total and the log evidence that was enough when the round began; the sums since then of the squares
+of the blocks' steps, of steps times weights, and of the squares of the weights; and the log
+evidence that was enough after the last block. A removal by hand changes what is enough, and must
+not change a stake whose outcomes may have been seen."""
 
-NUMBERS = BETS + 6
+NUMBERS = BETS + 8
 """Numbers that one ordered pair takes."""
 
 ROUNDS = 128
@@ -144,16 +146,19 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
     return ratio * ratio * variance
 
 
-def stake_of(state: FloatArray, plan: int, bet: int, clock: float, variance: float) -> float:
-    """Return the stake of a bet, by what is known of the variance of an outcome."""
+def stake_of(
+    state: FloatArray, plan: int, bet: int, goal: float, clock: float, variance: float
+) -> float:
+    """Return the stake of a bet on a goal, by what is known of the variance of an outcome."""
     left = horizon_of(variance, state[plan + EFFECT], state[plan + REACH]) - clock
-    return stake(state[bet] - state[plan + THRESHOLD], left) / math.sqrt(variance)
+    return stake(state[bet] - goal, left) / math.sqrt(variance)
 
 
 def bet_on_block(
     state: FloatArray,
     plan: int,
     bet: int,
+    goal: float,
     clock: float,
     step: float,
     weight: float,
@@ -165,8 +170,8 @@ def bet_on_block(
     The block adds `step` to the total and `weight` to the clock. With a `known` spread a gain is
     exponential, else it is linear.
     """
-    if state[bet] < state[plan + THRESHOLD]:
-        share = stake_of(state, plan, bet, clock, variance)
+    if state[bet] < goal:
+        share = stake_of(state, plan, bet, goal, clock, variance)
         if known:
             state[bet] += share * (step - 0.5 * share * weight)
         else:
@@ -188,9 +193,10 @@ def close_round(
     The round is that of the numbers at `pair`, seen from its second arm if the `sign` is -1; it has
     added `gained` to the total and `since` to the clock.
     """
+    goal, clock, variance = state[pair + GOAL], state[pair + CLOCK], state[pair + VARIANCE]
     for k in range(1, BETS):
-        if state[bets + k] < state[plan + THRESHOLD]:
-            share = stake_of(state, plan, bets + k, state[pair + CLOCK], state[pair + VARIANCE])
+        if state[bets + k] < goal:
+            share = stake_of(state, plan, bets + k, goal, clock, variance)
             shift = SHIFTS[k] * state[plan + EFFECT]
             gain = gained + shift * since
             if known:
@@ -226,10 +232,14 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                 total, clock = state[totals + i * arms + j], state[clocks + i * arms + j]
                 if state[pair + VARIANCE] == 0.0:
                     state[pair + VARIANCE] = before
+                    state[pair + GOAL] = state[plan + THRESHOLD]
+                    state[pair + NEXT_GOAL] = state[plan + THRESHOLD]
+                goal = state[pair + NEXT_GOAL]
+                state[pair + NEXT_GOAL] = state[plan + THRESHOLD]
                 # Most blocks of rare events hold none, and then nothing is won or lost.
                 if step != 0.0:
-                    bet_on_block(state, plan, pair, clock, step, weight, before, known)
-                    bet_on_block(state, plan, reverse, clock, -step, weight, before, known)
+                    bet_on_block(state, plan, pair, goal, clock, step, weight, before, known)
+                    bet_on_block(state, plan, reverse, goal, clock, -step, weight, before, known)
                     state[pair + SQUARES] += step * step
                     state[pair + CROSS] += step * weight
                 state[pair + WEIGHTS] += weight * weight
@@ -244,6 +254,7 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                     state[pair + CLOCK] = clock + weight
                     state[pair + VARIANCE] = after
                     state[pair + TOTAL] = total + step
+                    state[pair + GOAL] = state[plan + THRESHOLD]
                     state[pair + SQUARES] = 0.0
                     state[pair + CROSS] = 0.0
                     state[pair + WEIGHTS] = 0.0

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from bascule.core.evidence.horizon import (
+    conditional_power,
     flat_bound_boundary,
     flat_boundary,
     log_flat,
@@ -28,7 +29,10 @@ from bascule.core.procedures.block_steps import (
 from bascule.core.procedures.horizon import state as state_of_bets
 from bascule.core.procedures.horizon.state import (
     BETS,
+    CONSTANT,
     EFFECT,
+    FUTILE,
+    FUTILITY,
     GOES_ON,
     HORIZON,
     NUMBERS,
@@ -38,7 +42,6 @@ from bascule.core.procedures.horizon.state import (
     bets_of,
     drop_beaten,
     flat_reason_to_end,
-    horizon_of,
     plan_of,
     prepare,
     reason_to_end,
@@ -236,18 +239,27 @@ def within_many_flat_bound(
 
 
 def many_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
-    """Return whether a pair that a row compares has reached its horizon."""
-    horizon = horizon_of(1.0, plan[EFFECT], plan[REACH])
+    """Return why a test of many arms ends without a decision, or that it goes on.
+
+    Only arms that have a row are compared with every other, so only they can be about to win.
+    """
+    scale, end = plan[EFFECT] * plan[EFFECT], plan[REACH] * plan[REACH]
+    best, rows = 0.0, 0
     for i in range(arms):
         if state[first + arms + i] > 0.0 and state[first + 6 * arms + i] > 0.0:
+            rows += 1
+            least = 1.0
             for j in range(arms):
-                if (
-                    j != i
-                    and state[first + arms + j] > 0.0
-                    and number_of(state, first, arms, i, j, CLOCK) >= horizon
-                ):
-                    return HORIZON
-    return GOES_ON
+                if j != i and state[first + arms + j] > 0.0:
+                    left = end - scale * number_of(state, first, arms, i, j, CLOCK)
+                    if left <= 0.0:
+                        return HORIZON
+                    if least >= plan[FUTILITY] > 0.0:
+                        total = plan[EFFECT] * number_of(state, first, arms, i, j, TOTAL)
+                        room = plan[CONSTANT] * plan[REACH] - total
+                        least = min(least, conditional_power(room, left))
+            best = max(best, least)
+    return FUTILE if rows > 0 and best < plan[FUTILITY] else GOES_ON
 
 
 # Bets that follow the boundary
