@@ -8,7 +8,7 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName, RadiusName, StopName
+from bascule.cli.designs import GuaranteeName, OutcomeName, RadiusName, StopName
 from bascule.core.errors import InputError
 from bascule.core.rules import RULES, Rule
 
@@ -29,6 +29,10 @@ def command(
     stop: StopName | None = designs.STOP,
     tilt: float | None = designs.TILT,
     effect: float | None = designs.EFFECT,
+    power: float | None = designs.POWER,
+    baseline: float | None = designs.BASELINE,
+    guarantee: GuaranteeName | None = designs.GUARANTEE,
+    futility: float | None = designs.FUTILITY,
     batch: int | None = designs.BATCH,
     outcome: OutcomeName | None = designs.OUTCOME,
     sigma: float | None = designs.SIGMA,
@@ -63,6 +67,10 @@ def command(
         "stop": stop,
         "tilt": tilt,
         "effect": effect,
+        "power": power,
+        "baseline": baseline,
+        "guarantee": guarantee,
+        "futility": futility,
         "batch": batch,
         "outcome": outcome,
         "sigma": sigma,
@@ -96,10 +104,9 @@ def _rule(described: dict[str, Any]) -> Rule:
 
     name = described["rule"]
     if name in RIVALS:
-        own = [
-            described[option] for option in ("alpha", "radius", "stop", "tilt", "effect", "batch")
-        ]
-        if any(value is not None for value in own):
+        fields = ("alpha", "radius", "stop", "tilt", "effect", "batch")
+        planned = ("power", "baseline", "guarantee", "futility")
+        if any(described[option] is not None for option in (*fields, *planned)):
             raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
         return RIVALS[name]()
     if name not in RULES.kinds:

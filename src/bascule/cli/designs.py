@@ -18,6 +18,7 @@ from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.registry import Registered, Registry
 from bascule.core.rules import RULES, Rule, mixture
 from bascule.core.rules.static import StaticStop
+from bascule.core.rules.tilt import HorizonGuarantee
 from bascule.core.serialization import parse_json, read_json
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     OutcomeName = StrEnum
     RadiusName = StrEnum
     StopName = StrEnum
+    GuaranteeName = StrEnum
 else:
 
     def _names(title: str, values: Iterable[str]) -> type[StrEnum]:
@@ -34,6 +36,7 @@ else:
     # What is registered is what the command line knows.
     RuleName = _names("RuleName", RULES.kinds)
     OutcomeName = _names("OutcomeName", OUTCOMES.kinds)
+    GuaranteeName = _names("GuaranteeName", get_args(HorizonGuarantee))
     RadiusName = _names("RadiusName", get_args(mixture.RadiusName))
     StopName = _names(
         "StopName", dict.fromkeys([*get_args(mixture.StopName), *get_args(StaticStop)])
@@ -90,6 +93,20 @@ TILT = typer.Option(
     show_default=False,
 )
 EFFECT = typer.Option(None, help="For tilt: the difference worth finding.", show_default=False)
+POWER = typer.Option(
+    None,
+    help="For tilt: end the test where --effect is found with this probability.",
+    show_default=False,
+)
+BASELINE = typer.Option(
+    None, help="For tilt with --power: the mean of 0/1 outcomes without the effect."
+)
+GUARANTEE = typer.Option(
+    None, help="For tilt with --power: gaussian takes outcomes as normal; proven if not given."
+)
+FUTILITY = typer.Option(
+    None, help="For tilt with --power: end a test whose chance to find --effect is below this."
+)
 OUTCOME = typer.Option(None, help="Outcome model; gaussian if not given.")
 SIGMA = typer.Option(
     None,

@@ -10,7 +10,15 @@ import typer
 
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import EngineName, GoalName, OutcomeName, RadiusName, RuleName, StopName
+from bascule.cli.designs import (
+    EngineName,
+    GoalName,
+    GuaranteeName,
+    OutcomeName,
+    RadiusName,
+    RuleName,
+    StopName,
+)
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,6 +34,10 @@ def command(
     stop: StopName | None = designs.STOP,
     tilt: float | None = designs.TILT,
     effect: float | None = designs.EFFECT,
+    power: float | None = designs.POWER,
+    baseline: float | None = designs.BASELINE,
+    guarantee: GuaranteeName | None = designs.GUARANTEE,
+    futility: float | None = designs.FUTILITY,
     batch: int | None = designs.BATCH,
     population: int | None = designs.POPULATION,
     horizon: int | None = designs.HORIZON,
@@ -76,6 +88,10 @@ def command(
         "stop": stop,
         "tilt": tilt,
         "effect": effect,
+        "power": power,
+        "baseline": baseline,
+        "guarantee": guarantee,
+        "futility": futility,
         "batch": batch,
         "population": population,
         "horizon": horizon,

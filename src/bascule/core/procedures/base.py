@@ -229,6 +229,10 @@ class Procedure(ABC):
         """Return whether the plan calls the test futile, also where it only advises to end it."""
         return False
 
+    def horizon_share(self, statistics: AnyStatistics) -> float:
+        """Return which part of the way to the horizon is covered; 0 where there is none."""
+        return 0.0
+
     @property
     def has_horizon(self) -> bool:
         """Whether the plan ends every test, whatever the outcomes."""

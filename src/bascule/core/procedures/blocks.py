@@ -15,7 +15,14 @@ from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
 from bascule.core.procedures.block_state import OCTAVES, PARTS, begin_block, last_in
 from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.horizon.state import FUTILE, PLAN_SIZE, horizon_of, plan_of, prepare
+from bascule.core.procedures.horizon.state import (
+    EFFECT,
+    FUTILE,
+    PLAN_SIZE,
+    horizon_of,
+    plan_of,
+    prepare,
+)
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
@@ -198,6 +205,18 @@ class BlockProcedure(Procedure):
             return None
         assert isinstance(statistics, Statistics)
         return END_REASONS[self.steps.over(self.lay_all(statistics), 0, self.arms, self.plan)]
+
+    def horizon_share(self, statistics: AnyStatistics) -> float:
+        """Return which part of the way to the horizon the furthest pair of active arms is."""
+        if self.horizon is None:
+            return 0.0
+        assert isinstance(statistics, Statistics)
+        state, plan = self.lay_all(statistics), self.plan
+        active = [arm for arm in range(self.arms) if arm not in statistics.out]
+        clocks = [self.steps.read(state, self.arms, i, j).clock for i, j in combinations(active, 2)]
+        variance = state[plan_of(0, self.arms) - 1] if self.steps.prepare is prepare else 1.0
+        end = horizon_of(float(variance), float(plan[EFFECT]), self.horizon.reach)
+        return min(1.0, max(clocks) / end) if clocks and end > 0.0 else 0.0
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
         """Return whether the chance to find the planned effect is too small to go on."""

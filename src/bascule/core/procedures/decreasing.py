@@ -141,6 +141,10 @@ class DecreasingProcedure(Procedure):
         """Return whether the plan calls the test futile."""
         return self.inner.is_futile(self._turned(statistics))
 
+    def horizon_share(self, statistics: AnyStatistics) -> float:
+        """Return which part of the way to the horizon is covered."""
+        return self.inner.horizon_share(self._turned(statistics))
+
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return by how much the first arm of each pair is better, and the interval of that."""
         return self.inner.ends(self._turned(statistics))

@@ -201,7 +201,7 @@ class Tilt(Rule):
         """Return tilted blocks of the same sizes without a planned effect."""
         return Tilt(self.tilt, batch=self.batch)
 
-    def steps(self, outcome: Outcome, arms: int) -> BlockSteps:
+    def steps(self, outcome: Outcome, arms: int = 2) -> BlockSteps:
         """Return the steps for such outcomes: bets within limits, else a normal mixture.
 
         With a horizon they are bets that follow its boundary, or that boundary itself.

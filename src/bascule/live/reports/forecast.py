@@ -58,7 +58,8 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     """The units that a decision is expected to take from here, if the means are as they look.
 
     `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
-    taken longer than was expected, it is taken to grow with the square root of the units.
+    taken longer than was expected, it is taken to grow with the square root of the units. A test
+    with a horizon goes no further than that.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -68,10 +69,14 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     if isinstance(seen, CohortStatistics):
         # There it is stages that count: `stages_left`.
         return None
+    share = design.judging(seen).horizon_share(seen)
+    most = seen.units * (1.0 / share - 1.0) if share > 0.0 else None
     expected = expectation(design, seen)
     if expected is not None and expected.decision_time > seen.units:
-        return expected.decision_time - seen.units
-    return seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else None
+        left: float | None = expected.decision_time - seen.units
+    else:
+        left = seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else most
+    return left if most is None or left is None else max(0.0, min(left, most))
 
 
 @lru_cache(maxsize=64)

@@ -19,9 +19,9 @@ from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.effects import Effect, advantages, effects
-from bascule.core.ends import ending, winner_promise
+from bascule.core.ends import end_reason, ending, winner_promise
 from bascule.core.presenter import presenter
-from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
@@ -86,6 +86,16 @@ class Waiting:
         return f"{self.units:,} units have not counted; the oldest has not reported for {waited}"
 
 
+FUTILE = "it is unlikely to find the planned difference by its horizon"
+
+ENDED_BY: dict[EndReason | None, str] = {
+    None: "",
+    "horizon": ": it has reached its horizon",
+    "futility": f": {FUTILE}",
+}
+"""Why a test is over, as the end of a sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """The status of a live test.
@@ -127,6 +137,8 @@ class Status:
     moved: tuple[tuple[str, str], ...] = ()
     metrics: tuple[MetricStatus, ...] = ()
     guarded: str | None = None
+    ended_by: EndReason | None = None
+    futile: bool = False
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,13 +174,15 @@ class Status:
         if self.decision is not None:
             return f"{self.decision.name.capitalize()}: keep what is cheapest"
         if self.state == "over":
-            return "The test has ended undecided"
+            return f"The test has ended undecided{ENDED_BY[self.ended_by]}"
         if self.state == "stopped":
             return "The test was stopped undecided"
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
         if self.guarded is not None:
             return f"Keep running: {self.guarded}"
+        if self.futile:
+            return f"Consider ending the test: {FUTILE}"
         if self.waiting is not None and self.waiting.is_held:
             return f"Waiting: {self.waiting.words}"
         if self.days_left is not None:
@@ -280,6 +294,8 @@ def status_of(
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         metrics=metric_statuses(design, state.once) if design.metrics else (),
         guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
+        ended_by=end_reason(design, seen) if phase == "over" else None,
+        futile=phase in OPEN and state.verdict is None and design.judging(seen).is_futile(seen),
         waiting=waiting_of(design, phase, state, now, created, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),

@@ -259,6 +259,8 @@ class StatusOut(BaseModel):
     waiting: WaitingOut | None = None
     everyone: str | None = None
     moved: list[tuple[str, str]] = []
+    ended_by: Literal["horizon", "futility"] | None = None
+    futile: bool = False
 
 
 class Statuses(BaseModel):

@@ -84,7 +84,7 @@ def saying(
 def headline(design: Design, status: Status) -> str:
     """One line: what to do. Times are in the unit that people would use."""
     is_held = status.waiting is not None and status.waiting.is_held
-    if status.state == "running" and status.decision is None and not is_held:
+    if status.state == "running" and status.decision is None and not is_held and not status.futile:
         if status.left is not None and status.evidence < TELLING:
             return "Keep running: too early to say how long"
         if _rest(design, status) is not None:

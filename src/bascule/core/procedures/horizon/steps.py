@@ -7,6 +7,7 @@ for outcomes within limits. docs/explanation/horizon.md has the proofs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -175,6 +176,10 @@ def _ends_by(
             found.append(UNKNOWN)
             continue
         total, clock = pair.total, pair.clock
+        if clock > horizon:
+            # A winner that waits for its guardrails: nothing is known of totals so late.
+            found.append((total / clock, -math.inf, math.inf))
+            continue
         decided = evidence(abs(total), clock, horizon) >= threshold
         low, high = (total - reach) / clock, (total + reach) / clock
         beats, beaten = decided and total > 0.0, decided and total < 0.0
@@ -308,7 +313,7 @@ def ends_following(pairs: Sequence[PairStatistics], effect: float, threshold: fl
         ends = []
         for bets in (pair.wins[:BETS], pair.wins[BETS : 2 * BETS]):
             won = shifts_won(bets, 0, threshold)  # type: ignore[arg-type]
-            ends.append(-SHIFTS[BETS - won] * effect if won else -float("inf"))
+            ends.append(-SHIFTS[BETS - won] * effect if won else -math.inf)
         found.append((pair.total / pair.clock, ends[0], -ends[1]))
     return found
 
