@@ -39,6 +39,14 @@ def command(
         "--webhook",
         help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
     ),
+    notify: list[str] = typer.Option(
+        [],
+        "--notify",
+        envvar="BASCULE_NOTIFY",
+        help="Send decisions and alarms in plain words to an address of Apprise, as "
+        "slack://..., msteams://... or mailto://...; may be given again.",
+        show_default=False,
+    ),
     retention: str = typer.Option(
         "",
         metavar="AGE",
@@ -69,6 +77,7 @@ def command(
         rate=rate,
         webhooks=tuple(webhook),
         webhook_secret=os.environ.get(SECRET, ""),
+        notify=tuple(notify),
         retention=retention,
     )
     # An interrupt is how one ends a service in a terminal.

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import OPEN, acting_as
 from bascule.live.api.reads import Summary
-from bascule.service.server import webhooks
+from bascule.service.server import notify, webhooks
 from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 from bascule.service.server.store_calls import StoreCalls
@@ -33,6 +33,7 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         # One task for each URL, so that one that hangs delays no other.
         *[("webhooks", partial(send, url=url), SEND_EVERY) for url in settings.webhooks],
     ]
+    rounds += [("notify", partial(tell, url=url), SEND_EVERY) for url in settings.notify]
     if settings.retention:
         rounds.append(("retention", retain, RETAIN_EVERY))
     return [asyncio.create_task(_repeat(app, name, do, every)) for name, do, every in rounds]
@@ -76,6 +77,17 @@ async def send(app: FastAPI, url: str) -> None:
     state = app.state
     for result in await webhooks.send_due(
         state.store, state.calls, url, state.settings.webhook_secret
+    ):
+        state.metrics.deliveries.labels(result).inc()
+
+
+async def tell(app: FastAPI, url: str) -> None:
+    """Send the notifications that are due to one address of Apprise."""
+    state, kind = app.state, url.partition("://")[0]
+    deliver = partial(notify.notify, url)
+    key = notify.key_of(url)
+    for result in await webhooks.deliver_due(
+        state.store, state.calls, key, deliver, "notification", f"{kind}://..."
     ):
         state.metrics.deliveries.labels(result).inc()
 

@@ -21,6 +21,7 @@ from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
+from bascule.service.server.notify import check_targets
 from bascule.service.server.settings import Settings
 from bascule.service.server.telemetry import FOLDER, log, write_logs
 from bascule.service.server.workers import STOPS, end_with_parent, keep_working
@@ -59,6 +60,7 @@ def serve(
 
 def check(store: Store, settings: Settings, workers: int) -> None:
     """Raise where the service would not be safe, or would not work."""
+    check_targets(settings.notify)
     if workers < 1:
         raise InputError("workers", f"workers must be at least 1 (got {workers})")
     if workers > 1 and not store.is_shared:

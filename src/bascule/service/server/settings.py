@@ -41,6 +41,7 @@ class Settings:
     session_hours: float = 12.0
     webhooks: tuple[str, ...] = ()
     webhook_secret: str = ""
+    notify: tuple[str, ...] = ()
     retention: str = ""
 
     def __post_init__(self) -> None:

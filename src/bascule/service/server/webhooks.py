@@ -12,7 +12,7 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -153,22 +153,38 @@ async def send(client: httpx.AsyncClient, sent: Delivery, secret: str, now: floa
 
 async def send_due(store: Store, calls: StoreCalls, url: str, secret: str) -> list[str]:
     """Send the events that are due to one URL, and return what became of each."""
-    await calls.short(register, store, [url])
-    due = await calls.short(claim, store, [url], time.time())
-    results = []
     async with httpx.AsyncClient(timeout=DEADLINE) as client:
-        for sent in due:
-            problem = await send(client, sent, secret, time.time())
-            state = await calls.short(settle, store, sent, problem, time.time())
-            results.append(state)
-            log(
-                f"webhook {state}",
-                level="info" if problem is None else "warning",
-                url=shown_url(url),
-                id=sent.id,
-                attempt=sent.attempts,
-                problem=problem,
-            )
+
+        async def deliver(sent: Delivery) -> str | None:
+            return await send(client, sent, secret, time.time())
+
+        return await deliver_due(store, calls, url, deliver, "webhook", shown_url(url))
+
+
+async def deliver_due(
+    store: Store,
+    calls: StoreCalls,
+    key: str,
+    deliver: Callable[[Delivery], Awaitable[str | None]],
+    what: str,
+    shown: str,
+) -> list[str]:
+    """Deliver the events that are due to what is stored as `key`; return what became of each."""
+    await calls.short(register, store, [key])
+    due = await calls.short(claim, store, [key], time.time())
+    results = []
+    for sent in due:
+        problem = await deliver(sent)
+        state = await calls.short(settle, store, sent, problem, time.time())
+        results.append(state)
+        log(
+            f"{what} {state}",
+            level="info" if problem is None else "warning",
+            url=shown,
+            id=sent.id,
+            attempt=sent.attempts,
+            problem=problem,
+        )
     return results
 
 
