@@ -43,6 +43,7 @@ from .live.steps.maturity import Receipt
 from .planning import plan
 from .planning.request import PlanRequest
 from .planning.result import Plan
+from .planning.rollout import Rollout, RolloutCase, plan_rollout
 from .planning.sample import Sample
 from .simulation import (
     Beta,
@@ -122,6 +123,8 @@ __all__ = [
     "Procedure",
     "Receipt",
     "Recurrent",
+    "Rollout",
+    "RolloutCase",
     "Rule",
     "Sample",
     "Simulation",
@@ -160,6 +163,7 @@ __all__ = [
     "next_block",
     "open",
     "plan",
+    "plan_rollout",
     "record",
     "remove_arm",
     "restore",

@@ -181,3 +181,18 @@ def test_an_interruption_before_anything_is_known_gives_no_result(
     assert code == 130
     assert out == ""
     assert "there is no result" in err
+
+
+def test_a_rollout_is_planned_with_its_guardrails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    metric = '{"name": "latency", "outcome": {"sigma": 30}, "goal": "decrease", "margin": 6}'
+    saved = tmp_path / "rollout.json"
+    asked = ["--rollout", "0d:1%,1d:50%", "--metric", metric, "--runs", "50"]
+    code, printed, _ = run(capsys, *asked, "--save", str(saved), "--json")
+    assert code == 0
+    assert json.loads(printed)["audience"] == {"ramp": [[0.0, 0.02], [86400.0, 1.0]]}
+    assert bs.Design.load(saved).decides == "guardrails"
+    code, _, problem = run(capsys, *asked, "--baseline", "5%")
+    assert code != 0
+    assert "--baseline belongs to a test, not to --rollout" in problem

@@ -73,7 +73,10 @@ def test_a_harmful_arm_ends_a_test_of_two() -> None:
     assert (status.decision.name, status.decision.harm) == ("control", ("latency",))
     assert status.headline.startswith("Keep control: no other arm is left that is not harmful")
     assert test.verify().agrees
-    assert audit_words(test.audit()[-1]) == "Kept control: all else is harmful (latency)"
+    words = [audit_words(entry) for entry in test.audit()[-2:]]
+    assert words == ["Kept control: all else is harmful (latency)", "Released the winner, control"]
+    # Nobody is left with the harmful arm.
+    assert {test.assign(i) for i in range(20)} == {"control"}
 
 
 def test_a_harmful_arm_of_three_is_removed_by_itself_and_verified() -> None:
@@ -159,3 +162,17 @@ def test_erased_units_keep_what_they_counted_as_on_every_metric() -> None:
     test.store.erase(3)  # type: ignore[attr-defined]
     assert test.verify().agrees
     assert test.status().metrics == before.metrics
+
+
+@pytest.mark.parametrize(("delay", "served"), [(0.0, "green"), (4.0, "control")])
+def test_a_guarded_rollout_ends_with_one_version_for_everyone(delay: float, served: str) -> None:
+    made = design(metrics=[LATENCY, SPEND], decides="guardrails")
+    # The primary metric is far ahead, and does not decide.
+    test = run(made, [0.0, 9.0], [0.0, delay])
+    status = test.status()
+    assert status.decision is not None
+    assert (status.decision.name, status.decision.by) == (served, "guardrails")
+    assert test.is_released
+    assert {test.assign(i) for i in range(20)} == {served}
+    assert test.verify().agrees
+    assert bs.Design.from_dict(made.to_dict()) == made

@@ -12,6 +12,8 @@ from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import GoalName, OutcomeName
 from bascule.core.design import INCREASE
+from bascule.core.errors import InputError
+from bascule.core.metrics import Metric
 from bascule.core.outcomes import Numeric, Outcome
 from bascule.core.written_numbers import read_number
 
@@ -82,6 +84,13 @@ def command(
     waiting_cost: float | None = typer.Option(
         None, help="What a day of waiting is worth, in outcome units.", show_default=False
     ),
+    rollout: str | None = typer.Option(
+        None,
+        metavar="0d:1%,1d:5%,...",
+        help="Plan a guarded rollout instead: the share of the traffic that gets the new version, "
+        "step by step, while no guardrail (--metric) is harmed.",
+        show_default=False,
+    ),
     save: Path | None = typer.Option(
         None, metavar="FILE", help="Write the design, for simulate --design."
     ),
@@ -119,6 +128,14 @@ def command(
         "sigma_unit": sigma_unit,
         "sigma_noise": sigma_noise,
     }
+    metrics = [designs.parsed_metric(text) for text in metric or ()]
+    if rollout is not None:
+        _refuse_with_rollout(
+            baseline=baseline, lift=lift, sample=sample, outcome=outcome, arms=arms
+        )
+        asked = (units_per_day, deadline_days, runs, seed)
+        _plan_rollout(rollout, metrics, *asked, save, as_json)
+        return
     model, spread = _outcome(outcome, sizes, sample is not None)
     request = plan_request(
         model,
@@ -135,7 +152,7 @@ def command(
         spread=spread,
         outcomes_per_day=outcomes_per_day,
         goal=INCREASE if goal is None else goal.value,
-        metrics=[designs.parsed_metric(text) for text in metric or ()],
+        metrics=metrics,
     )
     with designs.workers(dask):
         say_understood(lift, request)
@@ -170,6 +187,45 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
             raise typer.Abort
     else:
         typer.echo(f"bascule: {words} give --lift {meant}", err=True)
+
+
+def _refuse_with_rollout(**given: object) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise InputError("rollout", f"--{option} belongs to a test, not to --rollout: drop it")
+
+
+def _plan_rollout(
+    text: str,
+    metrics: list[Metric],
+    units_per_day: float,
+    deadline_days: float,
+    runs: int | None,
+    seed: int,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    from bascule.planning.amounts import amount
+    from bascule.planning.rollout import plan_rollout
+
+    ramp = []
+    for step in text.split(","):
+        at, colon, share = step.partition(":")
+        if not colon:
+            raise InputError(
+                "rollout", f"--rollout must be steps such as 0d:1%,1d:5% (got {step!r:.60})"
+            )
+        ramp.append((at, amount("rollout", share, "5% or 0.05")))
+    plan = plan_rollout(
+        metrics, ramp, units_per_day, deadline_days=deadline_days, runs=runs or 1000, seed=seed
+    )
+    if as_json:
+        print_json(plan.to_dict())
+    else:
+        for line in plan.lines():
+            typer.echo(line)
+    if save is not None:
+        plan.design.save(save)
 
 
 IMPLIED = {

@@ -16,7 +16,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
-from bascule.core.metrics import Goal, Metric, check_metrics
+from bascule.core.metrics import Decides, Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
@@ -31,7 +31,12 @@ DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
 INCREASE: Goal = "increase"
 
-USUAL = (("goal", INCREASE), ("metrics", ()), ("harm_error", DEFAULT_HARM_ERROR))
+USUAL = (
+    ("goal", INCREASE),
+    ("metrics", ()),
+    ("harm_error", DEFAULT_HARM_ERROR),
+    ("decides", "primary"),
+)
 """Fields that are not written out where they are as usual."""
 
 MOST_ARMS = 1000
@@ -58,7 +63,8 @@ class Design:
     mean is the best, as for infections, latency or churn. `control` names the arm that others are
     compared with, the first one unless said. `metrics` are guardrails and secondary metrics of the
     same units; an arm that is not harmful on any guardrail is removed as harmful with probability
-    at most `harm_error`.
+    at most `harm_error`. With `decides="guardrails"` the test is a guarded rollout: the second arm
+    is shipped once every guardrail has found it within its margin, whatever the primary metric.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -81,6 +87,7 @@ class Design:
     reports: Reports | None = None
     metrics: Sequence[Metric] = ()
     harm_error: float = DEFAULT_HARM_ERROR
+    decides: Decides = "primary"
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -151,6 +158,9 @@ class Design:
         object.__setattr__(self, "harm_error", share)
         if self.metrics:
             self._check_metrics()
+        checks.choice("decides", self.decides, get_args(Decides))
+        if self.decides == "guardrails":
+            self._check_rollout()
 
     def _check_metrics(self) -> None:
         if self.outcome.recurring:
@@ -165,6 +175,14 @@ class Design:
                     f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
                     "Tilt(tilt)",
                 )
+
+    def _check_rollout(self) -> None:
+        if len(self.arms) != 2 or not self.guardrails or self.min_effect is not None:
+            raise InputError(
+                "decides",
+                'decides "guardrails" needs two arms, the present version and the new one, at '
+                "least one guardrail, and no min_effect",
+            )
 
     @property
     def guardrails(self) -> tuple[Metric, ...]:
@@ -292,6 +310,8 @@ class Design:
             del data["goal"]
         if not self.metrics:
             del data["metrics"], data["harm_error"]
+        if self.decides == "primary":
+            del data["decides"]
         return data
 
     @classmethod

@@ -137,6 +137,8 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     promised = design.calibration
     if promised.error >= 1:
         return f"nothing is proven about a winner at delta {promised.delta:.3g}"
+    if design.decides == "guardrails":
+        return f"the guardrails decide{guard_promise(design)}"
     twice = min(1.0, 2.0 * promised.error)
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "

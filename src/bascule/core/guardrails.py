@@ -95,7 +95,8 @@ def _judged(
     To look is dear, so it is done once in 5 % more units, and once in 1 % while an arm that the
     primary metric has chosen waits for its guardrails. Any choice of looks is valid.
     """
-    steps = WAITING_STEPS if waiting_arm(design, after) is not None else STEPS_PER_E_FOLD
+    waits = design.decides == "guardrails" or waiting_arm(design, after) is not None
+    steps = WAITING_STEPS if waits else STEPS_PER_E_FOLD
     if is_due(before.units, after.units, steps):
         metrics = [_looked(design, which, seen) for which, seen in enumerate(metrics)]
     return replace(after, metrics=tuple(metrics))

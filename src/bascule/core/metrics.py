@@ -20,6 +20,9 @@ Role = Literal["guardrail", "secondary"]
 Harm = Literal["margin", "any", "never"]
 """Which arms a guardrail removes: those proven worse than its margin, worse at all, or none."""
 
+Decides = Literal["primary", "guardrails"]
+"""What ends a test with a winner: the primary metric, or in a guarded rollout the guardrails."""
+
 PRIMARY = "primary"
 """How outcomes may name the primary metric."""
 

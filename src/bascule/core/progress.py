@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from bascule.core.calibration import Guarantee
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -31,6 +32,8 @@ from bascule.core.procedures.static import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Family = TypeVar("Family", bound=Procedure)
+
+ASYMPTOTIC: Guarantee = "asymptotic"
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
 
@@ -68,6 +71,7 @@ def record(
     """
     procedure = design.judging(statistics)
     after = _with_bounds(procedure, statistics, procedure.record(statistics, arm, value))
+    after = _all_kept(design, statistics, after)
     return record_metrics(design, statistics, after, arm, metrics) if design.metrics else after
 
 
@@ -121,6 +125,7 @@ def fold_block(
     procedure = design.judging(statistics)
     after = procedure.fold_block(statistics, block, look)
     after = _with_bounds(procedure, statistics, after, look)
+    after = _all_kept(design, statistics, after)
     return fold_metrics(design, statistics, after, metrics) if design.metrics else after
 
 
@@ -155,6 +160,8 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
         return reached
     if all_harmed(design, statistics):
         return _kept_control(design, statistics)
+    if design.decides == "guardrails":
+        return _rolled_out(design, statistics)
     if reached is None:
         return None
     if reached.arm is None:
@@ -163,16 +170,34 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     return reached if may_ship(design, statistics, reached.arm) else None
 
 
+def _all_kept(design: Design, before: Statistics, after: Statistics) -> Statistics:
+    """Return the statistics without newly beaten arms where the primary metric does not decide."""
+    return after if design.decides == "primary" else replace(after, dropped=before.dropped)
+
+
+def _rolled_out(design: Design, statistics: Statistics) -> Decision | None:
+    """Return the decision for the new version once every guardrail allows it."""
+    new = 1 - design.arms.index(design.control_arm)
+    if not may_ship(design, statistics, new):
+        return None
+    kinds = [one.calibration for one in design.metric_designs]
+    guarded = [kind for kind, m in zip(kinds, design.metrics, strict=True) if m.is_guardrail]
+    guarantee = guarded[0].guarantee if len({one.guarantee for one in guarded}) == 1 else ASYMPTOTIC
+    error = max(metric.error for metric in design.guardrails)
+    return Decision(new, design.arms[new], error, guarantee, by="guardrails")
+
+
 def _kept_control(design: Design, statistics: Statistics) -> Decision:
     """Return the decision for the control because every treatment is harmful."""
     kinds = {one.calibration.guarantee for one in design.harm_designs if one is not None}
-    guarantee = kinds.pop() if len(kinds) == 1 else "asymptotic"
+    guarantee = kinds.pop() if len(kinds) == 1 else ASYMPTOTIC
     found = harmed(statistics)
     names = {design.metrics[which].name for its in found.values() for which in its}
     control = design.control_arm
     return Decision(
         *(design.arms.index(control), control, design.harm_error, guarantee),
         harm=tuple(sorted(names)),
+        by="guardrails",
     )
 
 

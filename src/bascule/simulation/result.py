@@ -253,6 +253,8 @@ class Simulation(SimulationResult):
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
         # A control that stays because all else is harmful is not declared the best.
+        if self.design.decides == "guardrails":
+            return np.zeros(self.runs, np.bool_)
         return flags if self.guarded is None else flags & ~self.guarded.by_harm
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Decision:
     """The arm that a test declares best, or none if no difference matters, with its guarantee.
 
     `harm` names the metrics on which all treatments are harmful, where that is why the control
-    stays.
+    stays. `by` says whether the primary metric decided, or in a guarded rollout the guardrails.
     """
 
     arm: int | None
@@ -75,6 +75,7 @@ class Decision:
     error: float
     guarantee: Guarantee
     harm: tuple[str, ...] = ()
+    by: Literal["primary", "guardrails"] = "primary"
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,12 @@ class Status:
                 f"({', '.join(self.decision.harm)}); one that is not is removed with probability "
                 f"at most {risk}"
             )
+        if self.decision is not None and self.decision.by == "guardrails":
+            risk = f"{100 * self.decision.error:.3g} %"
+            return (
+                f"{self.decision.name} is rolled out: it is within the margin of every guardrail; "
+                f"a version beyond one is shipped with probability at most {risk}"
+            )
         if self.decision is not None and self.decision.arm is not None:
             risk = f"{100 * self.decision.error:.3g} %"
             return f"Ship {self.decision.name}: a worse arm wins with probability at most {risk}"

@@ -33,7 +33,8 @@ class Verdict:
     """A decision as it was announced: after how many units, and when. It never changes.
 
     `harm` names the metrics on which all treatments were harmful, where that is why it fell, and
-    `keep` is the arm to keep where no difference matters.
+    `keep` is the arm to keep where no difference matters. `by` says whether the primary metric or
+    the guardrails decided.
     """
 
     arm: int | None
@@ -44,14 +45,13 @@ class Verdict:
     time: float
     harm: tuple[str, ...] = ()
     keep: int | None = None
+    by: str = "primary"
 
     @classmethod
     def of(cls, decision: Decision, units: int, time: float, keep: int | None = None) -> Verdict:
         """The decision that the data allow, with the moment at which it is announced."""
-        return cls(
-            *(decision.arm, decision.name, decision.error, decision.guarantee),
-            *(units, time, decision.harm, keep),
-        )
+        named = decision.arm, decision.name, decision.error, decision.guarantee
+        return cls(*named, units, time, decision.harm, keep, decision.by)
 
 
 Parts = tuple[tuple[int, ...], ...]

@@ -80,9 +80,14 @@ def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float)
 
 def decide(work: UnitOfWork) -> None:
     """End the test with the decision that the statistics have reached."""
-    assert work.state.verdict is not None
+    verdict = work.state.verdict
+    assert verdict is not None
     work.phase = "decided"
-    work.log("decide", **asdict(work.state.verdict))
+    work.log("decide", **asdict(verdict))
+    if verdict.by == "guardrails" and not work.state.released:
+        # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
+        work.state = work.state._replace(released=True)
+        work.log("release", arm=verdict.name, automatic=True)
 
 
 def _fold(work: UnitOfWork, end: float, most: int) -> bool:

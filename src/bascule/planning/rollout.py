@@ -1,0 +1,288 @@
+"""Plan a guarded rollout: when a new version is out or rolled back, and how many users meet it.
+
+The new version is compared with the present one in even blocks while its share of the traffic is
+raised by a schedule. Paths of the evidence are simulated as normal ones with the spread of each
+metric; the guarantees do not rest on that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bascule.core import checks
+from bascule.core.design import DEFAULT_HARM_ERROR, Design
+from bascule.core.errors import InputError
+from bascule.core.measure import SECONDS, seconds
+from bascule.core.metrics import Metric, check_metrics
+from bascule.core.procedures.block_steps import uninformed_boundary
+from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.rules import Tilt
+from bascule.theory.guardrails import metric_spread
+
+LOOKS_PER_E_FOLD = 100
+MOST_SHARE = 0.5
+
+Ramp = Sequence[tuple[float | str, float]]
+"""Pairs of a time since the start and the share of the traffic that gets the new version then."""
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutCase:
+    """What is expected of a rollout if guardrails are as `name` says.
+
+    `shipped` and `rolled_back` are probabilities by the deadline; days are those of the middle and
+    of nine of ten of the tests that ended, nan if none did; `exposed` is the average number of
+    users who get the new version before the end.
+    """
+
+    name: str
+    shipped: float
+    rolled_back: float
+    median_days: float
+    p90_days: float
+    exposed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A guarded rollout: its design, the schedule, and what to expect."""
+
+    design: Design
+    ramp: tuple[tuple[float, float], ...]
+    units_per_day: float
+    deadline_days: float
+    runs: int
+    cases: tuple[RolloutCase, ...]
+
+    @property
+    def audience(self) -> dict[str, Any]:
+        """Who gets into the test: twice the share of the new version, as half of it get that."""
+        return {"ramp": [[at, min(1.0, 2.0 * share)] for at, share in self.ramp]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        names = ("shipped", "rolled_back", "median_days", "p90_days", "exposed")
+        return {
+            "design": self.design.to_dict(),
+            "audience": self.audience,
+            "units_per_day": self.units_per_day,
+            "deadline_days": self.deadline_days,
+            "runs": self.runs,
+            "cases": {
+                case.name: {
+                    name: None if math.isnan(value) else value
+                    for name in names
+                    for value in [getattr(case, name)]
+                }
+                for case in self.cases
+            },
+        }
+
+    def lines(self) -> list[str]:
+        """Return the plan in words."""
+        steps = ", ".join(f"{100 * share:g} % after {at / 86400:g} d" for at, share in self.ramp)
+        harm = f"{100 * self.design.harm_error:g} %"
+        found = [
+            f"Guarded rollout of {self.design.arms[1]}: {steps}",
+            f"{self.units_per_day:,.6g} units a day; a version that is not harmful is rolled back "
+            f"with probability at most {harm}, over the whole ramp",
+        ]
+        found += [
+            f"a version worse by {metric.margin:g} or more on {metric.name} is rolled out with "
+            f"probability at most {100 * metric.error:g} %"
+            for metric in self.design.guardrails
+        ]
+        found.append("")
+        found.append(
+            f"{'if the new version is':<44}{'out':>8}{'back':>8}{'days':>8}{'exposed':>12}"
+        )
+        for case in self.cases:
+            days = "-" if math.isnan(case.median_days) else f"{case.median_days:.2g}"
+            found.append(
+                f"{case.name:<44}{100 * case.shipped:>6.0f} %{100 * case.rolled_back:>6.0f} %"
+                f"{days:>8}{case.exposed:>12,.0f}"
+            )
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def plan_rollout(
+    metrics: Sequence[Metric],
+    ramp: Ramp,
+    units_per_day: float,
+    *,
+    deadline_days: float = 28.0,
+    harm_error: float = DEFAULT_HARM_ERROR,
+    arms: Sequence[str] = ("present", "new"),
+    runs: int = 1000,
+    seed: int = 0,
+) -> Rollout:
+    """Plan a rollout whose guardrails are `metrics`, at the shares of the new version in `ramp`.
+
+    The first guardrail is also the primary metric of the design, which is shown and does not
+    decide. `units_per_day` is the traffic as a whole.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
+    >>> plan = plan_rollout([latency], [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)], 10_000)
+    >>> [case.name for case in plan.cases]
+    ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
+    """
+    steps = _checked_ramp(ramp)
+    rate = checks.positive("units_per_day", units_per_day, "it is the traffic as a whole")
+    days = checks.positive("deadline_days", deadline_days, "28 is four weeks")
+    runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
+    guardrails = [metric for metric in check_metrics(list(metrics), None) if metric.is_guardrail]
+    if not guardrails:
+        raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
+    first = guardrails[0]
+    cap = _units_at(steps, rate, days)
+    design = Design(
+        arms,
+        first.outcome,
+        Tilt(1),
+        goal=first.goal,
+        metrics=list(metrics),
+        harm_error=harm_error,
+        decides="guardrails",
+        max_units=max(6, math.floor(cap)),
+    )
+    spreads = [_spread(metric) for metric in guardrails]
+    worlds: list[tuple[str, list[float]]] = [("unchanged", [0.0] * len(guardrails))]
+    for which, metric in enumerate(guardrails):
+        assert metric.margin is not None
+        for name, times in (("at its margin", 1.0), ("worse by twice its margin", 2.0)):
+            losses = [0.0] * len(guardrails)
+            losses[which] = -times * metric.margin
+            worlds.append((f"{metric.name} {name}", losses))
+    chance = np.random.default_rng(seed)
+    cases = [
+        _case(name, design, steps, rate, cap, list(zip(losses, spreads, strict=True)), runs, chance)
+        for name, losses in worlds
+    ]
+    return Rollout(design, steps, rate, days, runs, tuple(cases))
+
+
+def _case(
+    name: str,
+    design: Design,
+    steps: tuple[tuple[float, float], ...],
+    rate: float,
+    cap: float,
+    truths: list[tuple[float, float]],
+    runs: int,
+    chance: np.random.Generator,
+) -> RolloutCase:
+    """Play the evidence of all guardrails, looked at once in 1 % more units."""
+    looks = max(2, math.ceil(LOOKS_PER_E_FOLD * math.log(max(cap, 8.0) / 4.0)))
+    units: FloatArray = np.geomspace(4.0, max(cap, 8.0), looks)
+    # In an even split of n units each block of two adds half to the clock.
+    clocks = units / 4.0
+    within = np.zeros((len(truths), runs), np.int64)
+    back = np.full(runs, looks)
+    for place, (which, (loss, spread)) in enumerate(zip(_places(design), truths, strict=True)):
+        metric, one, harm = design.metrics[which], *_designs(design, which)
+        noise = chance.standard_normal((runs, looks)) * np.sqrt(np.diff(clocks, prepend=0.0))
+        means = loss + spread * np.cumsum(noise, axis=1) / clocks
+        assert metric.margin is not None
+        reach = spread * _boundary(clocks, one) / clocks
+        within[place] = _first(means - reach > -metric.margin)
+        if harm is not None and metric.harm_line is not None:
+            wide = spread * _boundary(clocks, harm) / clocks
+            back = np.minimum(back, _first(means + wide < -metric.harm_line))
+    out = within.max(axis=0)
+    end = np.minimum(np.minimum(out, back), looks - 1)
+    shipped, rolled = (out < back) & (out < looks), (back <= out) & (back < looks)
+    ended = shipped | rolled
+    days = np.array([_days_at(steps, rate, float(units[at])) for at in end])
+    return RolloutCase(
+        name,
+        float(shipped.mean()),
+        float(rolled.mean()),
+        float(np.median(days[ended])) if ended.any() else math.nan,
+        float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
+        float(units[end].mean() / 2.0),
+    )
+
+
+def _places(design: Design) -> list[int]:
+    return [which for which, metric in enumerate(design.metrics) if metric.is_guardrail]
+
+
+def _designs(design: Design, which: int) -> tuple[Design, Design | None]:
+    return design.metric_designs[which], design.harm_designs[which]
+
+
+def _boundary(clocks: FloatArray, design: Design) -> FloatArray:
+    threshold = -math.log(design.procedure.end_error)
+    return np.array([uninformed_boundary(float(clock), threshold, 0.0) for clock in clocks])
+
+
+def _first(found: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return for each run the first look at which something is found; their number if never."""
+    first: np.ndarray[Any, np.dtype[np.int64]] = np.where(
+        found.any(axis=1), found.argmax(axis=1), found.shape[1]
+    )
+    return first
+
+
+def _units_at(steps: tuple[tuple[float, float], ...], rate: float, days: float) -> float:
+    """Return how many units are in the test after some days: twice those with the new version."""
+    total = 0.0
+    ends = [*(at / SECONDS["d"] for at, _ in steps[1:]), math.inf]
+    for (at, share), end in zip(steps, ends, strict=True):
+        start = at / SECONDS["d"]
+        if days > start:
+            total += 2.0 * share * rate * (min(days, end) - start)
+    return total
+
+
+def _days_at(steps: tuple[tuple[float, float], ...], rate: float, units: float) -> float:
+    """Return after how many days so many units are in the test."""
+    total = 0.0
+    ends = [*(at / SECONDS["d"] for at, _ in steps[1:]), math.inf]
+    for (at, share), end in zip(steps, ends, strict=True):
+        start, speed = at / SECONDS["d"], 2.0 * share * rate
+        more = speed * (end - start)
+        if total + more >= units:
+            return start + (units - total) / speed
+        total += more
+    return math.inf
+
+
+def _spread(metric: Metric) -> float:
+    spread = metric_spread(metric)
+    if spread is None:
+        raise InputError(
+            "baseline",
+            f"baseline of {metric.name} is missing: it says how much its outcomes spread",
+        )
+    return spread
+
+
+def _checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
+    remedy = 'give pairs such as ("0d", 0.01), ("1d", 0.1), ("3d", 0.5), from 0 on and rising'
+    if isinstance(ramp, str) or not isinstance(ramp, list | tuple) or not ramp:
+        raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
+    steps: list[tuple[float, float]] = []
+    for step in ramp:
+        if not isinstance(step, list | tuple) or len(step) != 2:
+            raise InputError("ramp", f"ramp has {step!r:.60}, which is no pair: {remedy}")
+        at, share = seconds("ramp", step[0]), checks.finite("ramp", step[1], remedy)
+        if not 0.0 < share <= MOST_SHARE:
+            raise InputError(
+                "ramp",
+                f"shares of a ramp must lie between 0 and 0.5 (got {share:g}): as many users as "
+                "get the new version are compared with them; the rollout ends with everyone",
+            )
+        if (not steps and at != 0.0) or (steps and (at <= steps[-1][0] or share <= steps[-1][1])):
+            raise InputError("ramp", f"ramp must begin at 0 and rise: {remedy}")
+        steps.append((at, share))
+    return tuple(steps)

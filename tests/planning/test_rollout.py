@@ -1,0 +1,81 @@
+"""Plans of guarded rollouts: what is stated holds in them, and they agree with simulated tests."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import bascule as bs
+
+LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
+FAILED = bs.Metric("failed", bs.Bernoulli(), goal="decrease", margin=0.02, baseline=0.05)
+RAMP = [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)]
+RUNS = 800
+
+
+@pytest.fixture(scope="module")
+def plan() -> bs.Rollout:
+    return bs.plan_rollout([LATENCY, FAILED], RAMP, 10_000, runs=RUNS, seed=2)
+
+
+def test_stated_errors_hold_over_the_whole_ramp(plan: bs.Rollout) -> None:
+    allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
+    for case in plan.cases:
+        if "at its margin" in case.name:
+            assert case.shipped <= allowed
+            assert case.rolled_back <= allowed
+    unchanged = plan.cases[0]
+    assert unchanged.rolled_back <= allowed
+    assert unchanged.shipped > 0.95
+
+
+def test_a_harmful_version_is_rolled_back_before_many_users_meet_it(plan: bs.Rollout) -> None:
+    harmed = next(case for case in plan.cases if case.name == "latency worse by twice its margin")
+    assert harmed.rolled_back > 0.99
+    # Half of all users would have been 5,000 a day.
+    assert harmed.exposed < 2000
+    assert harmed.median_days <= harmed.p90_days
+
+
+def test_the_plan_agrees_with_simulated_tests() -> None:
+    speed = bs.Metric("speed", bs.Gaussian(1), margin=0.8, baseline=0.0)
+    plan = bs.plan_rollout([speed], [("0d", 0.5)], 100, runs=2000, deadline_days=5)
+    played = bs.simulate(plan.design, [0.0, 0.0], runs=80, seed=3)
+    shipped = played.winner == 1
+    assert shipped.mean() == pytest.approx(plan.cases[0].shipped, abs=0.06)
+    days = played.decision_time[shipped].mean() / 100
+    assert days == pytest.approx(plan.cases[0].median_days, rel=0.35)
+    # The primary metric has no say, so nothing it shows is wrong.
+    assert played.error_rate == 0.0
+
+
+def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.Rollout) -> None:
+    assert plan.audience == {"ramp": [[0.0, 0.02], [86400.0, 0.2], [3 * 86400.0, 1.0]]}
+    assert plan.design.decides == "guardrails"
+    assert plan.to_dict()["cases"]["unchanged"]["shipped"] > 0.95
+    assert "rolled back with probability at most 5 %" in repr(plan)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"ramp": [("0d", 0.9)]}, "between 0 and 0.5"),
+        ({"ramp": [("1d", 0.1)]}, "begin at 0 and rise"),
+        ({"ramp": [("0d", 0.2), ("1d", 0.1)]}, "begin at 0 and rise"),
+        ({"ramp": "1%"}, "list of pairs"),
+        ({"metrics": []}, "at least one guardrail"),
+        ({"metrics": [bs.Metric("x", bs.Bernoulli(), margin=0.1)]}, "baseline of x is missing"),
+    ],
+    ids=str,
+)
+def test_rollouts_that_make_no_sense_are_refused(changes: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"metrics": [LATENCY], "ramp": RAMP, "units_per_day": 100.0, **changes}
+    with pytest.raises(bs.InputError, match=words):
+        bs.plan_rollout(**given)
+
+
+def test_a_rollout_needs_two_arms_and_a_guardrail() -> None:
+    with pytest.raises(bs.InputError, match="needs two arms"):
+        bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), decides="guardrails")
