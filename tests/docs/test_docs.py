@@ -48,7 +48,7 @@ PAGES = {
     "confidence sequence": "explanation/ends",
     "conversion window": "how-to/choose-an-outcome",
     "dashboard": "how-to/use-the-dashboard",
-    "docker": "how-to/run-the-service",
+    "docker": "how-to/deploy",
     "e-process": "explanation/evidence",
     "exposure": "how-to/call-the-service",
     "guardrail": "how-to/choose-an-outcome",

@@ -22,21 +22,30 @@ PROXIES = "FORWARDED_ALLOW_IPS"
 
 def command(
     store: str = STORE,
-    host: str = typer.Option("127.0.0.1", help="The address to listen on."),
-    port: int = typer.Option(8000, min=0, max=65535, help="The port; 0 takes a free one."),
-    workers: int = typer.Option(1, help="Processes; more than one needs PostgreSQL."),
+    host: str = typer.Option("127.0.0.1", envvar="BASCULE_HOST", help="The address to listen on."),
+    port: int = typer.Option(
+        8000, min=0, max=65535, envvar="BASCULE_PORT", help="The port; 0 takes a free one."
+    ),
+    workers: int = typer.Option(
+        1, envvar="BASCULE_WORKERS", help="Processes; more than one needs PostgreSQL."
+    ),
     origin: list[str] = typer.Option(
-        [], "--origin", help="A web site whose pages may call the API; may be given again."
+        [],
+        "--origin",
+        envvar="BASCULE_ORIGIN",
+        help="A web site whose pages may call the API; may be given again.",
     ),
     proxy: list[str] = typer.Option(
         [],
         "--proxy",
+        envvar="BASCULE_PROXY",
         help="The address or network of a reverse proxy whose X-Forwarded-For and "
         f"X-Forwarded-Proto are believed; may be given again, or as {PROXIES}.",
     ),
     webhook: list[str] = typer.Option(
         [],
         "--webhook",
+        envvar="BASCULE_WEBHOOK",
         help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
     ),
     notify: list[str] = typer.Option(
@@ -50,15 +59,24 @@ def command(
     retention: str = typer.Option(
         "",
         metavar="AGE",
+        envvar="BASCULE_RETENTION",
         help="Erase units that came longer ago, as 90d, in experiments that have ended.",
         show_default=False,
     ),
-    largest_body: int = typer.Option(1_000_000, help="Bytes that a request may have."),
-    largest_batch: int = typer.Option(1000, help="Outcomes that a request may have."),
-    rate: float = typer.Option(
-        10_000.0, help="Requests a second that a key may send from one address."
+    largest_body: int = typer.Option(
+        1_000_000, envvar="BASCULE_LARGEST_BODY", help="Bytes that a request may have."
     ),
-    log_level: str = typer.Option("info", help="debug, info, warning or error."),
+    largest_batch: int = typer.Option(
+        1000, envvar="BASCULE_LARGEST_BATCH", help="Outcomes that a request may have."
+    ),
+    rate: float = typer.Option(
+        10_000.0,
+        envvar="BASCULE_RATE",
+        help="Requests a second that a key may send from one address.",
+    ),
+    log_level: str = typer.Option(
+        "info", envvar="BASCULE_LOG_LEVEL", help="debug, info, warning or error."
+    ),
 ) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
     needed()
