@@ -9,6 +9,7 @@ from .core.bucket import bucket, buckets
 from .core.calibration import Calibration
 from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from .core.contrasts import Contrast, contrasts
+from .core.covariates.model import Covariate
 from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from .core.effects import Effect, effects
@@ -91,6 +92,7 @@ __all__ = [
     "CohortStatistics",
     "Coin",
     "Contrast",
+    "Covariate",
     "Day",
     "Decision",
     "Delay",

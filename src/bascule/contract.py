@@ -198,7 +198,7 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
         test = store.create("contract", always)
         for i in range(UNITS):
             unit = f"unit-{i}"
-            arm = test.assign(unit)
+            arm = test.assign(unit, covariates=_covariates(design, i))
             (value,) = draw([design.arms.index(arm)])
             test.record(unit, value)
             clock.advance(600.0)
@@ -216,6 +216,15 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
     analysed = None if found.decision is None else found.decision.name
     assert decided == analysed, f"live says {decided}, the analysis of its export {analysed}"
     return True
+
+
+def _covariates(design: Design, i: int) -> dict[str, float] | None:
+    """Covariates of the i-th unit, of which every fifth has none."""
+    if design.covariates is None or i % 5 == 4:
+        return None
+    return {
+        one.name: one.limited(float(i * (k + 3) % 7)) for k, one in enumerate(design.covariates)
+    }
 
 
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:

@@ -8,7 +8,7 @@ from datetime import time as time_of_day
 from typing import Any, TypeVar
 
 from bascule.analysis.evidence.recurring import by_count, by_period
-from bascule.analysis.evidence.replay import is_exported, replay
+from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log import Log
 from bascule.analysis.reduce import query as reduce
 from bascule.analysis.reduce.counts import counted_sums
@@ -255,6 +255,7 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
         number=assignment_table["number"].cast("int64"),
         block=assignment_table["block"].cast("int64"),
         probability=assignment_table["probability"].cast("float64"),
+        **covariate_columns(design, assignment_table),
     )
     units = assigned.filter(assigned.bad == 0)
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from bascule.core import checks
 from bascule.core.calibration import Calibration
+from bascule.core.covariates.adjustment import REACH, Adjustment
+from bascule.core.covariates.model import Covariate, checked_covariates
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
 from bascule.core.metrics import Decides, Goal, Metric, check_metrics
-from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
@@ -65,6 +67,8 @@ class Design:
     same units; an arm that is not harmful on any guardrail is removed as harmful with probability
     at most `harm_error`. With `decides="guardrails"` the test is a guarded rollout: the second arm
     is shipped once every guardrail has found it within its margin, whatever the primary metric.
+    `covariates` are numbers known of a unit before its assignment, by which outcomes of the primary
+    metric are adjusted.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -88,6 +92,7 @@ class Design:
     metrics: Sequence[Metric] = ()
     harm_error: float = DEFAULT_HARM_ERROR
     decides: Decides = "primary"
+    covariates: Sequence[Covariate] | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -137,6 +142,9 @@ class Design:
             cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
             object.__setattr__(self, "max_units", cap)
         self.rule.check_size(len(self.arms), self.max_units)
+        object.__setattr__(self, "covariates", checked_covariates(self.covariates))
+        if self.covariates is not None:
+            _check_covariates(self)
         checks.choice("goal", self.goal, get_args(Goal))
         low, high = self.outcome.low, self.outcome.high
         if self.goal == "decrease" and math.isfinite(low) != math.isfinite(high):
@@ -242,9 +250,19 @@ class Design:
     @cached_property
     def procedure(self) -> Procedure:
         """How a test of this design proceeds."""
+        if self.covariates is not None:
+            return replace(self, outcome=_widened(self.outcome), covariates=None).procedure
         if self.goal == "increase":
             return self.rule.procedure(self)
         return DecreasingProcedure.of(self.increasing.procedure)
+
+    @cached_property
+    def adjustment(self) -> Adjustment | None:
+        """How outcomes are adjusted by covariates; None without any."""
+        if self.covariates is None:
+            return None
+        most = REACH * self.outcome.scale if self.outcome.limited else 0.0
+        return Adjustment(tuple(self.covariates), most)
 
     @cached_property
     def increasing(self) -> Design:
@@ -395,6 +413,38 @@ def _checked_min_effect(design: Design) -> float:
             f"(got {accepted:g}): {remedy}",
         )
     return accepted
+
+
+def _widened(outcome: Outcome) -> Outcome:
+    """The model of adjusted outcomes: covariates move a difference by `REACH` widths at most."""
+    if not outcome.limited:
+        return outcome
+    more = REACH * outcome.scale / 2
+    return Bounded(outcome.low - more, outcome.high + more)
+
+
+def _check_covariates(design: Design) -> None:
+    assert design.covariates is not None
+    outcome, without = design.outcome, replace(design, covariates=None)
+    if without.procedure.counts != "blocks":
+        raise InputError(
+            "covariates",
+            f"covariates belong to rules that compare blocks, not to {design.rule.label}: use "
+            "Tilt(tilt)",
+        )
+    if not (outcome.limited or outcome.estimated):
+        raise InputError(
+            "covariates",
+            f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
+            "as they are: use Numeric(), or outcomes with limits",
+        )
+    for one in design.covariates:
+        if outcome.limited and math.isinf(one.width):
+            raise InputError(
+                "covariates",
+                f"covariate {one.name} needs low and high, because outcomes with limits are bet "
+                "on: values beyond them count as the nearer one",
+            )
 
 
 def _check_deadline(deadline: object) -> None:

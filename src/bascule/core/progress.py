@@ -109,12 +109,14 @@ def fold_block(
     block: Sequence[ArmStatistics],
     look: bool = True,
     metrics: Blocks = (),
+    covariates: tuple[float, ...] = (),
 ) -> Statistics:
     """Return the statistics after one more block, whose outcomes are given arm by arm.
 
     Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
     unless `look` is false because more of the same batch follows. `metrics` has the block's
-    outcomes of the other metrics, in the order of the design.
+    outcomes of the other metrics, in the order of the design. With covariates, `block` has adjusted
+    outcomes, and `covariates` the sums of the block by `design.adjustment`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -126,6 +128,9 @@ def fold_block(
     after = procedure.fold_block(statistics, block, look)
     after = _with_bounds(procedure, statistics, after, look)
     after = _all_kept(design, statistics, after)
+    if design.adjustment is not None:
+        sums = design.adjustment.folded(statistics.covariates, covariates)
+        after = replace(after, covariates=sums)
     return fold_metrics(design, statistics, after, metrics) if design.metrics else after
 
 

@@ -133,6 +133,7 @@ class Statistics:
     tell of looks, not of data, so that two statistics are equal whatever their bounds, and a sum
     has none. `metrics` has what other metrics of the same units have shown: there arms that were
     found harmful are dropped, and `bounds` say by how much each arm is better than the control.
+    `covariates` are the sums of `core.covariates.adjustment`.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
@@ -145,6 +146,7 @@ class Statistics:
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     rows: tuple[PairRow, ...] = field(default=(), kw_only=True)
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
+    covariates: tuple[float, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
@@ -169,6 +171,7 @@ class Statistics:
             metrics=tuple(map(add, self.metrics, other.metrics))
             if self.metrics and other.metrics
             else self.metrics or other.metrics,
+            covariates=_added_numbers(self.covariates, other.covariates),
         )
 
     @property
@@ -180,6 +183,10 @@ class Statistics:
     def units(self) -> int:
         """Units over all arms."""
         return sum(arm.units for arm in self.arms)
+
+
+def _added_numbers(mine: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(map(add, mine, theirs)) if mine and theirs else mine or theirs
 
 
 def _added_pairs(

@@ -236,6 +236,18 @@ def world_of(
     else:
         raise InputError("world", f"world must be a World, a dict or a name (got {world!r})")
     written_out = world.for_outcome(outcome, arms)
+    if design.metrics and design.covariates is not None:
+        raise InputError(
+            "covariates",
+            "covariates are not simulated together with other metrics: leave the metrics out, or "
+            "the covariates",
+        )
+    if world.correlation and design.covariates is None:
+        raise InputError(
+            "correlation",
+            "correlation belongs to a design with a covariate, and this one has none: leave it "
+            'out, or give the design covariates=[Covariate("name")]',
+        )
     if outcome.recurring and not world.plain_for(outcome):
         raise InputError(
             "world",

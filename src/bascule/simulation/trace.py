@@ -15,6 +15,12 @@ from bascule.core.progress import fold_block, record_and_decide
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
+from bascule.simulation.kernels.covariates import (
+    COUNT,
+    covariate_numbers,
+    draw_covariates,
+    spreads_of,
+)
 from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.world import outcome_of, points_of, world_numbers
 from bascule.simulation.random.draws import NORMAL, Draws, draws_of
@@ -111,7 +117,7 @@ def _block_steps(
 ) -> Iterator[Step]:
     """Every unit of one run; a decision can come with the last unit of a batch only."""
     arms, cap = len(means), units_cap(design)
-    values = outcome_source(design, means, streams, 0)
+    units, adjustment = _unit_source(design, means, streams), design.adjustment
     seen = Statistics.empty(arms)
     while True:
         coming = procedure.next_block(seen)
@@ -123,12 +129,17 @@ def _block_steps(
             with np.errstate(over="ignore"):
                 deal_slots(begun, arms, slots, coming.leader, streams)
             block = [ArmStatistics()] * arms
+            known: tuple[float, ...] = ()
             dealt = slots.tolist()
-            for i, (arm, value) in enumerate(zip(dealt, values(dealt), strict=True)):
-                block[arm] += procedure.unit_sums(value)
+            for i, (arm, (value, xs)) in enumerate(zip(dealt, units(dealt), strict=True)):
+                counted = value
+                if adjustment is not None:
+                    known = adjustment.added(known, value, xs)
+                    counted = adjustment.adjust(seen.covariates, value, xs)
+                block[arm] += procedure.unit_sums(counted)
                 if left > 0 or i < size - 1:
                     yield Step(arm, value, replace(seen, arms=_sums(seen.arms, block)), None)
-            seen = fold_block(design, seen, block, look=left == 0)
+            seen = fold_block(design, seen, block, left == 0, covariates=known)
         reached = procedure.decision(seen)
         yield Step(arm, value, seen, reached)
         if reached is not None or procedure.end_reason(seen) is not None:
@@ -179,6 +190,33 @@ def _general_outcomes(design: Design, means: tuple[float, ...], streams: WordArr
             ]
 
     return values
+
+
+def _unit_source(
+    design: Design, means: tuple[float, ...], streams: WordArray
+) -> Callable[[Sequence[int]], list[tuple[float, tuple[float, ...]]]]:
+    """Return the function that draws outcomes as the loops do, with covariates if any."""
+    world = World(means)
+    known = covariate_numbers(design, world)
+    count = int(known[COUNT])
+    if count == 0:
+        values = outcome_source(design, means, streams, 0)
+        return lambda arms: [(value, ()) for value in values(arms)]
+    draw = _general_outcomes(design, means, streams)
+    spreads = spreads_of(world.for_outcome(design.outcome, len(means)))
+    xs, cell, ziggurat = np.empty(count), np.empty(1), ziggurat_table()
+
+    def units(arms: Sequence[int]) -> list[tuple[float, tuple[float, ...]]]:
+        drawn = []
+        for arm in arms:
+            (value,) = draw([arm])
+            deviation = (value - means[arm]) / spreads[arm]
+            with np.errstate(over="ignore"):
+                draw_covariates(streams, known, deviation, xs, 0, cell, ziggurat)
+            drawn.append((value, tuple(xs.tolist())))
+        return drawn
+
+    return units
 
 
 def _noise(draws: Draws, streams: WordArray, count: int) -> list[float]:

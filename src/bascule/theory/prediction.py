@@ -148,11 +148,17 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
 def with_known_spread(design: Design, noise: float | None = None) -> Design:
     """Return the design that knows the spread which this one estimates; any other as it is.
 
+    With covariates, `noise` is the spread of the outcomes adjusted by them.
+
     >>> import bascule as bs
     >>> with_known_spread(bs.Design(["a", "b"], bs.Numeric(2.0), bs.Tilt(3))).outcome
     Gaussian(sigma=2.0)
     """
     if not design.outcome.estimated:
+        if design.covariates is not None:
+            raise NoPredictionError(
+                "covariates", f"{design.rule.label} with covariates has no prediction: simulate it"
+            )
         return design
     variance = design.outcome.variance(0.0)
     spread = math.sqrt(variance) if noise is None and variance is not None else noise
@@ -162,7 +168,7 @@ def with_known_spread(design: Design, noise: float | None = None) -> Design:
             f"{design.outcome!r} does not say how much outcomes differ: give noise, or write "
             "Numeric(spread)",
         )
-    return replace(design, outcome=Gaussian(spread))
+    return replace(design, outcome=Gaussian(spread), covariates=None)
 
 
 def _of_static(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Prediction:

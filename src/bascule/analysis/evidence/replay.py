@@ -52,6 +52,19 @@ def is_exported(design: Design | None, given: Any) -> bool:
     return {"number", "block", "probability"} <= set(given.columns)
 
 
+def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
+    """Return the columns of the design's covariates in a table of assignments, by their place."""
+    found = {}
+    for k, one in enumerate(design.covariates or ()):
+        if one.name not in assignments.columns:
+            raise InputError(
+                "assignments",
+                f"assignments have no column for the covariate {one.name}: export them again",
+            )
+        found[f"covariate_{k}"] = assignments[one.name].cast("float64")
+    return found
+
+
 def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
     """Fold the units in the order of their assignment, as long as outcomes are there.
 
@@ -87,8 +100,9 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
             days.append(_day(design, replayed.state, known))
         known = day if known is None else max(known, day)
         block = None if row["block"] is None else int(row["block"])
-        before = replayed.state.statistics
-        replayed = replayed.fold(row["arm"], block, _outcome(design, row), ready)
+        before, value = replayed.state.statistics, _outcome(design, row)
+        covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
+        replayed = replayed.fold(row["arm"], block, value, ready, covariates=covariates)
         seen = replayed.state.statistics
         over = seen is not before and end_reason(design, seen) is not None
     if known is not None:

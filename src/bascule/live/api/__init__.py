@@ -6,7 +6,7 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store, load_design, opened_store
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
-from bascule.live.reports.export import COLUMNS, export, safe_cell, some_rows
+from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.status import Point, Status, audit_words
 from bascule.live.steps.description import Description
@@ -17,7 +17,6 @@ from bascule.live.storage.state import OPEN
 from bascule.live.storage.state import Phase as State
 
 __all__ = [
-    "COLUMNS",
     "NAME",
     "OPEN",
     "Description",
@@ -35,6 +34,7 @@ __all__ = [
     "audit_words",
     "check_name",
     "checked_unit",
+    "columns_of",
     "export",
     "knob_of",
     "load_design",

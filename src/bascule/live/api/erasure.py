@@ -99,6 +99,8 @@ def _in_experiment(
             "probability": assigned.probability,
             "time": _text(assigned.time),
         }
+        if assigned.covariates is not None:
+            data["assignment"]["covariates"] = list(assigned.known)
         data["outcomes"] = [
             {
                 "value": value,

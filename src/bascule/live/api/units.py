@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property, partial
@@ -19,11 +19,15 @@ from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units
+from bascule.live.transactions.enrol import Newcomer
 
 if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
 
 RECORDED_AT_ONCE = 5000
+
+Covariates = Mapping[str, float]
+"""What is known of a unit before it is assigned, by name."""
 
 
 class Units:
@@ -40,13 +44,21 @@ class Units:
             # Neither changes with the knob.
             self.arms, self._is_static = tuple(design.arms), design.procedure.assigns == "hash"
 
-    def assign(self, unit: str | int, *, strict: bool = False) -> str:
+    def assign(
+        self,
+        unit: str | int,
+        *,
+        covariates: Covariates | None = None,
+        strict: bool = False,
+    ) -> str:
         """Assign a unit and return the arm to serve; it is on disk before this returns.
 
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
         is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
         ended) answers with the winner or the control, and such a unit is not in the test; with
-        `strict` that is an error. `evaluate` says which of these it was.
+        `strict` that is an error. `evaluate` says which of these it was. `covariates` are those of
+        the design, as far as they are known: `{"spend_before": 12.5}`. The first call for a unit
+        counts; a unit that came without one counts with its `missing`.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a change by another program reaches it within a second. In a static
@@ -54,18 +66,38 @@ class Units:
         """
         named = checked_unit(unit)
         arm = self._at_hand(named)
-        return self._assign([named], strict)[0] if arm is None else self.arms[arm]
+        if arm is not None:
+            return self.arms[arm]
+        return self._assign([newcomer(named, covariates)], strict)[0]
 
-    def assign_many(self, units: Sequence[str | int], *, strict: bool = False) -> list[str]:
-        """Assign many units in one transaction and return the arms to serve in order."""
+    def assign_many(
+        self,
+        units: Sequence[str | int],
+        *,
+        covariates: Sequence[Covariates | None] | None = None,
+        strict: bool = False,
+    ) -> list[str]:
+        """Assign many units in one transaction and return the arms to serve in order.
+
+        `covariates` has an entry for each unit.
+        """
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        return self._assign(named, strict)
+        if covariates is None:
+            return self._assign(named, strict)
+        if isinstance(covariates, Mapping) or len(covariates) != len(named):
+            raise InputError(
+                "covariates",
+                f"covariates must be a list with one entry for each of {len(named)} units",
+            )
+        return self._assign([*map(newcomer, named, covariates)], strict)
 
-    def assign_soon(self, unit: str | int, *, strict: bool = False) -> Future[str]:
+    def assign_soon(
+        self, unit: str | int, *, covariates: Covariates | None = None, strict: bool = False
+    ) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
 
         The future gets the error that `assign` would raise. For a unit that this program has seen
@@ -82,13 +114,16 @@ class Units:
         named, store = checked_unit(unit), self.store
         arm = self._at_hand(named)
         if arm is None:
-            job = Job(self.id, self.name, store.assigning, [named], enrols=True)
+            items = [newcomer(named, covariates)]
+            job = Job(self.id, self.name, store.assigning, items, enrols=True)
             store.queue.submit(PendingJob(job, send, partial(self._arm, strict=strict)))
         else:
             send(self.arms[arm], None)
         return future
 
-    async def assign_async(self, unit: str | int, *, strict: bool = False) -> str:
+    async def assign_async(
+        self, unit: str | int, *, covariates: Covariates | None = None, strict: bool = False
+    ) -> str:
         """Assign a unit from a coroutine and return its arm after commit.
 
         All units that are requested in one turn of the loop share a transaction.
@@ -108,12 +143,12 @@ class Units:
             if arm is not None:
                 return self.arms[arm]
         batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-        result = await batch.request(named)
+        result = await batch.request(newcomer(named, covariates))
         if isinstance(result, BaseException):
             raise copy_error(result)
         return self._arm(result, strict)
 
-    def evaluate(self, unit: str | int) -> Evaluation:
+    def evaluate(self, unit: str | int, covariates: Covariates | None = None) -> Evaluation:
         """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
 
         >>> import bascule as bs
@@ -133,15 +168,17 @@ class Units:
             found = self.remembered(named, self.store.runner.served(self.id, self.name))
             if found is not None:
                 return found
-        (result,) = self.store.change(
-            self.id, self.name, self.store.assigning, [named], enrols=True
-        )
+        items = [newcomer(named, covariates)]
+        (result,) = self.store.change(self.id, self.name, self.store.assigning, items, enrols=True)
         return self._evaluation(result)
 
-    async def evaluate_async(self, unit: str | int) -> Evaluation:
+    async def evaluate_async(
+        self, unit: str | int, covariates: Covariates | None = None
+    ) -> Evaluation:
         """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
         batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-        return self._evaluation(await batch.request(checked_unit(unit)))
+        item = newcomer(checked_unit(unit), covariates)
+        return self._evaluation(await batch.request(item))
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """What a unit is served if this program remembers it; no database is asked.
@@ -302,7 +339,7 @@ class Units:
         with self.store.reading() as connection:
             return self.store.load(connection, self.id, self.name)
 
-    def _assign(self, units: Sequence[str], strict: bool) -> list[str]:
+    def _assign(self, units: Sequence[Newcomer], strict: bool) -> list[str]:
         """Assign units in one transaction; return the arms to serve."""
         store = self.store
         results = store.change(self.id, self.name, store.assigning, units, enrols=True)
@@ -311,3 +348,16 @@ class Units:
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         events = [event_of(given) for given in outcomes]
         return Job(self.id, self.name, self.store.recording, events)
+
+
+def newcomer(unit: str, covariates: Covariates | None) -> Newcomer:
+    """Return a unit as a transaction takes it, with a copy of what is known of it."""
+    if covariates is None:
+        return unit
+    if not isinstance(covariates, Mapping):
+        raise InputError(
+            "covariates",
+            'covariates must be names with numbers, as in {"spend_before": 12.5} '
+            f"(got {covariates!r:.60})",
+        )
+    return unit, dict(covariates)

@@ -17,6 +17,7 @@ from typing import Any
 
 from bascule.live.commit.jobs import Action, Job, PendingJob
 from bascule.live.commit.queue import CommitQueue, Flush
+from bascule.live.transactions.enrol import Newcomer
 
 
 class Batch:
@@ -29,14 +30,14 @@ class Batch:
     __slots__ = ("_bridge", "_failure", "_futures", "callers", "job", "units")
 
     def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
-        self.units: list[str] = []
+        self.units: list[Newcomer] = []
         self.job = Job(experiment, name, action, self.units, enrols=True)
         self.callers = 0
         self._bridge = bridge
         self._failure: BaseException | None = None
         self._futures: list[asyncio.Future[Any]] = []
 
-    def request(self, unit: str) -> asyncio.Future[Any]:
+    def request(self, unit: Newcomer) -> asyncio.Future[Any]:
         """Add a unit; the future gets its arm, or an error, after the commit."""
         future: asyncio.Future[Any] = self._bridge.loop.create_future()
         self.units.append(unit)

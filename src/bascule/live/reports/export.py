@@ -11,6 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
@@ -53,7 +54,8 @@ def export(
     if spreadsheet and form == "csv":
         write = _write_safe_csv
     with experiment.store.reading() as connection:
-        write(paths[0], COLUMNS["assignments"], _all(_assignments, connection, experiment))
+        columns = columns_of(experiment.design, "assignments")
+        write(paths[0], columns, _all(_assignments, connection, experiment))
         for path, metric in zip(paths[1:], (None, *experiment.metrics), strict=True):
             rows = _all(partial(_outcomes, metric=metric), connection, experiment)
             write(path, COLUMNS["outcomes"], rows)
@@ -62,6 +64,18 @@ def export(
         path.write_text(json.dumps(words.to_dict(), indent=2), encoding="utf-8")
         return (*paths, path)
     return paths
+
+
+def columns_of(design: Design, table: str) -> tuple[str, ...]:
+    """Return the columns of an exported table; a test's covariates come after those of every test.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), covariates=[bs.Covariate("age")])
+    >>> columns_of(design, "assignments")[-2:]
+    ('time', 'age')
+    """
+    known = design.covariates or () if table == "assignments" else ()
+    return (*COLUMNS[table], *(one.name for one in known))
 
 
 def some_rows(
@@ -120,7 +134,9 @@ def _assignments(
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
         when = moment(row.time)
         unit = row.unit if names else f"unit-{row.number}"
-        yield row.number, unit, arms[row.arm], row.number, row.probability, row.deal, when
+        known = () if row.covariates is None else json.loads(row.covariates)
+        place = (arms[row.arm], row.number, row.probability, row.deal, when)
+        yield row.number, unit, *place, *known
 
 
 def _outcomes(
@@ -188,7 +204,8 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     kinds = {"number": pyarrow.int64(), "block": pyarrow.int64()}
     kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
-    schema = pyarrow.schema([(name, kinds.get(name, pyarrow.string())) for name in names])
+    known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
+    schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])
     with parquet.ParquetWriter(path, schema) as writer:
         while some := list(islice(rows, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*some, strict=True)]

@@ -97,6 +97,29 @@ ENDED_BY: dict[EndReason | None, str] = {
 
 
 @dataclass(frozen=True, slots=True)
+class CovariateStatus:
+    """What outcomes are adjusted by: the coefficient of each covariate for the next block.
+
+    Means and differences are those of adjusted outcomes. `lacking` counts the units that came
+    without one of the covariates, and `beyond` those with one beyond its limits.
+    """
+
+    coefficients: dict[str, float]
+    lacking: int
+    beyond: int
+
+    @property
+    def words(self) -> str:
+        """The adjustment in a line: "adjusted for spend_before; 12 units came without it"."""
+        parts = [f"adjusted for {', '.join(self.coefficients)}"]
+        if self.lacking:
+            parts.append(f"{self.lacking:,} units came without it and count with its missing value")
+        if self.beyond:
+            parts.append(f"{self.beyond:,} lay beyond its limits and count as the nearer one")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The status of a live test.
 
@@ -111,7 +134,8 @@ class Status:
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
     for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
     guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
-    waits for its guardrails. `diagnostics` are there where they were asked for.
+    waits for its guardrails. `covariates` says what outcomes are adjusted by, where they are.
+    `diagnostics` are there where they were asked for.
     """
 
     name: str
@@ -139,6 +163,7 @@ class Status:
     guarded: str | None = None
     ended_by: EndReason | None = None
     futile: bool = False
+    covariates: CovariateStatus | None = None
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -205,7 +230,7 @@ class Status:
         for arm in self.arms:
             mean = "" if arm.mean is None else f"{arm.mean:.4g}"
             lines.append(f"{arm.name:<20}{arm.units:>10,}{arm.matured:>10,}{mean:>12}  {arm.part}")
-        return lines
+        return lines if self.covariates is None else [*lines, f"means {self.covariates.words}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +247,14 @@ class Point:
         """Plain data; None for what is not known."""
         data: dict[str, Any] = _finite(asdict(self))
         return data
+
+
+def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | None:
+    """Return by what outcomes are adjusted, or None."""
+    if design.adjustment is None:
+        return None
+    found = design.adjustment.coefficients(state.once.covariates)
+    return CovariateStatus(found, state.lacking, state.beyond)
 
 
 def waiting_of(
@@ -305,6 +338,7 @@ def status_of(
         waiting=waiting_of(design, phase, state, now, created, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
+        covariates=covariates_of(design, state),
     )
 
 

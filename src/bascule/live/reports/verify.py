@@ -223,7 +223,9 @@ class _UnitLog:
                 unit_outcome(one, its.get(metric.name, ()))[0]
                 for metric, one in zip(design.metrics, design.metric_designs, strict=True)
             ]
-            self.replay = self.replay.fold(row.arm, row.deal, value, metrics=metrics)
+            self.replay = self.replay.fold(
+                row.arm, row.deal, value, metrics=metrics, covariates=row.known
+            )
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False

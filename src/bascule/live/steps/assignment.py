@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -32,7 +33,8 @@ class FullError(InputError):
 class Assignment(NamedTuple):
     """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
 
-    `deal` is the block it came in, in tests that have blocks.
+    `deal` is the block it came in, in tests that have blocks, and `covariates` the JSON list of
+    what was known of it, in tests that have covariates.
     """
 
     unit: str
@@ -41,6 +43,12 @@ class Assignment(NamedTuple):
     probability: float
     time: float
     deal: int | None = None
+    covariates: str | None = None
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The covariates, in the order of the design."""
+        return () if self.covariates is None else tuple(map(float, json.loads(self.covariates)))
 
 
 class Place(NamedTuple):

@@ -27,11 +27,13 @@ def fold_unit(
     value: float,
     now: float,
     metrics: Sequence[float] = (),
+    covariates: tuple[float, ...] = (),
 ) -> ExperimentState:
     """Return the state after the next unit has given its outcome.
 
     `deal` is the block that the unit belongs to, in tests that have blocks. `metrics` are the
-    unit's outcomes of the other metrics, in the order of the design.
+    unit's outcomes of the other metrics, in the order of the design, and `covariates` what was
+    known of it when it was assigned.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -42,6 +44,10 @@ def fold_unit(
     if deal is None or design.procedure.counts == "units":
         seen = record(design, state.once, arm, value, metrics)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
+    if design.adjustment is not None:
+        block = design.adjustment.added(state.open_covariates, value, covariates)
+        state = state._replace(open_covariates=block)
+        value = design.adjustment.adjust(state.once.covariates, value, covariates)
     sums = _with_unit(design, state.open, arm, value)
     if metrics:
         others = map(_with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
@@ -64,12 +70,14 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
     sizes = deal.sizes
     while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
         last = state.part == len(sizes) - 1
-        seen = fold_block(design, state.once, state.open, last, state.metric_open)
+        block = (state.open, last, state.metric_open, state.open_covariates)
+        seen = fold_block(design, state.once, *block)
         empty = (ArmStatistics(),) * len(state.open)
         state = state._replace(
             statistics=seen,
             open=empty,
             metric_open=(empty,) * len(state.metric_open),
+            open_covariates=(),
             part=state.part + 1,
         )
         if last:

@@ -78,11 +78,12 @@ class Replay:
         value: float,
         time: float = 0.0,
         metrics: Sequence[float] = (),
+        covariates: tuple[float, ...] = (),
     ) -> Replay:
         """Return the replay after the next unit's outcome; `deal` is the number of its block."""
         now = self.changed()
         block = None if deal is None else now._deal(deal)
-        state = fold_unit(now.design, now.state, block, arm, value, time, metrics)
+        state = fold_unit(now.design, now.state, block, arm, value, time, metrics, covariates)
         return replace(now, state=state)
 
     def join(self, arms: Iterable[int], time: float) -> Replay:

@@ -43,7 +43,7 @@ LOADED = (
     "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
     "WHERE id = ?"
 )
-_ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal FROM"
+_ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal, covariates FROM"
 _UNITS = f"{_ASSIGNMENT} LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
 _ARMS = "SELECT unit, arm FROM LISTED assignments WHERE experiment = ? AND unit IS_LISTED"
 _ASSIGNED = (

@@ -53,6 +53,7 @@ assignments = Table(
     Column("deal", BigInteger),
     Column("probability", Double, nullable=False),
     Column("time", Double, nullable=False),
+    Column("covariates", Text),
     UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
     # Rows in the order of their key alone: a third less to write.
     sqlite_with_rowid=False,

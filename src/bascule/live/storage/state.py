@@ -154,6 +154,8 @@ class ExperimentState(NamedTuple):
     more units could be folded at once.
 
     Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
+    With covariates, `open_covariates` has their sums in the block that is folded next, `lacking`
+    counts units that came without one of them, and `beyond` those with one beyond its limits.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
     the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
     those that have not counted yet. `moved` has dropped arms, each with the arm that its users are
@@ -183,6 +185,9 @@ class ExperimentState(NamedTuple):
     moved: tuple[tuple[int, int], ...] = ()
     everyone: int | None = None
     metric_open: tuple[tuple[ArmStatistics, ...], ...] = ()
+    open_covariates: tuple[float, ...] = ()
+    lacking: int = 0
+    beyond: int = 0
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -228,6 +233,8 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "removed": sorted(statistics.removed),
         "pairs": [_pair_data(pair) for pair in statistics.pairs],
     }
+    if statistics.covariates:
+        data["covariates"] = list(statistics.covariates)
     text = _written(data | _bounds_data(statistics))
     for name, parts in (
         ("rows", map(_row_to_json, statistics.rows)),
@@ -295,6 +302,7 @@ def _statistics(data: dict[str, Any]) -> AnyStatistics:
         _bounds(data),
         rows=tuple(_row(*row) for row in data.get("rows", ())),
         metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
+        covariates=tuple(data.get("covariates", ())),
     )
 
 
@@ -346,7 +354,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     True
     """
     data = json.loads(text)
-    for name in ("assigned", "paused", "erasing"):
+    for name in ("assigned", "paused", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
     data["moved"] = tuple((arm, to) for arm, to in data.get("moved", ()))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from bascule.core.covariates.model import Known, known_of
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
@@ -18,20 +19,49 @@ if TYPE_CHECKING:
 ENROLLING = ("running", "decided")
 
 
-def assign(work: UnitOfWork, units: Sequence[str]) -> list[Any]:
+Newcomer = str | tuple[str, Mapping[str, object]]
+"""A unit to assign, alone or with what is known of it."""
+
+
+def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     """Return for each unit the number of its arm, an `Answer`, or the error of its call.
 
-    A unit that the test does not take is answered all the same, and is not in the test.
+    A unit that the test does not take is answered all the same, and is not in the test. Covariates
+    count where the unit is new; those of a unit that has an arm are not looked at.
     """
+    known: dict[str, Known] = {}
+    invalid: dict[str, InputError] = {}
+    units = cast("Sequence[str]", items)
+    if work.design.covariates is not None or any(type(item) is tuple for item in items):
+        units, known, invalid = _with_covariates(work, items)
     work.find_arms(units)
     settle(work)
     arms = work.arms
-    new = [unit for unit, arm in arms.items() if arm is None]
-    problem = _enrol(work, new) if new else None
+    new = [unit for unit, arm in arms.items() if arm is None and unit not in invalid]
+    problem = _enrol(work, new, known) if new else None
     served = served_arms(work.state)
-    if problem is None and served is None:
+    if problem is None and served is None and not invalid:
         return [*map(arms.__getitem__, units)]
-    return [_answer(work, arms[unit], problem, served) for unit in units]
+    return [_answer(work, arms[unit], invalid.get(unit) or problem, served) for unit in units]
+
+
+def _with_covariates(
+    work: UnitOfWork, items: Sequence[Newcomer]
+) -> tuple[list[str], dict[str, Known], dict[str, InputError]]:
+    """Return the names of the units, their covariates, and the errors of those that have none."""
+    units: list[str] = []
+    known: dict[str, Known] = {}
+    invalid: dict[str, InputError] = {}
+    for item in items:
+        unit, given = (item, None) if isinstance(item, str) else item
+        units.append(unit)
+        if unit in known or unit in invalid:
+            continue
+        try:
+            known[unit] = known_of(work.design.covariates or (), given)
+        except InputError as error:
+            invalid[unit] = error
+    return units, known, invalid
 
 
 def _answer(
@@ -40,13 +70,13 @@ def _answer(
     if arm is not None:
         return arm if served is None else Answer(served.arms[arm], served.reasons[arm])
     assert problem is not None
-    if problem.field == "clock" and served is None:
+    if problem.field == "covariates" or (problem.field == "clock" and served is None):
         # A clock that is wrong is an error of the machine: nothing is known about the test now.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)
 
 
-def _enrol(work: UnitOfWork, units: Sequence[str]) -> InputError | None:
+def _enrol(work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known]) -> InputError | None:
     """Enrol new units as far as there is room; return why there was no more, or None."""
     state, design = work.state, work.design
     if work.phase not in ENROLLING:
@@ -59,10 +89,17 @@ def _enrol(work: UnitOfWork, units: Sequence[str]) -> InputError | None:
     placed = place(design, state, deal, work.shuffle, len(units), time)
     work.add_blocks(state.deal + 1, placed.dealt)
     numbers = count(state.units)
-    columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals)
+    texts: Iterable[str | None] = repeat(None)
+    work.state = placed.state
+    if design.covariates is not None:
+        found = [known[unit] for unit in units[: len(placed.arms)]]
+        texts = [f"[{','.join(map(repr, one.values))}]" for one in found]
+        lacking = state.lacking + sum(one.missing > 0 for one in found)
+        beyond = state.beyond + sum(one.beyond > 0 for one in found)
+        work.state = work.state._replace(lacking=lacking, beyond=beyond)
+    columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals, texts)
     work.add_all("assignments", zip(*columns, strict=False))
     work.arms.update(zip(units, placed.arms, strict=False))
-    work.state = placed.state
     return placed.full
 
 

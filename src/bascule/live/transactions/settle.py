@@ -140,7 +140,9 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         ]
         deal = work.deal(row.deal) if row.deal is not None else None
         before = work.state.statistics
-        work.state = fold_unit(design, work.state, deal, row.arm, value, work.now, metrics)
+        work.state = fold_unit(
+            design, work.state, deal, row.arm, value, work.now, metrics, row.known
+        )
         if design.metrics and work.state.verdict is None:
             _remove_harmful(work)
         if work.state.verdict is not None:

@@ -15,13 +15,13 @@ from starlette.responses import StreamingResponse
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics import PRIMARY
 from bascule.live.api import (
-    COLUMNS,
     Description,
     Experiment,
     Receipt,
     Status,
     Store,
     acting_as,
+    columns_of,
     safe_cell,
     some_rows,
 )
@@ -368,7 +368,7 @@ async def export(
         raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
     file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
     return StreamingResponse(
-        _csv(calls_of(request), entry.test, table, spreadsheet, caller.sees_names, metric),
+        _csv(calls_of(request), entry, table, spreadsheet, caller.sees_names, metric),
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file}"'},
     )
@@ -376,14 +376,14 @@ async def export(
 
 async def _csv(
     calls: StoreCalls,
-    test: Experiment,
+    entry: Summary,
     table: str,
     spreadsheet: bool,
     names: bool,
     metric: str | None,
 ) -> AsyncIterator[str]:
     """The rows, some at a time, so that memory does not grow with their number."""
-    rows: list[tuple[Any, ...]] = [COLUMNS[table]]
+    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table)]
     after: int | None = -1
     while True:
         text = StringIO()
@@ -392,7 +392,7 @@ async def _csv(
         yield text.getvalue()
         if after is None:
             return
-        rows, after = await calls.long(some_rows, test, table, after, names, metric)
+        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
 
 
 def _description(test: Experiment) -> Description:

@@ -64,15 +64,22 @@ KNOWN = {
     openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
 )
 async def evaluate(request: Request, key: str) -> Response:
-    """Evaluate one flag, and enrol the unit if it is new."""
+    """Evaluate one flag, and enrol the unit if it is new.
+
+    Attributes of the context that have the name of a covariate of the design are taken as such.
+    """
     allow(await client(request), key)
-    unit = unit_of(await read_json(request))
+    data = await read_json(request)
+    unit = unit_of(data)
     try:
-        entry, found = await request.app.state.directory.evaluate(key, unit)
+        entry, found = await request.app.state.directory.evaluate(
+            key, unit, context=data["context"]
+        )
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        raise Problem(400, str(problem), code="GENERAL") from None
+        code = "INVALID_CONTEXT" if problem.field == "covariates" else "GENERAL"
+        raise Problem(400, str(problem), code=code) from None
     return Answer(flag(entry, found))
 
 

@@ -79,10 +79,14 @@ class ArmChange(Model):
 
 
 class Unit(Model):
-    """A unit to assign; with `strict`, 409 if the test takes no new units."""
+    """A unit to assign; with `strict`, 409 if the test takes no new units.
+
+    `covariates` are those of the design, as far as they are known when the unit is assigned.
+    """
 
     unit: UnitName | int = Field(examples=["user-42"])
     strict: bool = False
+    covariates: dict[str, float | None] | None = Field(None, examples=[{"spend_before": 12.5}])
 
 
 class Stop(Model):
@@ -231,6 +235,14 @@ class WaitingOut(BaseModel):
     is_held: bool
 
 
+class CovariatesOut(BaseModel):
+    """By what outcomes are adjusted, and how many units came without it or beyond its limits."""
+
+    coefficients: dict[str, float]
+    lacking: int
+    beyond: int
+
+
 class StatusOut(BaseModel):
     """The status of a test.
 
@@ -261,6 +273,7 @@ class StatusOut(BaseModel):
     moved: list[tuple[str, str]] = []
     ended_by: Literal["horizon", "futility"] | None = None
     futile: bool = False
+    covariates: CovariatesOut | None = None
 
 
 class Statuses(BaseModel):

@@ -21,7 +21,7 @@ from bascule.service.server.store_calls import in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 
-ASSIGN_FIELDS = {"unit", "strict"}
+ASSIGN_FIELDS = {"unit", "strict", "covariates"}
 OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed", "metric"}
 
 EARLIEST, LATEST = 0.0, 253370764800.0
@@ -47,7 +47,15 @@ async def assign(request: Request, name: str) -> Response:
     unit, strict = named(data["unit"]), data.get("strict", False)
     if not isinstance(strict, bool):
         raise Problem(400, "strict must be true or false", field="strict")
-    _, found = await request.app.state.directory.evaluate(name, unit)
+    covariates = data.get("covariates")
+    if covariates is not None and not isinstance(covariates, dict):
+        raise Problem(400, "covariates must be names with numbers", field="covariates")
+    try:
+        _, found = await request.app.state.directory.evaluate(name, unit, covariates)
+    except InputError as problem:
+        if problem.field == "covariates":
+            raise Problem(400, str(problem), field="covariates") from None
+        raise
     if strict and not found.enrolled:
         raise Problem(409, found.detail, field=found.why)
     answer = {"arm": found.arm, "reason": found.reason, "enrolled": found.enrolled}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from bascule.live.api import OPEN, Evaluation, Status, Store
@@ -46,15 +47,27 @@ class Directory:
             raise gone(name)
         return found
 
-    async def evaluate(self, name: str, unit: str) -> tuple[Summary, Evaluation]:
-        """Assign a unit in the experiment of a name; no query runs on the event loop."""
+    async def evaluate(
+        self,
+        name: str,
+        unit: str,
+        covariates: Mapping[str, Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> tuple[Summary, Evaluation]:
+        """Assign a unit in the experiment of a name; no query runs on the event loop.
+
+        From a `context` the covariates of the design are taken, as far as they are there.
+        """
         entry = await self.find(name)
+        if context is not None:
+            declared = [one.name for one in entry.design.covariates or ()]
+            covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
         if test.is_hashed:
             return entry, await self._calls.short(test.evaluate, unit)
         known = test.remembered(unit, entry.served)
         if known is None:
-            known = await in_time(test.evaluate_async(unit), "assign")
+            known = await in_time(test.evaluate_async(unit, covariates), "assign")
         return entry, known
 
     async def all(self, age: float = FRESH) -> list[Summary]:

@@ -103,7 +103,7 @@ def is_compiled(procedure: Procedure) -> bool:
 
 def quick_draws(design: Design, world: World) -> Draws | None:
     """Return how a quick loop draws the outcomes of a steady world; None if it cannot."""
-    if not world.plain_for(design.outcome):
+    if design.covariates is not None or not world.plain_for(design.outcome):
         return None
     return draws_of(design.outcome.noise(world.start))
 

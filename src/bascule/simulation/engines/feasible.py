@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
@@ -83,7 +85,11 @@ def check_feasible(design: Design, world: World) -> None:
     if gap == 0:
         return
     noise = (world.noise or design.outcome.noise(means)).spread(max(means))
+    if not design.outcome.estimated:
+        design = replace(design, covariates=None)
     needed = _even_split(with_known_spread(design, noise), max(means), gap)
+    # What a covariate explains need not be found out by more units.
+    needed *= 1.0 - world.correlation * world.correlation
     if design.max_units is None and needed > units_limit(design):
         raise InputError(
             "means",

@@ -20,6 +20,13 @@ from bascule.simulation.kernels import world_blocks as world_block_kernel
 from bascule.simulation.kernels import world_intervals as world_interval_kernel
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
+from bascule.simulation.kernels.covariates import (
+    COUNT,
+    covariate_numbers,
+    ranges_of,
+    room_for,
+    spreads_of,
+)
 from bascule.simulation.kernels.world import points_of, world_numbers
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World
@@ -128,16 +135,19 @@ class WorldBlockRuns(WorldRuns):
         self.width = procedure.steps.width(self.arms)
         self.largest_block = procedure.largest_block
         self.numbers = (
-            1.0 / design.outcome.scale,
+            1.0 / procedure.outcome.scale,
             *(procedure.tilt, procedure.batch, procedure.shape, procedure.threshold),
             *(procedure.margin, floors_of(procedure), procedure.plan),
         )
+        self.known = covariate_numbers(design, world)
+        self.spreads = spreads_of(world)
         self.loop = block_loop(procedure.steps)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         length = ring(self.longest_wait + self.largest_block)
         blocks = tuple(np.empty(length, np.int64) for _ in range(4))
+        count = int(self.known[COUNT])
         self.loop(
             np.empty(self.width),
             np.empty(self.arms),
@@ -156,6 +166,9 @@ class WorldBlockRuns(WorldRuns):
             *self.numbers,
             self.ziggurat,
             *self.all_columns(first_run, runs),
+            *(self.known, self.spreads, ranges_of(self.known)),
+            np.empty(max(1, length * count)),
+            *room_for(count),
             control,
         )
 

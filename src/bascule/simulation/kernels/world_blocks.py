@@ -9,14 +9,20 @@ awaited.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from bascule.core.covariates.adjustment import adjusted, coefficients
+from bascule.core.covariates.adjustment import fold as fold_covariates
+from bascule.core.covariates.adjustment import observe as observe_covariates
 from bascule.core.procedures.block_state import begin_block, last_in
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
 from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
     beta,
@@ -72,9 +78,17 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         winners: IntArray,
         counts: IntArray,
         regrets: FloatArray,
+        known: FloatArray,
+        spreads: FloatArray,
+        ranges: FloatArray,
+        xs: FloatArray,
+        sums: FloatArray,
+        block: FloatArray,
+        theta: FloatArray,
         control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
         each = 1 if split else batch
@@ -84,6 +98,8 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
             prepare(state, 0, arms, plan)
             for arm in range(arms):
                 assigned[arm] = 0.0
+            for i in range(sums.size):
+                sums[i] = 0.0
             units, clock = 0, 0
             opened, folded = 0, 0
             size, dealt, left = 0, 0, 0
@@ -117,11 +133,15 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     value = outcome_of(
                         streams, world, means, arm, mean, points, chances, cell, ziggurat
                     )
-                    known, came = arrival(streams, world, units, value)
+                    if covariates > 0:
+                        deviation = (value - mean) / spreads[arm]
+                        at = (units & turn) * covariates
+                        draw_covariates(streams, known, deviation, xs, at, cell, ziggurat)
+                    seen_at, came = arrival(streams, world, units, value)
                     values[units & turn] = value
                     owners[units & turn] = arm if came else MISSING
                     # Blocks are folded in order, so each is ready after the one before it.
-                    ready = max(ready, known)
+                    ready = max(ready, seen_at)
                     regret += gap
                     assigned[arm] += 1.0
                     units += 1
@@ -141,12 +161,21 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     for arm in range(arms):
                         state[2 * arms + arm] = 0.0
                         state[3 * arms + arm] = 0.0
+                    if covariates > 0:
+                        coefficients(sums, covariates, ranges, known[MOST], theta)
                     for unit in range(begins[folded & turn], ends[folded & turn]):
                         arm = owners[unit & turn]
                         if arm != MISSING:
                             state[2 * arms + arm] += 1.0
-                            observe(state, 0, arms, arm, values[unit & turn])
+                            value = values[unit & turn]
+                            if covariates > 0:
+                                at = (unit & turn) * covariates
+                                observe_covariates(block, covariates, xs, at, value)
+                                value = adjusted(value, covariates, theta, xs, at)
+                            observe(state, 0, arms, arm, value)
                     fold(state, 0, arms, precision)
+                    if covariates > 0:
+                        fold_covariates(sums, block, covariates)
                     if lasts[folded & turn] == 0:
                         drop(state, 0, arms, effect, threshold, floors)
                         winner = last_in(state, 0, arms)
@@ -170,6 +199,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
 CALLED = (
     finish_run,
     *CALLED_BY_BLOCKS,
+    *(coefficients, observe_covariates, fold_covariates, draw_covariates),
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""

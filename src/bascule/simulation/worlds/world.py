@@ -154,7 +154,8 @@ class World:
 
     `noise` is that of the design's outcome model unless given. The rule sees outcomes only when a
     `batch` of units is full, when their `delay` is over, and never with a probability of `missing`:
-    this is known when the delay's window ends, and at once when there is none.
+    this is known when the delay's window ends, and at once when there is none. `correlation` is
+    that of an outcome with the first covariate of the design.
 
     >>> World([0.0, 0.1], trend=Trend("fading", -0.5, 2000), batch=50).words
     'trend -0.5 exp(-t / 2000); batches of 50'
@@ -167,6 +168,7 @@ class World:
     batch: int = 1
     delay: Delay | None = None
     missing: float = 0.0
+    correlation: float = 0.0
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
@@ -185,6 +187,12 @@ class World:
         if not 0 <= missing < 1:
             raise InputError("missing", f"missing must lie within 0 and 1 (got {missing:g})")
         object.__setattr__(self, "missing", missing)
+        correlation = checks.finite("correlation", self.correlation, "0.7 is a strong one")
+        if not -1 < correlation < 1:
+            raise InputError(
+                "correlation", f"correlation must lie between -1 and 1 (got {correlation:g})"
+            )
+        object.__setattr__(self, "correlation", correlation)
 
     def _checked_means(self) -> tuple[float, ...]:
         follow = self.noise.means if isinstance(self.noise, Discrete) else None
@@ -236,6 +244,8 @@ class World:
             parts.append(self.delay.words)
         if self.missing > 0:
             parts.append(f"{100 * self.missing:g} % of outcomes missing")
+        if self.correlation:
+            parts.append(f"a covariate with correlation {self.correlation:g}")
         return tuple(parts)
 
     @property

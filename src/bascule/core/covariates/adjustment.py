@@ -1,0 +1,200 @@
+"""Adjust outcomes by covariates, with coefficients fitted on earlier blocks only.
+
+Outcome y of a unit with covariates x becomes `y - sum theta_k (x_k - c_k)`. The coefficients theta
+and the centre c of a block come from complete blocks before it. Units of a block are in random
+order, so the arms' means of x differ by 0 on average whatever came before, and the adjusted
+difference has the mean of the plain one. docs/explanation/covariates.md has the proof.
+
+The coefficients are those of a regression within blocks (so that a trend that x and y share has no
+say) with a small ridge. All that is kept are sums, laid out flat for d covariates: units, the sum
+of the outcomes, d sums of x, d^2 of products of two x, and d of products with y. For the current
+block they are raw; for complete blocks products are taken about the means of their block. Plain
+functions on flat arrays: the simulator compiles them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bascule.core.covariates.model import Covariate
+from bascule.core.procedures.interval_state import FloatArray
+
+RIDGE = 10.0
+"""Units of which a coefficient has to be convinced: with so many it would be halved."""
+
+FEWEST = 5
+"""Units, times one more than there are covariates, before outcomes are adjusted at all.
+
+Where the covariates of the first few units happen to be alike, a coefficient could be anything.
+"""
+
+REACH = 1.0
+"""By how many widths of their limits covariates may move a difference of outcomes at most.
+
+Bets need a limit. A larger one leaves more room to covariates with long tails, and makes the
+largest stake smaller, which matters to tests of very large differences only.
+"""
+
+SINGULAR = 1e-9
+"""A covariate that others explain but for this part adds nothing of its own."""
+
+Sums = tuple[float, ...]
+"""What is kept of covariates, flat."""
+
+
+def width(covariates: int) -> int:
+    """Numbers that are kept for so many covariates.
+
+    >>> width(1), width(2)
+    (5, 10)
+    """
+    return 2 + 2 * covariates + covariates * covariates
+
+
+def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float) -> None:
+    """Add one unit to the sums of the current block; its covariates are `xs[at:]`."""
+    block[0] += 1.0
+    block[1] += value
+    for k in range(count):
+        x = xs[at + k]
+        block[2 + k] += x
+        block[2 + count + count * count + k] += x * value
+        for other in range(count):
+            block[2 + count + k * count + other] += x * xs[at + other]
+
+
+def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
+    """Take a complete block into the sums, with products about its means, and clear it."""
+    units = block[0]
+    if units > 0.0:
+        sums[0] += units
+        sums[1] += block[1]
+        products = 2 + count
+        with_outcome = products + count * count
+        for k in range(count):
+            sums[2 + k] += block[2 + k]
+            mean = block[2 + k] / units
+            sums[with_outcome + k] += block[with_outcome + k] - mean * block[1]
+            for other in range(count):
+                at = products + k * count + other
+                sums[at] += block[at] - mean * block[2 + other]
+    for k in range(width(count)):
+        block[k] = 0.0
+
+
+def coefficients(
+    sums: FloatArray, count: int, ranges: FloatArray, most: float, theta: FloatArray
+) -> None:
+    """Write the coefficients that complete blocks give, and the centre of each covariate.
+
+    `theta` has d^2 + 2 d numbers: coefficients, centres, and room to compute. Where `most` is above
+    0, coefficients times `ranges` add up to no more: they are made smaller together.
+    """
+    units = sums[0]
+    products = 2 + count
+    with_outcome = products + count * count
+    room = 2 * count
+    for k in range(count):
+        theta[k] = 0.0
+        theta[count + k] = sums[2 + k] / units if units > 0.0 else 0.0
+    if units >= FEWEST * (1 + count):
+        ridge = 1.0 + RIDGE / units
+        # A Cholesky factor, row by row; a covariate without a part of its own is left out.
+        for i in range(count):
+            for j in range(i + 1):
+                part = sums[products + i * count + j] * (ridge if i == j else 1.0)
+                for k in range(j):
+                    part -= theta[room + i * count + k] * theta[room + j * count + k]
+                if i == j:
+                    whole = sums[products + i * count + i]
+                    theta[room + i * count + i] = (
+                        math.sqrt(part) if part > SINGULAR * whole and whole > 0.0 else 0.0
+                    )
+                else:
+                    pivot = theta[room + j * count + j]
+                    theta[room + i * count + j] = part / pivot if pivot > 0.0 else 0.0
+        for i in range(count):
+            pivot = theta[room + i * count + i]
+            part = sums[with_outcome + i]
+            for k in range(i):
+                part -= theta[room + i * count + k] * theta[k]
+            theta[i] = part / pivot if pivot > 0.0 else 0.0
+        for back in range(count):
+            i = count - 1 - back
+            pivot = theta[room + i * count + i]
+            part = theta[i]
+            for k in range(i + 1, count):
+                part -= theta[room + k * count + i] * theta[k]
+            theta[i] = part / pivot if pivot > 0.0 else 0.0
+        reach = 0.0
+        for k in range(count):
+            reach += abs(theta[k]) * ranges[k]
+        if most > 0.0 and reach > most:
+            for k in range(count):
+                theta[k] *= most / reach
+
+
+def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: int) -> float:
+    """Return an outcome less what its covariates explain."""
+    for k in range(count):
+        value -= theta[k] * (xs[at + k] - theta[count + k])
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """The covariates of a design; `most` is the largest move of a difference, 0 for any.
+
+    >>> adjustment = Adjustment((Covariate("spend_before"),), 0.0)
+    >>> block = adjustment.empty
+    >>> for x, y in ((0.0, 1.0), (2.0, 5.0)) * 20:
+    ...     block = adjustment.added(block, y, (x,))
+    >>> sums = adjustment.folded(adjustment.empty, block)
+    >>> round(adjustment.coefficients(sums)["spend_before"], 9)
+    1.6
+    >>> round(adjustment.adjust(sums, 5.0, (2.0,)), 9)
+    3.4
+    """
+
+    covariates: tuple[Covariate, ...]
+    most: float
+
+    @property
+    def empty(self) -> Sums:
+        """The sums before the first unit, of a block or of all."""
+        return (0.0,) * width(len(self.covariates))
+
+    def added(self, block: Sums, value: float, xs: Sequence[float]) -> Sums:
+        """Return the sums of the current block with one unit more."""
+        state: list[float] = list(block or self.empty)
+        observe(state, len(xs), xs, 0, value)  # type: ignore[arg-type]
+        return tuple(state)
+
+    def folded(self, sums: Sums, block: Sums) -> Sums:
+        """Return the sums of all complete blocks with one block more."""
+        state, new = list(sums or self.empty), list(block or self.empty)
+        fold(state, new, len(self.covariates))  # type: ignore[arg-type]
+        return tuple(state)
+
+    def adjust(self, sums: Sums, value: float, xs: Sequence[float]) -> float:
+        """Return an outcome of the current block less what its covariates explain."""
+        theta = _theta(self, sums or self.empty)
+        return adjusted(value, len(xs), theta, xs, 0)  # type: ignore[arg-type]
+
+    def coefficients(self, sums: Sums) -> dict[str, float]:
+        """Return the coefficient of each covariate for the next block."""
+        theta = _theta(self, sums or self.empty)
+        return {one.name: float(theta[k]) for k, one in enumerate(self.covariates)}
+
+
+@lru_cache(maxsize=64)
+def _theta(adjustment: Adjustment, sums: Sums) -> list[float]:
+    # Kept: all units of a block ask for it.
+    count = len(adjustment.covariates)
+    theta = [0.0] * (count * count + 2 * count)
+    ranges = [one.width for one in adjustment.covariates]
+    coefficients(sums, count, ranges, adjustment.most, theta)  # type: ignore[arg-type]
+    return [float(number) for number in theta]

@@ -1,0 +1,159 @@
+"""What is known of a unit before it is assigned: name, limits, and the value if missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from bascule.core import checks
+from bascule.core.errors import InputError
+
+MOST = 10
+"""Covariates that a design may have: each costs some units until its coefficient is known."""
+
+RESERVED = frozenset(
+    ("unit", "arm", "number", "probability", "block", "time", "value", "at", "received", "id")
+)
+"""Names that columns of an export have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Covariate:
+    """A number known of a unit before its assignment that goes along with its outcome.
+
+    Outcomes are compared after what it explains has been subtracted, so that a test needs fewer
+    units. It never decides which arm is better, and need not be related to the outcome. A unit that
+    comes without it counts with `missing`, and how many did is shown. Where outcomes have limits
+    (bets), `low` and `high` are needed, and values beyond them count as the nearer one.
+
+    >>> Covariate("spend_before").missing
+    0.0
+    """
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        name = self.name
+        if not isinstance(name, str) or not name.strip() or len(name) > 100:
+            raise InputError("covariates", f"a covariate needs a short name (got {name!r:.60})")
+        if name in RESERVED:
+            raise InputError(
+                "covariates", f"covariate {name!r} has the name of an export's column: change it"
+            )
+        for field in ("low", "high"):
+            given = getattr(self, field)
+            if given is not None:
+                limit = checks.finite(
+                    field, given, f"it is a limit of {name}; leave it out if none"
+                )
+                object.__setattr__(self, field, limit)
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise InputError("high", f"high of {name} must be above low ({self.low:g})")
+        missing = checks.finite("missing", self.missing, f"a unit without {name} counts with it")
+        if self.limited(missing) != missing:
+            raise InputError(
+                "missing", f"missing of {name} must lie within its limits (got {missing:g})"
+            )
+        object.__setattr__(self, "missing", missing)
+
+    @property
+    def width(self) -> float:
+        """The distance between the limits; infinite without both."""
+        if self.low is None or self.high is None:
+            return math.inf
+        return self.high - self.low
+
+    def limited(self, value: float) -> float:
+        """Return a value within the limits.
+
+        >>> Covariate("age", 0, 100).limited(130.0)
+        100.0
+        """
+        if self.low is not None:
+            value = max(value, self.low)
+        return value if self.high is None else min(value, self.high)
+
+
+class Known(NamedTuple):
+    """The covariates of one unit: values in the order of the design, and how many were not given.
+
+    `beyond` counts those that lay beyond a limit and count as the limit.
+    """
+
+    values: tuple[float, ...]
+    missing: int
+    beyond: int
+
+
+def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) -> Known:
+    """Return the covariates of a unit as they are stored; InputError for what is no number.
+
+    >>> known_of([Covariate("age", 0, 100)], {"age": 130})
+    Known(values=(100.0,), missing=0, beyond=1)
+    """
+    given = {} if given is None else given
+    if not isinstance(given, Mapping):
+        raise InputError(
+            "covariates",
+            f'covariates must be names with numbers, as in {{"spend_before": 12.5}} '
+            f"(got {given!r:.60})",
+        )
+    names = [one.name for one in declared]
+    for name in given:
+        if name not in names:
+            there = f"it has {', '.join(names)}" if names else "it declares none"
+            raise InputError(
+                "covariates", f"{name!r:.60} is not a covariate of this design: {there}"
+            )
+    values = []
+    missing = beyond = 0
+    for one in declared:
+        found = given.get(one.name)
+        if found is None:
+            missing += 1
+            values.append(one.missing)
+            continue
+        number = _number(one.name, found)
+        values.append(one.limited(number))
+        beyond += values[-1] != number
+    return Known(tuple(values), missing, beyond)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, (Real, np.bool_)):
+        try:
+            number = float(value)
+        except (ArithmeticError, ValueError, TypeError):
+            number = math.nan
+        if math.isfinite(number) and abs(number) <= checks.LARGEST:
+            return number
+    raise InputError(
+        "covariates",
+        f"covariate {name} must be a finite number of at most {checks.LARGEST:g} "
+        f"(got {value!r:.60}): leave it out where it is not known",
+    )
+
+
+def checked_covariates(given: object) -> tuple[Covariate, ...] | None:
+    """Return the covariates of a design, or None where there are none."""
+    if given is None or given in ((), []):
+        return None
+    if not isinstance(given, (list, tuple)) or not all(isinstance(x, Covariate) for x in given):
+        raise InputError(
+            "covariates",
+            f'covariates must be a list such as [Covariate("age")] (got {given!r:.80})',
+        )
+    names = [one.name for one in given]
+    if len(set(names)) < len(names):
+        raise InputError("covariates", "covariates must have different names")
+    if len(names) > MOST:
+        raise InputError("covariates", f"covariates must be at most {MOST} (got {len(names)})")
+    return tuple(given)
