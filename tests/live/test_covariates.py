@@ -1,9 +1,8 @@
-"""Covariates of a live test: first call counts, missing ones are counted, adversaries gain nothing."""
+"""Covariates of a live test: the first call counts, and missing ones are counted and shown."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from typing import Any
 
@@ -73,32 +72,6 @@ def test_a_design_without_covariates_refuses_them() -> None:
         assert test.assign("b") in ("a", "b")
 
 
-def test_an_adversary_who_chooses_covariates_after_every_outcome_finds_no_false_winner() -> None:
-    """Covariates follow the trend of the outcomes and the lead so far; outcomes ignore the arm."""
-    wins, runs = np.zeros(2), 40
-    for run in range(runs):
-        rng = np.random.default_rng(run)
-        with bs.open(":memory:") as store:
-            test = store.create("null", DESIGN)
-            lead = 0.0
-            for first in range(0, 400, 8):
-                units = [f"u{i}" for i in range(first, first + 8)]
-                known = [{"spend_before": float(np.clip(50 + 5 * lead + first / 8, 0, 100))}] * 4
-                known += [{"spend_before": float(x)} for x in rng.uniform(0, 100, 4)]
-                arms = test.assign_many(units, covariates=known)
-                values = rng.random(8) < 0.2 + 0.6 * first / 400
-                test.record_many(list(zip(units, values.astype(float), strict=True)))
-                lead += sum(
-                    (1 if arm == "b" else -1) * v for arm, v in zip(arms, values, strict=True)
-                )
-                if test.state != "running":
-                    break
-            reached = test.status().decision
-            if reached is not None:
-                wins[reached.arm] += 1
-    assert wins.max() / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
-
-
 def test_what_is_stored_survives_a_restart_and_can_be_computed_again(tmp_path: Any) -> None:
     rng, path = np.random.default_rng(1), str(tmp_path / "store.db")
     for first in (0, 60):
@@ -110,5 +83,6 @@ def test_what_is_stored_survives_a_restart_and_can_be_computed_again(tmp_path: A
                 test.record(f"u{i}", float(rng.random() < x / 100))
             assert test.verify().agrees
     with bs.open(path) as store:
-        sums = store.get("spend").status().covariates
-        assert json.dumps(sums.coefficients) != json.dumps({"spend_before": 0.0})
+        shown = store.get("spend").status().covariates
+        assert shown is not None
+        assert shown.coefficients["spend_before"] > 0.0

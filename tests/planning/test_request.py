@@ -172,3 +172,20 @@ def test_a_cap_plans_for_amounts_up_to_it() -> None:
         plan_request(baseline=5, lift=1, cap="99%")
     with pytest.raises(bs.InputError, match="drop one"):
         plan_request(bs.Gaussian(1), lift=1, cap=5)
+
+
+def test_a_covariate_is_planned_by_name_with_limits_where_outcomes_have_them() -> None:
+    request = plan_request(bs.Numeric(2.0), lift=1, covariate="spend", correlation=0.7)
+    assert request.covariates == (bs.Covariate("spend"),)
+    assert request.world.correlation == 0.7
+    assert request.unexplained == pytest.approx(0.51)
+    limited = plan_request(covariate="age:18:90", correlation=0.3)
+    assert limited.covariates == (bs.Covariate("age", 18, 90, missing=18),)
+    assert plan_request(bs.Numeric(2.0), lift=1, correlation=0.5).covariates is not None
+    for name, correlation, match in (
+        (None, 0.5, "name:low:high"),
+        (None, 2.0, "-1 and 1"),
+        ("a:b", 0.5, "name:low:high"),
+    ):
+        with pytest.raises(InputError, match=match):
+            plan_request(covariate=name, correlation=correlation)

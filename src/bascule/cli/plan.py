@@ -74,6 +74,15 @@ def command(
         help="Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
         show_default=False,
     ),
+    covariate: str | None = typer.Option(
+        None,
+        metavar="NAME",
+        help="A number known of each unit before its assignment: its name, or name:low:high.",
+        show_default=False,
+    ),
+    correlation: float = typer.Option(
+        0.0, help="Of the covariate with the outcome: 0.7 halves the units."
+    ),
     arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
     error: str = typer.Option(
         "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
@@ -143,6 +152,8 @@ def command(
         (lift[0] if len(lift) == 1 else lift) if lift else None,
         sample=sample,
         cap=cap,
+        covariate=covariate,
+        correlation=correlation,
         arms=arms,
         error=amount("error", error, "5% or 0.05 is usual"),
         sides=sides,

@@ -77,7 +77,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if len(request.names) == 2:
             if _has_spread(request):
                 looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
-            if not request.outcome.estimated:
+            if not request.outcome.estimated and request.covariates is None:
                 looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
     return tuple(dict.fromkeys([*looked_at, *rules]))
 

@@ -56,7 +56,7 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     arms, quantile = len(request.names), NormalDist().inv_cdf
     level = quantile(1 - request.side_error / (arms - 1)) + quantile(POWER)
     spread = _variance(request, request.best) + _variance(request, request.rival)
-    wanted = max(0.0, level) ** 2 * spread / request.gap**2
+    wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
     return FixedHorizon(units, arms * units / request.units_per_day, units * sum(request.gaps))
 

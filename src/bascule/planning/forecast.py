@@ -86,6 +86,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         control=request.control,
         metrics=request.metrics,
         harm_error=request.harm_error,
+        covariates=request.covariates,
     )
 
 
@@ -103,8 +104,11 @@ def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
     True
     """
     design = played_design(request, design_of(request, rule))
+    noise = request.spread
+    if request.covariates is not None and request.outcome.estimated:
+        noise = request.usual_spread * math.sqrt(request.unexplained)
     try:
-        return predict(design, request.gaps, best=request.best, noise=request.spread)
+        return predict(design, request.gaps, best=request.best, noise=noise)
     except NoPredictionError:
         return None
 

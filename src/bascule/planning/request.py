@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, get_args
 
 from bascule.core import checks
+from bascule.core.covariates.model import Covariate
 from bascule.core.design import (
     DEFAULT_ERROR,
     MOST_ARMS,
@@ -52,6 +53,8 @@ class RequestOptions(TypedDict, total=False):
     sides: int | None
     metrics: Sequence[Metric]
     harm_error: float
+    covariate: Covariate | str | None
+    correlation: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,10 @@ class PlanRequest:
     `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
     or text such as "10%" for a part of the baseline. One lift for several arms is that of the
     second, and the others are at the baseline; if it is for the worse all but the first share it. A
-    list has one for each arm after the first. `spread` is that of outcomes within limits as they
-    really are, and `outcomes_per_day` what each unit gives where outcomes recur. `waiting_cost` is
+    list has one for each arm after the first. `covariate` is known of each unit before it is
+    assigned, a `Covariate` or its name, and has this `correlation` with the outcome. `spread` is
+    that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
+    where outcomes recur. `waiting_cost` is
     what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
     and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
     `sides=2` that either of two equal arms is. `metrics` are guardrails and secondary metrics of
@@ -84,6 +89,8 @@ class PlanRequest:
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
+    covariate: Covariate | str | None = None
+    correlation: float = 0.0
     sample: Sample | None = None
     goal: Goal = "increase"
     control: str | None = None
@@ -113,6 +120,7 @@ class PlanRequest:
         if self.waiting_cost is not None:
             worth = "it is what a day is worth, in outcome units; leave it out if nothing"
             put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
+        put(self, "covariate", self._checked_covariate())
         put(self, "spread", self._checked_spread())
         put(self, "outcomes_per_day", self._checked_rate())
 
@@ -191,6 +199,16 @@ class PlanRequest:
         return self.played_outcome.noise(self.means).spread(self.baseline)
 
     @property
+    def covariates(self) -> tuple[Covariate, ...] | None:
+        """The covariates of the design that is planned."""
+        return None if not isinstance(self.covariate, Covariate) else (self.covariate,)
+
+    @property
+    def unexplained(self) -> float:
+        """The part of the variance that the covariate leaves."""
+        return 1.0 - self.correlation**2
+
+    @property
     def _spread_is_usual(self) -> bool:
         return self.spread == self.usual_spread
 
@@ -202,10 +220,11 @@ class PlanRequest:
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
         if self.spread is None or self._spread_is_usual:
-            return World(means)
+            return World(means, correlation=self.correlation)
         low, high = self.outcome.low, self.outcome.high
         room = (self.baseline - low) * (high - self.baseline)
-        return World(means, noise=Beta(room / self.spread**2 - 1.0, low, high))
+        noise = Beta(room / self.spread**2 - 1.0, low, high)
+        return World(means, noise=noise, correlation=self.correlation)
 
     def scaled(self, factor: float) -> PlanRequest | None:
         """Return the request with every lift multiplied; None if outcomes have no room for that.
@@ -242,6 +261,7 @@ class PlanRequest:
             "waiting_cost": self.waiting_cost,
             "spread": self.spread,
             "outcomes_per_day": self.outcomes_per_day,
+            "correlation": self.correlation or None,
             "max_units": self.max_units,
             "goal": self.goal,
         }
@@ -299,6 +319,32 @@ class PlanRequest:
                 f"outcomes_per_day belongs to Recurrent outcomes, not to {self.outcome!r}",
             )
         return None
+
+    def _checked_covariate(self) -> Covariate | None:
+        """The covariate, given as one, as its name, or as "name:low:high"."""
+        remedy = "it is that of the covariate with the outcome; 0.7 is a strong one"
+        correlation = checks.finite("correlation", self.correlation, remedy)
+        if not -1 < correlation < 1:
+            raise InputError("correlation", f"correlation must lie between -1 and 1: {remedy}")
+        object.__setattr__(self, "correlation", correlation)
+        if isinstance(self.covariate, Covariate):
+            return self.covariate
+        if self.covariate is None and not correlation:
+            return None
+        name, *limits = (self.covariate or "covariate").split(":")
+        if len(limits) not in (0, 2):
+            raise InputError(
+                "covariate", f'covariate is a name, or "name:low:high" (got {self.covariate!r:.60})'
+            )
+        low, high = (amount("covariate", one, "limits are numbers") for one in limits or (0, 0))
+        if limits:
+            return Covariate(name, low, high, missing=min(max(0.0, low), high))
+        if self.outcome.limited:
+            raise InputError(
+                "covariate",
+                f"{self.outcome!r} needs a covariate with limits: write it as name:low:high",
+            )
+        return Covariate(name)
 
     def _check_means(self) -> None:
         low, high = self.outcome.low, self.outcome.high

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,8 +52,6 @@ def test_sums_of_parts_add_up_to_those_of_the_whole() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=120), rng.normal(size=120)
     parts = [bs.Statistics.empty(2), bs.Statistics.empty(2)]
-    from dataclasses import replace
-
     both = replace(parts[0], covariates=folded(ONE, x[:48], y[:48], 4)) + replace(
         parts[1], covariates=folded(ONE, x[48:], y[48:], 4)
     )
@@ -74,6 +75,34 @@ def test_with_limits_no_difference_moves_further_than_they_allow() -> None:
     sums = folded(limited, x, 5.0 * x[:, 0] + 9.0 * x[:, 1], 4)
     found = limited.coefficients(sums)
     assert 10 * abs(found["x"]) + 2 * abs(found["w"]) == pytest.approx(1.0)
+
+
+def test_an_adversary_who_chooses_covariates_after_every_outcome_finds_no_false_winner() -> None:
+    """Covariates follow the trend and the lead so far; outcomes do not depend on the arm."""
+    covariates = [bs.Covariate("x", 0, 100)]
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), covariates=covariates)
+    assert design.adjustment is not None
+    wins, runs = np.zeros(2), 60
+    for run in range(runs):
+        rng, seen, lead = np.random.default_rng(run), bs.Statistics.empty(2), 0.0
+        for step in range(60):
+            coming = bs.next_block(design, seen).units
+            arms = rng.permutation(np.repeat([0, 1], coming))
+            block, known = [bs.ArmStatistics(), bs.ArmStatistics()], design.adjustment.empty
+            for k, arm in enumerate(arms):
+                # The first of a block is unlike the others, who follow the lead.
+                x = 0.0 if k == 0 else float(np.clip(50 + 5 * lead + step / 2, 0, 100))
+                y = float(rng.random() < 0.2 + 0.6 * step / 60)
+                known = design.adjustment.added(known, y, (x,))
+                z = design.adjustment.adjust(seen.covariates, y, (x,))
+                block[arm] += design.procedure.unit_sums(z)
+                lead += y * (2 * arm - 1)
+            seen = bs.fold_block(design, seen, block, covariates=known)
+            reached = bs.decision(design, seen)
+            if reached is not None:
+                wins[reached.arm] += 1
+                break
+    assert wins.max() / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
 @pytest.mark.parametrize("outcome", [bs.Numeric(1.0), bs.Bernoulli()])

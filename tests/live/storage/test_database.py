@@ -100,6 +100,7 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
         "ALTER TABLE service_sessions DROP COLUMN caller",
         "ALTER TABLE outcomes DROP COLUMN metric",
         "ALTER TABLE set_aside DROP COLUMN metric",
+        "ALTER TABLE assignments DROP COLUMN covariates",
         "UPDATE bascule_version SET version_num = '0003'",
     )
     with bs.open(path) as store:

@@ -75,6 +75,9 @@ def outcome_words(request: PlanRequest) -> str:
         words += f" with a spread of {request.spread:.4g}"
     if request.outcomes_per_day is not None:
         words += f", {request.outcomes_per_day:g} a day of each unit"
+    if request.covariates is not None:
+        name = request.covariates[0].name
+        words += f", adjusted for {name} (correlation {request.correlation:g})"
     if request.sample is not None:
         words += f", from a sample of {count(request.sample.outcomes)}"
         if request.sample.recurring:

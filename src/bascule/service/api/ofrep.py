@@ -69,7 +69,7 @@ async def evaluate(request: Request, key: str) -> Response:
     Attributes of the context that have the name of a covariate of the design are taken as such.
     """
     allow(await client(request), key)
-    data = await read_json(request)
+    data: Any = await read_json(request)
     unit = unit_of(data)
     try:
         entry, found = await request.app.state.directory.evaluate(
