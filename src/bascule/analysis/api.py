@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import date, datetime
 
-from bascule.analysis.assemble import assembled
+from bascule.analysis.assemble import assembled, with_metrics
 from bascule.analysis.log import Names, read_log
 from bascule.analysis.reduction import reduced
 from bascule.analysis.request import Request
@@ -31,9 +32,13 @@ def analyze(
     *,
     unit: str | None = None,
     arm: str | None = None,
-    value: str | None = None,
+    value: str | Sequence[str] | None = None,
     time: str | None = None,
     row_is_unit: bool = False,
+    per: str | None = None,
+    follow_up: str | None = None,
+    covariate: str | None = None,
+    cluster: str | None = None,
     count: str | None = None,
     squares: str | None = None,
     cumulative: bool = False,
@@ -70,10 +75,15 @@ def analyze(
 
     `events` is a file (Parquet, CSV, JSON lines), a data frame, an Ibis table, or the URL of a
     database with a `query`; so is `assignments`, if units were assigned elsewhere. `unit`, `arm`,
-    `value` and `time` name columns; usual names are found without. A unit's outcome is what its
+    `value` and `time` name columns; usual names are found without. Of several values the first is
+    the one that decides. A unit's outcome is what its
     values add up to (`aggregate`) within a `window` from its arrival; without a window it grows,
     and what is said of it is asymptotic. Null, NaN and blank text are no value. A unit without any
     value has the outcome `missing`, 0 if not given; `missing="exclude"` leaves such units out.
+
+    `per` names the denominator of a ratio (revenue per session), `follow_up` the time that a unit
+    was at risk, `covariate` a number that was known before the test and is used to sharpen the
+    comparison (CUPED), and `cluster` what was assigned as a whole (villages, shops).
 
     If the log is sums already, `count` names the column with the number of units of a row, `value`
     that with their sum, and `squares` that with the sum of squares, unless outcomes are 0 or 1;
@@ -125,7 +135,6 @@ def analyze(
     names = Names(
         unit=unit,
         arm=arm,
-        value=value,
         time=time,
         segment=segment,
         probability=probability,
@@ -133,6 +142,10 @@ def analyze(
         assignments_unit=assignments_unit,
         assignments_time=assignments_time,
         row_is_unit=row_is_unit,
+        per=per,
+        follow_up=follow_up,
+        covariate=covariate,
+        cluster=cluster,
         count=count,
         squares=squares,
         cumulative=cumulative,
@@ -145,9 +158,22 @@ def analyze(
     with connections(limit) as opened, one_line():
         event_table, assignment_table = [*open_tables(opened, sources), None][:2]
         places = (sources[0].shown, sources[-1].shown)
-        log = read_log(request, names, event_table, assignment_table, places)
-        sums = reduced(request, log, assignment_table)
-    return assembled(request, sums, weights)
+        analyses = []
+        for name in _values(value):
+            named = replace(names, value=name)
+            log = read_log(request, named, event_table, assignment_table, places)
+            analyses.append(assembled(request, reduced(request, log, assignment_table), weights))
+    return analyses[0] if len(analyses) == 1 else with_metrics(analyses)
+
+
+def _values(value: str | Sequence[str] | None) -> list[str | None]:
+    """The columns with values, each once."""
+    if value is None or isinstance(value, str):
+        return [value]
+    names = list(dict.fromkeys(value))
+    if not names:
+        raise InputError("value", "value: the list of columns is empty")
+    return [*names]
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from bascule.analysis import checks, facts
 from bascule.analysis.evidence import kinds
+from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
 from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
 from bascule.analysis.evidence.course import Course, Judge, Look, Terms, course_of_looks
 from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
@@ -90,11 +91,23 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     )
 
 
+def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
+    """The analysis of the first metric, with those of the others beside it."""
+    note = (
+        f"{len(analyses)} metrics were analysed, each with the whole error: nothing is corrected "
+        "for their number, and the first one decides"
+    )
+    first = analyses[0]
+    return replace(first, metrics=tuple(analyses[1:]), notes=(*first.notes, note))
+
+
 def _answer(
     request: Request, reduced: Reduced, name: str, split: list[float] | None, error: float
 ) -> Analysis:
     arms, sums = reduced.arms, reduced.table.segments[name]
     assert reduced.reading is not None
+    if reduced.reading.follow_up:
+        facts.check_follow_up(sums)
     facts.check_arms(arms, sums)
     if reduced.replayed is not None:
         part = _repeated(request, reduced.replayed)
@@ -118,13 +131,15 @@ def _answer(
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
+    if reduced.reading.follow_up and sums.moments is not None:
+        made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
     made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks))
     within = reduced.recurring is None and reduced.replayed is None and not sums.pooled
     if within and sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
     if reduced.recurring is None and reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
-    elif reduced.recurring is None:
+    elif reduced.recurring is None and sums.moments is None:
         made.append(checks.extremes(part.counted, arms, effects))
     return Analysis(
         design=part.design,
@@ -139,8 +154,10 @@ def _answer(
         decision=course.decision,
         decided=course.decided,
         days=course.days,
-        cost=facts.cost_of(part.arms, request.goal),
-        saved=facts.saved_by(part.arms, sums, course, request.goal),
+        cost=None if reduced.reading.per else facts.cost_of(part.arms, request.goal),
+        saved=None
+        if reduced.reading.per
+        else facts.saved_by(part.arms, sums, course, request.goal),
         days_left=None if reduced.reading.times == "none" else part.days_left,
         checks=tuple(made),
         excluded=facts.excluded_of(reduced),
@@ -172,7 +189,9 @@ def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
     counted = blocks.first(len(dates))
     course = course_by(evidence, request, reduced, counted, dates, error)
     design = facts.design_of(request, reduced.arms, evidence, counted, error)
-    arms = facts.arm_answers(reduced.arms, sums.counts(), counted.statistics().arms)
+    if counted.moments is not None:
+        counted, blocks = adjusted(counted), adjusted(blocks)
+    arms = facts.shown_arms(reduced.arms, sums, counted)
     left = facts.days_left(course, counted, sums.days[0])
     once = _one_look(request, reduced.arms, counted, evidence, error)
     return Part(evidence, design, course, arms, blocks, len(dates), left, once)
@@ -186,6 +205,8 @@ def _one_look(
     adaptive = design is not None and not design.procedure.even
     if adaptive or counted.scores is not None or counted.bare or not len(counted.days):
         return ()
+    if counted.moments is not None:
+        return adjusted_look(arms, counted, error / (len(arms) - 1))
     sums = (part.sum(axis=0) for part in (counted.units, counted.totals, counted.squares))
     model = evidence.outcome
     binary = (model is not None and model.binary) or counted.zero_or_one
@@ -209,11 +230,13 @@ def _at_one_look(
     terms = Terms(reduced.arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
     ends = ((-one.difference, -one.high, -one.low) for one in once)
     effects = terms.effects_with(ends)
+    if counted.moments is not None:
+        counted = sums = adjusted(counted)
     units, totals = sums.at_end_of(known - 1)
     means = tuple(float(total / n) if n else None for total, n in zip(totals, units, strict=True))
     counts = tuple(int(n) for n in units)
     look = Look(counted.days[-1], counts, means, effects, Judge(terms).see(effects))
-    arms = facts.arm_answers(reduced.arms, sums.counts(), counted.statistics().arms)
+    arms = facts.shown_arms(reduced.arms, sums, counted)
     design = facts.design_of(request, reduced.arms, fixed, counted, error)
     return Part(fixed, design, course_of_looks([look]), arms, sums, known, None, once)
 

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from bascule.analysis.reduce.blocks import Block, merged
+from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
@@ -23,6 +24,7 @@ from bascule.core.diagnostics.trend import trend
 from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
+from bascule.core.procedures.interval_state import FloatArray
 
 LEVEL = 0.01
 
@@ -343,6 +345,24 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
         )
         return Check("extreme values", True, message)
     return Check("extreme values", False, "no single outcome carries a difference")
+
+
+def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:
+    """Whether units were followed for as long in every arm: for one look."""
+    centres = [Centre.of(one) for one in moments if one[0] >= 2]
+    whole = sum(centre.units for centre in centres)
+    mean = sum(centre.units * centre.per for centre in centres) / max(whole, 1.0)
+    off = sum(
+        (centre.per - mean) ** 2 / (centre.spread[1, 1] / centre.units)
+        for centre in centres
+        if centre.spread[1, 1] > 0.0
+    )
+    p_value = chi_square_tail(float(off), max(len(centres) - 1, 1))
+    each = ", ".join(f"{a} {c.per:.4g}" for a, c in zip(arms, centres, strict=False))
+    message = f"mean follow-up: {each} ({shown(p_value)})"
+    if p_value <= LEVEL:
+        message += ": find out why units of one arm left sooner before you compare rates"
+    return Check("follow-up", p_value <= LEVEL, message, p_value)
 
 
 def of_single_outcomes(sums: Sums) -> list[Check]:

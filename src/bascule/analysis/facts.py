@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from bascule.analysis.evidence.course import Course
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import Recurring
+from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
@@ -77,6 +79,34 @@ def arm_answers(
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
         answers.append(ArmAnswer(name, count, arm.units, arm.mean if arm.units else None, spread))
     return tuple(answers)
+
+
+def check_follow_up(sums: Sums) -> None:
+    """Refuse outcomes of which a unit can have one at most: their rate is not constant."""
+    if sums.zero_or_one:
+        raise InputError(
+            "follow_up",
+            "follow_up: no unit has more than one event, so an event seems to end its follow-up: "
+            "events per time at risk would need a constant risk, and that is not assumed here. "
+            "Compare the share with an event within a window that every unit had, or use a "
+            "survival analysis (log-rank test)",
+        )
+
+
+def shown_arms(arms: Sequence[str], sums: Sums, counted: Sums) -> tuple[ArmAnswer, ...]:
+    """The arms with their means; a ratio is that of the sums, without adjustment."""
+    answers = arm_answers(arms, sums.counts(), counted.statistics().arms)
+    if counted.moments is None:
+        return answers
+    shown = []
+    for answer, moments in zip(answers, counted.moments.sum(axis=0), strict=True):
+        if not answer.counted:
+            shown.append(answer)
+            continue
+        centre = Centre.of(moments)
+        deviation = math.sqrt(max(centre.ratio_variance, 0.0))
+        shown.append(replace(answer, mean=centre.ratio, deviation=deviation))
+    return tuple(shown)
 
 
 def folded_answers(design: Design, state: ExperimentState) -> tuple[ArmAnswer, ...]:

@@ -36,6 +36,10 @@ class Names:
     count: str | None = None
     squares: str | None = None
     cumulative: bool = False
+    per: str | None = None
+    follow_up: str | None = None
+    covariate: str | None = None
+    cluster: str | None = None
     drop_duplicates: bool = False
 
 
@@ -81,7 +85,8 @@ def read_log(
     taken = [*_given(unit), *([arm] if alone else [])]
     time = chosen(events, "time", names.time, needed=False, taken=taken)
     used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
-    value = chosen_value(events, names.value, used, events=not alone)
+    per = _per(events, names)
+    value = chosen_value(events, names.value, [*used, *_given(per)], events=not alone)
     times, assigned_times = times_of(events, time, names.time_format), None
     if not alone:
         times, assigned_times = _both_times(request, names, times, assignments, arm)
@@ -89,7 +94,9 @@ def read_log(
         raise InputError(
             "window", "window needs to know when events came: name the column with their time"
         )
-    columns = Columns(unit, arm if alone else None, value.name, times, **(about if alone else {}))
+    columns = Columns(
+        unit, arm if alone else None, value.name, times, **(about if alone else {}), per=per
+    )
     arrivals = times if assigned_times is None else assigned_times
     reading = Reading(
         log=places[0],
@@ -101,6 +108,10 @@ def read_log(
         segment=about["segment"],
         probability=_probabilities(about),
         window=_window(request),
+        per=per,
+        follow_up=names.follow_up is not None,
+        covariate=about["covariate"],
+        cluster=about["cluster"],
         count=about.get("count"),
         squares=about.get("squares"),
         cumulative=names.cumulative,
@@ -178,7 +189,10 @@ def _is_text(table: Any, column: str) -> bool:
 
 def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[str, Any]:
     """The columns with the segment and the probabilities of a unit."""
-    about: dict[str, Any] = {"segment": chosen(arm_table, "segment", names.segment, needed=False)}
+    about: dict[str, Any] = {
+        role: chosen(arm_table, role, getattr(names, role), needed=False)
+        for role in ("segment", "covariate", "cluster")
+    }
     probability = names.probability
     if not isinstance(probability, Mapping):
         about["probability"] = chosen(arm_table, "probability", probability, needed=False)
@@ -197,6 +211,14 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[st
     return about
 
 
+def _per(events: Any, names: Names) -> str | None:
+    """The column with the denominator of a ratio, or with the time at risk."""
+    if names.per is not None and names.follow_up is not None:
+        raise InputError("follow_up", "follow_up and per are both denominators: leave one out")
+    field = "per" if names.per is not None else "follow_up"
+    return chosen(events, field, names.per or names.follow_up, needed=False)
+
+
 def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
     """The columns of a log that is sums already."""
     if names.count is None:
@@ -209,8 +231,8 @@ def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
 
 
 def _columns_of(about: Mapping[str, Any]) -> list[str]:
-    sums = [*_given(about.get("count")), *_given(about.get("squares"))]
-    return [*_given(about["segment"]), *_probabilities(about), *sums]
+    names = ("count", "squares", "covariate", "cluster", "segment")
+    return [*(about[name] for name in names if about.get(name)), *_probabilities(about)]
 
 
 def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:

@@ -28,6 +28,10 @@ class Reading:
     segment: str | None = None
     probability: tuple[str, ...] = ()
     window: str | None = None
+    per: str | None = None
+    follow_up: bool = False
+    covariate: str | None = None
+    cluster: str | None = None
     count: str | None = None
     squares: str | None = None
     cumulative: bool = False
@@ -58,6 +62,9 @@ class Reading:
             ("arm", self.arm),
             ("time", time),
             ("value", value),
+            ("per", self.per),
+            ("covariate", self.covariate),
+            ("cluster, the unit of comparison", self.cluster),
             ("window", self.window),
             ("segment", self.segment),
             ("probability", ", ".join(self.probability)),

@@ -17,11 +17,13 @@ from bascule.analysis.reduce.scores import OWN
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import Row, is_own
+from bascule.analysis.source.columns import Columns
 from bascule.analysis.source.rows import (
     BLANK,
     TWO_ARMS,
     Calendar,
     clean,
+    clustered,
     units_in_window,
     units_of,
     units_of_events,
@@ -44,12 +46,16 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     if is_exported(request.design, assignment_table):
         return _exported(request, log, assignment_table)
     survey = None
-    if request.until is None and is_own(log.table.get_backend()):
+    quick = request.until is None and not log.columns.adjusted
+    if quick and is_own(log.table.get_backend()):
         survey = reduce.quick_survey(log.table, log.columns, log.arms)
     if survey is not None:
         log = replace(log, rows=log.rows.drop("bad"))
     else:
         survey = reduce.survey(log.rows)
+    extra = log.columns if log.assignment_columns is None else log.assignment_columns
+    if extra.adjusted or log.columns.adjusted:
+        _check_adjusted(request, log, extra)
     if log.columns.count is not None:
         table = _of_counts(request, log, survey)
     elif log.assigned is None:
@@ -104,6 +110,23 @@ def _limited(request: Request, reduced: Reduced) -> Reduced:
     return replace(reduced, table=replace(reduced.table, segments=segments))
 
 
+def _check_adjusted(request: Request, log: Log, columns: Columns) -> None:
+    """Refuse what does not go with ratios, covariates and clusters."""
+    given = {
+        "probability": columns.probability or columns.probabilities or None,
+        "count": columns.count,
+        "outcome": request.outcome,
+        "missing": "exclude" if request.exclude else None,
+    }
+    for name, part in given.items():
+        if part is not None:
+            raise InputError(name, f"{name} does not go with per, follow_up, covariate or cluster")
+    if log.columns.per is not None and (log.assigned is not None or request.measure is not None):
+        raise InputError("per", "per needs one table in which units are, and no window")
+    if columns.cluster is not None and (columns.segment is not None or columns.covariate):
+        raise InputError("cluster", "cluster does not go with segment or covariate")
+
+
 def _of_counts(request: Request, log: Log, survey: Survey) -> Reduced:
     """A log that is sums already."""
     stated: dict[str, object] = {"window": request.measure, "segment": log.columns.segment}
@@ -156,7 +179,9 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     if request.exclude and request.by_day and not final:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
     arrivals = None
-    if final or not request.by_day:
+    if log.columns.cluster is not None:
+        units = clustered(units)
+    if final or not request.by_day or log.columns.adjusted:
         sums = _sums_by_arrival(request, units, arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
         sums, arrivals = reduce.sparse_growth(rows, request.aggregate, limits=request.limits)
@@ -184,8 +209,11 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
     if request.measure is None and request.by_day and request.exclude:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
     with_outcomes = units_in_window(rows, units, request.measure, request.aggregate)
+    assert log.assignment_columns is not None
+    if log.assignment_columns.cluster is not None:
+        with_outcomes = clustered(with_outcomes)
     usable = survey.rows - sum(excluded.values())
-    if request.measure is not None or not request.by_day:
+    if request.measure is not None or not request.by_day or log.assignment_columns.adjusted:
         if request.measure is not None:
             ends = _end_of_log(request, survey, assignments)
         table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))

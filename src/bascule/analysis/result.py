@@ -74,7 +74,8 @@ class Analysis:
     `days_left` is how long a decision is expected to take from here. `reading` says which columns
     were used. `excluded` says how much of the log does not count, by reason, and `examples` has
     some of what was not readable. With segments, each one is an analysis of its own in
-    `segments`, and all that is said here is about the log as a whole, without a decision.
+    `segments`, and all that is said here is about the log as a whole, without a decision. Other
+    metrics of the same log are in `metrics`.
     """
 
     design: Design
@@ -101,6 +102,7 @@ class Analysis:
     notes: tuple[str, ...] = ()
     segment: str | None = None
     segments: tuple[Analysis, ...] = ()
+    metrics: tuple[Analysis, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -132,7 +134,7 @@ class Analysis:
         data = {
             each.name: _plain(getattr(self, each.name))
             for each in fields(self)
-            if each.name not in ("design", "evidence", "segments")
+            if each.name not in ("design", "evidence", "segments", "metrics")
         }
         return {
             "headline": self.headline,
@@ -143,6 +145,7 @@ class Analysis:
             "set_aside": data["excluded"],
             "design": self.design.to_dict(),
             "segments": [part.to_dict() for part in self.segments],
+            "metrics": [other.to_dict() for other in self.metrics],
         }
 
     def to_rows(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from bascule.analysis.evidence import kinds
+from bascule.analysis.evidence.adjusted import adjusted, adjusted_days
 from bascule.analysis.evidence.course import Course, Look, Terms, course_of, course_of_looks
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.pairs import (
@@ -33,6 +34,8 @@ from bascule.core.rules import UCB
 def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     """The strongest kind of evidence that the log and the outcome model allow."""
     model, design = request.outcome, request.design
+    if sums.moments is not None:
+        return kinds.adjusted_mixture(_adjustments(reduced))
     if sums.pooled:
         return kinds.snapshots()
     if not reduced.final:
@@ -72,6 +75,17 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     )
 
 
+def _adjustments(reduced: Reduced) -> str:
+    reading = reduced.reading
+    assert reading is not None
+    parts = [
+        f"per {reading.per}" if reading.per else "",
+        f"adjusted by {reading.covariate}" if reading.covariate else "",
+        f"between clusters ({reading.cluster})" if reading.cluster else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
 def intervals_hold_for_any_split(design: Design) -> bool:
     """Whether the rule compares intervals of arms that do not rest on how units were assigned."""
     procedure = design.procedure
@@ -96,6 +110,11 @@ def course_by(
     if evidence.by_rule:
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
+    if sums.moments is not None:
+        # Outcomes that may still grow are looked at once, as they stand.
+        first = 0 if reduced.final else len(sums.days) - 1
+        pairs = adjusted_days(sums, first)
+        return course_of(terms, adjusted(sums), pairs, dates[first:], first=first)
     if sums.pooled:
         return course_of(terms, sums, snapshot_days(sums), dates)
     if reduced.final or request.by_day:

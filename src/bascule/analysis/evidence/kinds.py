@@ -101,6 +101,16 @@ def snapshots() -> Evidence:
     return Evidence(name, explanation, "asymptotic")
 
 
+def adjusted_mixture(how: str) -> Evidence:
+    """A normal mixture on ratios, adjusted means or clusters, with a spread that is estimated."""
+    explanation = (
+        f"{_WITHIN_DAYS} What is compared is {how}: each unit counts with its value minus what the "
+        f"denominator and the covariate make one expect. {_STRAYS} a spread that the log itself "
+        "shows."
+    )
+    return Evidence(f"normal mixture {how}, spread estimated", explanation, "asymptotic")
+
+
 def intervals_of_rule(design: Design) -> Evidence:
     """The intervals of the design's own rule, which hold however units were split."""
     explanation = (

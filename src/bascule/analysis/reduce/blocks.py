@@ -73,6 +73,7 @@ def merged(sums: Sums, block: Block) -> Sums:
         totals=added(sums.totals),
         squares=added(sums.squares),
         cubes=added(sums.cubes),
+        moments=added(sums.moments),
         lows=np.minimum.reduceat(sums.lows, starts, axis=0),
         highs=np.maximum.reduceat(sums.highs, starts, axis=0),
         growth=growth,

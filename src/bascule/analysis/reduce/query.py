@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
 from bascule.analysis.source.backend import Row, is_duckdb, run, stored
 from bascule.analysis.source.columns import Arms, Columns
@@ -248,6 +249,9 @@ def by_arrival(
     for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
+    per, covariate = (units[n] if n in units.columns else None for n in ("per", "covariate"))
+    if per is not None or covariate is not None:
+        sums |= moment_sums(value, per, covariate)
     if any(name.startswith(OWN) for name in units.columns):
         sums |= score_sums(units, value, arms, own_only=own_only)
     return run(units.group_by(**keys).agg(**sums))

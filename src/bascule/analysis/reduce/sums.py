@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bascule.analysis.reduce.moments import POWERS, check_row, moments_of
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
@@ -44,7 +45,8 @@ class Sums:
     `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
     of their squares and of their third powers; without cubes their skewness is not known.
     `growth` is there where outcomes keep growing. With `bare` nothing but units was counted.
-    `pooled` sums are steps of totals up to a day, whose units may not be those of that day.
+    `moments` are sums of products with denominators and covariates. `pooled` sums are steps of
+    totals up to a day, whose units may not be those of that day.
     """
 
     days: tuple[date, ...]
@@ -58,6 +60,7 @@ class Sums:
     bare: bool = False
     cubes: FloatArray | None = None
     pooled: bool = False
+    moments: FloatArray | None = None
 
     @classmethod
     def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
@@ -107,7 +110,7 @@ class Sums:
         """The sums of the first days of arrival alone."""
         if days == len(self.days):
             return self
-        names = ("days", "units", "totals", "squares", "lows", "highs", "cubes")
+        names = ("days", "units", "totals", "squares", "lows", "highs", "cubes", "moments")
         parts: dict[str, Any] = {name: getattr(self, name) for name in names}
         parts = {name: None if part is None else part[:days] for name, part in parts.items()}
         scores = None if self.scores is None else self.scores.first(days)
@@ -260,7 +263,21 @@ def _laid_out(
         Growth(totals, squares, step_squares, cubes) if grows else None,
         scores_of(rows, first, len(days), arms),
         cubes=cubes.sum(axis=1),
+        moments=_moments(rows, place, shape),
     )
+
+
+def _moments(
+    rows: list[Row], place: Callable[[date | int], int], shape: tuple[int, int]
+) -> FloatArray | None:
+    """The products of the reduced rows; None where a log has no denominator and no covariate."""
+    if not rows or not any(name.startswith("moment_") for name in rows[0]):
+        return None
+    found = np.zeros((*shape, len(POWERS)))
+    for row in rows:
+        check_row(row)
+        found[place(row["day"]), row["arm"]] += moments_of(row)
+    return found
 
 
 def as_date(day: date | int) -> date:

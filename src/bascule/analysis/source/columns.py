@@ -43,6 +43,14 @@ class Columns:
     probabilities: tuple[str, ...] = ()
     count: str | None = None
     squares: str | None = None
+    per: str | None = None
+    covariate: str | None = None
+    cluster: str | None = None
+
+    @property
+    def adjusted(self) -> bool:
+        """Whether outcomes are ratios, adjusted, or those of clusters."""
+        return self.per is not None or self.covariate is not None or self.cluster is not None
 
 
 @dataclass(frozen=True, slots=True)

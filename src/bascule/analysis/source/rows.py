@@ -62,7 +62,14 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     else:
         parts["value"], odd = ibis.literal(1.0), ibis.literal(False)
         parts["worded"] = ibis.literal(False)
-    for role in ("count", "squares"):
+    if columns.cluster is not None:
+        parts["cluster"] = table[columns.cluster].cast("string")
+        wrong.append((parts["cluster"].isnull(), 1))
+    if columns.covariate is not None:
+        parts["covariate"], other = number(table, columns.covariate, "covariate")
+        wrong.append((other, 6))
+        odd = odd | other
+    for role in ("count", "squares", "per"):
         name = getattr(columns, role)
         if name is not None:
             parts[role], other = number(table, name, role)
@@ -91,7 +98,8 @@ def good(rows: Any) -> Any:
     """
     if "bad" not in rows.columns:
         return rows
-    tests = [rows[name].notnull() for name in ("unit", "code", "time") if name in rows.columns]
+    needed = ("unit", "code", "time", "cluster")
+    tests = [rows[name].notnull() for name in needed if name in rows.columns]
     if "odd" in rows.columns:
         tests.append(~rows.odd)
     return rows.filter(*tests)
@@ -130,8 +138,9 @@ def membership(rows: Any) -> dict[str, Any]:
 def about_unit(rows: Any) -> dict[str, Any]:
     """Facts about a unit whatever its outcome: arms, first moment, number of rows."""
     parts = membership(rows) | {"first": rows.time.min(), "rows": rows.count()}
-    parts |= {name: rows[name].min() for name in rows.columns if name.startswith("probability")}
-    return parts
+    constant = [name for name in rows.columns if name.startswith("probability")]
+    constant += [name for name in ("covariate", "cluster") if name in rows.columns]
+    return parts | {name: rows[name].min() for name in constant}
 
 
 def counting(condition: Any) -> Any:
@@ -159,6 +168,7 @@ def units_to_date(rows: Any, aggregate: str) -> Any:
     outcome = aggregated(rows.value, rows.time, aggregate)
     # A day is smaller than a moment, and enough here.
     about = about_unit(rows) | {"first": rows.time.date().min()}
+    about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
     return rows.group_by("unit").agg(**about, outcome=outcome)
 
 
@@ -169,8 +179,22 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     parts = {"arm": rows.code, "first": rows.time, "outcome": value}
     if "segment" in rows.columns:
         parts["segment"] = rows.segment
-    parts |= {name: rows[name] for name in rows.columns if name.startswith("probability")}
-    return rows.select(**parts)
+    others = [name for name in rows.columns if name.startswith("probability")]
+    others += [name for name in ("per", "covariate", "cluster") if name in rows.columns]
+    return rows.select(**parts, **{name: rows[name] for name in others})
+
+
+def clustered(units: Any) -> Any:
+    """One row a cluster: the sum over its units, and their number or the sum of denominators."""
+    units = units if "arm" in units.columns else placed(units)
+    per = units.per.sum() if "per" in units.columns else units.count()
+    return units.group_by("cluster").agg(
+        lowest=units.arm.min(),
+        highest=units.arm.max(),
+        first=units["first"].min(),
+        outcome=units.outcome.sum(),
+        per=per.cast("float64"),
+    )
 
 
 def units_of(rows: Any) -> Any:

@@ -71,6 +71,7 @@ def page(analysis: Analysis) -> str:
         analysis=analysis,
         whole=view(analysis, "all"),
         parts=parts,
+        others=[view(other, f"m{at}") for at, other in enumerate(analysis.metrics)],
         words=words,
         amounts=amounts,
         dates=Dates.of(analysis),

@@ -33,6 +33,9 @@ def text_lines(analysis: Analysis) -> list[str]:
     lines += _counts(analysis)
     lines += [str(check) for check in analysis.checks]
     lines += [f"  note: {note}" for note in analysis.notes]
+    for other in analysis.metrics:
+        lines += ["", f"Metric {other.reading.value}: {other.headline}", *_numbers(other)]
+        lines += [str(check) for check in other.flagged]
     return lines
 
 

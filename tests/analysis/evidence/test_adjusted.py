@@ -1,0 +1,180 @@
+"""Ratios, covariates, clusters and rates: the numbers of tea-tasting, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+
+
+@pytest.fixture(scope="module")
+def shop() -> Any:
+    """One row a unit: sessions, revenue that follows them, and what was spent before."""
+    import pandas as pd
+
+    rng = np.random.default_rng(4)
+    units = 2400
+    arm = rng.integers(2, size=units)
+    before = rng.gamma(2.0, 3.0, units)
+    sessions = 1 + rng.poisson(2.0, units)
+    revenue = sessions * (1.0 + 0.15 * arm + 0.4 * before) + rng.normal(0.0, 1.0, units)
+    return pd.DataFrame(
+        {
+            "user_id": np.arange(units),
+            "variant": np.array(["a", "b"])[arm],
+            "ts": pd.Timestamp("2026-03-01") + pd.to_timedelta(np.arange(units) % 12, unit="D"),
+            "sessions": sessions,
+            "revenue": revenue,
+            "spend_before": before,
+            "shop": np.arange(units) // 20,
+        }
+    )
+
+
+METRICS: dict[str, Any] = {
+    "ratio": ({"per": "sessions"}, ("RatioOfMeans", ("revenue", "sessions"), {})),
+    "cuped": ({"covariate": "spend_before"}, ("Mean", ("revenue", "spend_before"), {})),
+    "both": (
+        {"per": "sessions", "covariate": "spend_before"},
+        ("RatioOfMeans", ("revenue", "sessions"), {"numer_covariate": "spend_before"}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_one_look_agrees_with_tea_tasting(shop: Any, name: str) -> None:
+    import tea_tasting as tt
+
+    options, (kind, columns, more) = METRICS[name]
+    metric = getattr(tt, kind)(*columns, **more, confidence_level=0.9)
+    result = tt.Experiment({"metric": metric}, variant="variant").analyze(shop, control="a")
+    wanted = result["metric"]
+    (one,) = bs.analyze(shop, value="revenue", looks=1, **options).once
+    for mine, theirs in (
+        (one.difference, wanted.effect_size),
+        (one.low, wanted.effect_size_ci_lower),
+        (one.high, wanted.effect_size_ci_upper),
+        (one.lift, wanted.rel_effect_size),
+        (one.lift_low, wanted.rel_effect_size_ci_lower),
+        (one.lift_high, wanted.rel_effect_size_ci_upper),
+        (one.p_value, wanted.pvalue),
+    ):
+        assert mine == pytest.approx(theirs, rel=1e-9)
+
+
+def width(analysis: bs.Analysis) -> float:
+    return analysis.effects[0].high - analysis.effects[0].low
+
+
+def test_a_covariate_narrows_what_holds_at_any_time(shop: Any) -> None:
+    plain = bs.analyze(shop, value="revenue")
+    sharper = bs.analyze(shop, value="revenue", covariate="spend_before")
+    correlation = np.corrcoef(shop.revenue, shop.spend_before)[0, 1]
+    assert width(sharper) / width(plain) == pytest.approx(np.sqrt(1 - correlation**2), rel=0.05)
+    assert sharper.guarantee == "asymptotic"
+    assert len(sharper.days) == 12
+    assert sharper.arms[0].mean == pytest.approx(shop[shop.variant == "a"].revenue.mean())
+    assert "covariate spend_before" in str(sharper)
+    useless = bs.analyze(shop.assign(noise=shop.user_id % 7), value="revenue", covariate="noise")
+    assert width(useless) == pytest.approx(width(plain), rel=0.01)
+
+
+def test_a_ratio_is_that_of_the_sums(shop: Any) -> None:
+    found = bs.analyze(shop, value="revenue", per="sessions")
+    sums = shop.groupby("variant")[["revenue", "sessions"]].sum()
+    assert [arm.mean for arm in found.arms] == pytest.approx(
+        list(sums.revenue / sums.sessions), rel=1e-9
+    )
+    assert found.cost is None
+    (effect,) = found.effects
+    assert effect.low < effect.difference < effect.high
+    # Events of a unit add up to the same, and are looked at as they stand.
+    twice = bs.analyze(
+        shop.loc[shop.index.repeat(2)].assign(
+            revenue=lambda f: f.revenue / 2, sessions=lambda f: f.sessions / 2
+        ),
+        value="revenue",
+        per="sessions",
+    )
+    assert twice.once[0].p_value == pytest.approx(found.once[0].p_value, rel=1e-9)
+    assert len(twice.days) == 1
+
+
+def test_equal_arms_are_told_apart_no_more_often_than_stated() -> None:
+    rng, wrong = np.random.default_rng(1), 0
+    runs = 60
+    for _ in range(runs):
+        size = rng.gamma(1.5, 2.0, 1200)
+        log = {
+            "unit": range(1200),
+            "arm": rng.choice(["a", "b"], 1200).tolist(),
+            "value": (size * rng.exponential(1.0, 1200)).tolist(),
+            "views": (size + 0.1).tolist(),
+            "time": [f"2026-03-{1 + i // 100:02}" for i in range(1200)],
+        }
+        wrong += bs.analyze(log, per="views").decision is not None
+    # 10 % of equal arms may be told apart; three standard errors above that.
+    assert wrong <= runs * 0.10 + 3 * np.sqrt(runs * 0.10 * 0.90)
+
+
+def test_clusters_are_the_units_that_count(shop: Any) -> None:
+    rng = np.random.default_rng(6)
+    arm = np.repeat(rng.permuted(np.arange(120) % 2), 20)
+    # Every shop has its own level, so that units of one shop are alike.
+    level = np.repeat(rng.normal(0.0, 5.0, 120), 20)
+    log = shop.assign(variant=np.array(["a", "b"])[arm], revenue=shop.revenue + level)
+    by_unit = bs.analyze(log, value="revenue", looks=1)
+    found = bs.analyze(log, value="revenue", cluster="shop", looks=1)
+    assert found.units == 120
+    assert found.arms[0].mean == pytest.approx(log[log.variant == "a"].revenue.mean(), rel=1e-9)
+    assert (found.once[0].high - found.once[0].low) / (
+        by_unit.once[0].high - by_unit.once[0].low
+    ) > 2.0
+    assert "cluster, the unit of comparison shop" in str(found)
+    with pytest.raises(bs.InputError, match="unit in two arms"):
+        bs.analyze(shop, value="revenue", cluster="shop")
+
+
+def test_rates_are_per_time_at_risk(shop: Any) -> None:
+    rng = np.random.default_rng(7)
+    days = rng.uniform(1.0, 30.0, len(shop))
+    events = rng.poisson(days * np.where(shop.variant == "b", 0.12, 0.1))
+    log = shop[["user_id", "variant", "ts"]].assign(days=days, falls=events)
+    found = bs.analyze(log, value="falls", follow_up="days", goal="decrease")
+    assert [arm.mean for arm in found.arms] == pytest.approx([0.1, 0.12], rel=0.1)
+    assert not [check for check in found.flagged if check.name == "follow-up"]
+    short = log.assign(days=np.where(log.variant == "b", 0.8 * days, days))
+    flagged = bs.analyze(short, value="falls", follow_up="days").flagged
+    assert "follow-up" in {check.name for check in flagged}
+    with pytest.raises(bs.InputError, match="log-rank"):
+        bs.analyze(log.assign(falls=np.minimum(events, 1)), value="falls", follow_up="days")
+
+
+def test_what_does_not_go_together_is_refused(shop: Any) -> None:
+    refused: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"per": "sessions", "window": "2d"}, "per needs one table"),
+        ({"per": "sessions", "outcome": bs.Bounded(0, 9)}, "outcome does not go with per"),
+        ({"covariate": "spend"}, "there is no column 'spend'"),
+        ({"per": "sessions", "follow_up": "sessions"}, "leave one out"),
+    )
+    for options, line in refused:
+        with pytest.raises(bs.InputError, match=line):
+            bs.analyze(shop, value="revenue", **options)
+    holes = shop.assign(spend_before=shop.spend_before.where(shop.user_id > 2))
+    with pytest.raises(bs.InputError, match=r"covariate: . units have none"):
+        bs.analyze(holes, value="revenue", covariate="spend_before")
+
+
+def test_several_metrics_of_one_log(shop: Any) -> None:
+    found = bs.analyze(shop, value=["revenue", "sessions"])
+    assert found.reading.value == "revenue"
+    (other,) = found.metrics
+    assert other.effects == bs.analyze(shop, value="sessions").effects
+    assert found.effects == bs.analyze(shop, value="revenue").effects
+    assert "Metric sessions: No decision yet" in str(found)
+    assert "nothing is corrected for their number" in str(found)
+    assert [one["reading"]["value"] for one in found.to_dict()["metrics"]] == ["sessions"]
+    assert "Another metric, sessions" in found.html()
