@@ -10,14 +10,18 @@ import sys
 import pytest
 
 import bascule as bs
+from bascule.simulation.engines import intervals
 
 PLAY = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
 import bascule as bs
 from bascule.core.design import Design
+from bascule.simulation.engines import intervals
+table, cases = json.load(sys.stdin)
+intervals.SMALLEST_TABLE, intervals.LARGEST_TABLE = table
 played = []
-for text, means in json.load(sys.stdin):
+for text, means in cases:
     design = Design.from_dict(text)
     for precision in ("double", "single"):
         result = bs.simulate(design, means, 6, seed=4, device="cuda", precision=precision)
@@ -37,19 +41,34 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def played() -> list[list[object]]:
-    cases = json.dumps([(design.to_dict(), means) for design, means in CASES])
+def played_there(
+    cases: list[tuple[bs.Design, list[float]]], table: tuple[int, int]
+) -> list[list[object]]:
+    """Play cases in a process with a simulated GPU."""
+    asked = json.dumps([table, [(design.to_dict(), means) for design, means in cases]])
     run = subprocess.run(
         [sys.executable, "-c", PLAY],
         env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
-        input=cases,
+        input=asked,
         capture_output=True,
         text=True,
         check=True,
     )
     answers: list[list[object]] = json.loads(run.stdout)
     return answers
+
+
+@pytest.fixture(scope="module")
+def played() -> list[list[object]]:
+    return played_there(CASES, (intervals.SMALLEST_TABLE, intervals.LARGEST_TABLE))
+
+
+def test_a_run_that_outgrows_the_table_of_radii_is_played_again() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=300)
+    here = bs.simulate(design, [0.0, 0.3], 6, seed=4)
+    assert here.units.max() > 120
+    there = played_there([(design, [0.0, 0.3])], (20, 20))[0]
+    assert there == [here.winner.tolist(), here.units.tolist(), here.steps]
 
 
 @pytest.mark.parametrize("case", range(len(CASES)), ids=lambda k: f"{CASES[k][0].rule}-{k}")

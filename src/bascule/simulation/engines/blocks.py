@@ -101,7 +101,7 @@ class BlockRuns(Runs):
             np.empty(largest),
         )
 
-    def settings(self) -> tuple[Any, ...]:
+    def settings(self, endless: bool = False) -> tuple[Any, ...]:  # noqa: ARG002
         """Return what the loop is told beside the runs to play."""
         procedure = self.procedure
         return (

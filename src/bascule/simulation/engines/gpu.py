@@ -17,6 +17,7 @@ from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.engines.threads import Effort, Progress
+from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.random.draws import NORMAL, Draws
 
 Device = Literal["cpu", "cuda"]
@@ -85,37 +86,74 @@ def play_on_gpu(
     unless `precision` is "double", which draws what a CPU draws. Everything else is computed in
     double precision.
     """
-    from numba import cuda
-
     started = time.perf_counter()
-    draws = played.draws
-    by_sums = precision == "single" and played.can_draw_sums
-    if precision == "single" and draws is NORMAL:
-        draws = single_normals()
-    kernel = _kernel(played, draws, by_sums)
-    settings = tuple(
-        cuda.to_device(each) if isinstance(each, np.ndarray) else each for each in played.settings()
-    )
-    steps = 0
-    compile_seconds = 0.0
+    draws, by_sums = played.draws, False
+    if precision == "single":
+        draws = single_normals() if draws is NORMAL else draws
+        by_sums = played.can_draw_sums
+    steps, compile_seconds = 0, 0.0
     for first in range(0, runs, CHUNK):
         count = min(CHUNK, runs - first)
+        numbers = np.arange(first, first + count) + played.first_run
         columns = played.columns(played.first_run + first, count)
-        on_gpu = [cuda.to_device(column) for column in columns]
-        units = cuda.device_array(count, np.int64)
-        threads = min(THREADS, count)
-        kernel[-(-count // threads), threads](
-            played.seed, played.first_run + first, count, settings, *on_gpu, units
-        )
-        cuda.synchronize()  # type: ignore[no-untyped-call]
+        units = _launch(played, draws, by_sums, numbers, columns)
+        unfinished = np.flatnonzero(units < 0)
+        if len(unfinished):
+            units[unfinished] = _finish(played, draws, unfinished, numbers, columns)
         if first == 0:
             compile_seconds = time.perf_counter() - started
-        for column, there in zip(columns, on_gpu, strict=True):
-            there.copy_to_host(column)
-        steps += int(units.copy_to_host().sum())
+        steps += int(units.sum())
         if progress is not None:
             progress(first + count)
     return Effort(steps, compile_seconds)
+
+
+def _launch(
+    played: BlockRuns | IntervalRuns,
+    draws: Draws,
+    by_sums: bool,
+    numbers: IntArray,
+    columns: tuple[IntArray, IntArray, IntArray],
+    endless: bool = False,
+) -> IntArray:
+    """Play the runs of these numbers into columns, and return the units that each of them took."""
+    from numba import cuda
+
+    def on_gpu(value: Any) -> Any:
+        return cuda.to_device(value) if isinstance(value, np.ndarray) else value
+
+    units = cuda.device_array(len(numbers), np.int64)
+    there = [cuda.device_array(len(column), np.int64) for column in columns]
+    threads = min(THREADS, len(numbers))
+    kernel = _kernel(played, draws, by_sums, endless)
+    kernel[-(-len(numbers) // threads), threads](
+        played.seed,
+        on_gpu(numbers),
+        tuple(map(on_gpu, played.settings(endless))),
+        *there,
+        units,
+    )
+    for column, values in zip(columns, there, strict=True):
+        values.copy_to_host(column)
+    taken: IntArray = units.copy_to_host()
+    return taken
+
+
+def _finish(
+    played: BlockRuns | IntervalRuns,
+    draws: Draws,
+    unfinished: IntArray,
+    numbers: IntArray,
+    columns: tuple[IntArray, IntArray, IntArray],
+) -> IntArray:
+    """Play runs that outgrew the table of radii again, from the start, and compute each radius."""
+    arms, count = played.arms, len(unfinished)
+    again = (np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count * arms, np.int64))
+    units = _launch(played, draws, False, numbers[unfinished], again, endless=True)
+    times, winners, counts = columns
+    times[unfinished], winners[unfinished] = again[0], again[1]
+    counts.reshape(-1, arms)[unfinished] = again[2].reshape(-1, arms)
+    return units
 
 
 @lru_cache(maxsize=1)
@@ -130,13 +168,16 @@ _KERNELS: dict[tuple[Any, ...], Any] = {}
 """Kernels that were built, by what they are made of."""
 
 
-def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool) -> Any:
+def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
     from bascule.simulation.kernels.gpu import build_kernel
 
-    scratch = played.scratch()
-    key = (*played.functions, draws, played.arms, by_sums, tuple(map(len, scratch)))
+    scratch, arms = played.scratch(), played.arms
+    key = (*played.functions, draws, arms, by_sums, endless, tuple(map(len, scratch)))
     if key not in _KERNELS:
-        _KERNELS[key] = build_kernel(
-            played.build(draws, played.arms, by_sums), scratch, played.arms
-        )
+        if endless:
+            assert isinstance(played, IntervalRuns)
+            loop = played.build_endless(draws, arms)
+        else:
+            loop = played.build(draws, arms, by_sums)
+        _KERNELS[key] = build_kernel(loop, scratch, arms)
     return _KERNELS[key]

@@ -99,6 +99,11 @@ class IntervalRuns(Runs):
     can_draw_sums = False
 
     def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:  # noqa: ARG002
+        """Return the loop that looks radii up in a table, uncompiled."""
+        steps, radius_of = self.functions
+        return build(steps, fixed_arms, False, "", draws, radius_of)
+
+    def build_endless(self, draws: Draws, fixed_arms: int) -> Kernel:
         """Return the loop that computes each radius, uncompiled."""
         steps, radius_of = self.functions
         return build(steps, fixed_arms, True, "", draws, radius_of)
@@ -113,8 +118,9 @@ class IntervalRuns(Runs):
             np.empty(BURST * lanes),
         )
 
-    def settings(self, radii: FloatArray = NO_TABLE) -> tuple[Any, ...]:
-        """Return what the loop is told beside the runs to play."""
+    def settings(self, endless: bool = False) -> tuple[Any, ...]:
+        """Return what the loop is told beside the runs to play; endless ones have no table."""
+        radii = NO_TABLE if endless else self.radii
         limits = (self.cap, self.means, self.sigma, self.alpha)
         return (*limits, *self.radius_of, self.threshold, radii, self.ziggurat)
 
@@ -126,7 +132,7 @@ class IntervalRuns(Runs):
             self.seed,
             first_run,
             runs,
-            *self.settings(self.radii),
+            *self.settings(),
             *self.columns(first_run, runs),
             control,
         )

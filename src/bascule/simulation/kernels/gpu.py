@@ -16,7 +16,7 @@ from numba.extending import overload
 
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation.kernels.compiled import Function, used_functions
-from bascule.simulation.kernels.control import CONTROL_SIZE, STEPS, Kernel
+from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
 from bascule.simulation.random.streams import WordArray, advance
 
 _TWO_PI = np.float32(2.0 * math.pi)
@@ -24,6 +24,10 @@ _UNIT = np.float32(2.0**-24)
 _HALF = np.float32(0.5)
 _MINUS_TWO = np.float32(-2.0)
 _HIGH, _LOW = np.uint64(40), np.uint64(0xFFFFFF)
+
+
+UNFINISHED = -1
+"""The steps of a run that outgrew the loop's table."""
 
 
 def fill_single_normals(
@@ -55,7 +59,7 @@ def fill_single_normals(
 
 
 def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
-    """Return the kernel in which each thread plays one run with a loop.
+    """Return the kernel in which each thread plays one run with a loop, by its number.
 
     `scratch` are arrays of the sizes and types that the loop works in; each thread has its own.
     """
@@ -79,9 +83,9 @@ _REGISTERED: set[Function] = set()
 def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
     state_size, words, slot_count, noise_count = sizes
 
-    def kernel(seed, first_run, runs, settings, times, winners, counts, steps) -> None:
+    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
-        if row < runs:
+        if row < numbers.size:
             state = cuda.local.array(state_size, np.float64)
             streams = cuda.local.array(words, np.uint64)
             slots = cuda.local.array(slot_count, np.int64)
@@ -96,7 +100,7 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 noise,
                 arms,
                 seed,
-                first_run + row,
+                numbers[row],
                 1,
                 *settings,
                 times[row : row + 1],
@@ -104,7 +108,7 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 counts[row * arms : (row + 1) * arms],
                 control,
             )
-            steps[row] = control[STEPS]
+            steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
 
     return cuda.jit(kernel)
 
@@ -112,9 +116,9 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
 def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
     state_size, words, row_count, unit_count, noise_count = sizes
 
-    def kernel(seed, first_run, runs, settings, times, winners, counts, steps) -> None:
+    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
-        if row < runs:
+        if row < numbers.size:
             state = cuda.local.array(state_size, np.float64)
             streams = cuda.local.array(words, np.uint64)
             rows = cuda.local.array(row_count, np.int64)
@@ -131,7 +135,7 @@ def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 noise,
                 arms,
                 seed,
-                first_run + row,
+                numbers[row],
                 1,
                 *settings,
                 times[row : row + 1],
@@ -139,6 +143,6 @@ def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 counts[row * arms : (row + 1) * arms],
                 control,
             )
-            steps[row] = control[STEPS]
+            steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
 
     return cuda.jit(kernel)
