@@ -28,10 +28,10 @@ def design(tilt: float) -> bs.Design:
     )
 
 
-def main(runs: int = 400) -> None:
+def main(runs: int = 400, *tilts: int) -> None:
     """Print a line for each tilt and world."""
     print("tilt | green's guardrail | shipped | removed | median units | undecided")
-    for tilt in (1.0, 3.0, 8.0):
+    for tilt in tilts or (1, 3, 8):
         for name, shift in WORLDS.items():
             played = bs.simulate(
                 design(tilt), [0.0, 0.5], runs=runs, seed=7, metrics={"guard": [0.0, shift]}

@@ -258,6 +258,11 @@ def notes_on(
 ) -> list[str]:
     """What a reader should know about how the log was read."""
     notes = [evidence.note] if evidence.note else []
+    if request.other_metrics:
+        notes.append(
+            "this is about the primary metric alone; the design also has "
+            f"{', '.join(request.other_metrics)}, and what may be shipped depends on its guardrails"
+        )
     waiting = int(sums.units[known:].sum())
     if waiting:
         notes.append(f"{waiting:,} units came too late for their outcomes to be final")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import get_args
 
@@ -56,6 +56,7 @@ class Request:
     control: str | None = None
     block: Block | None = None
     looks: int | None = None
+    other_metrics: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -91,6 +92,9 @@ class Request:
             for name, other in (given | {"goal": goal, "control": control}).items():
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
+        others = () if design is None else tuple(metric.name for metric in design.metrics)
+        if design is not None and others:
+            design = replace(design, metrics=(), decides="primary")
         if goal is not None:
             checks.choice("goal", goal, get_args(Goal))
         model = stated_outcome(outcome) if design is None else design.outcome
@@ -140,6 +144,7 @@ class Request:
             control if design is None else design.control,
             checked_block(block),
             looks,
+            others,
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,9 +140,9 @@ def command(
     }
     metrics = [designs.parsed_metric(text) for text in metric or ()]
     if rollout is not None:
-        _refuse_with_rollout(
-            baseline=baseline, lift=lift, sample=sample, outcome=outcome, arms=arms
-        )
+        given = {**sizes, "baseline": baseline, "lift": lift, "sample": sample, "outcome": outcome}
+        given |= {"arms": arms, "waiting_cost": waiting_cost, "figure": figure, "html": html}
+        _refuse_with_rollout(given)
         asked = (units_per_day, deadline_days, runs, seed)
         _plan_rollout(rollout, metrics, *asked, save, as_json)
         return
@@ -200,10 +201,11 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
         typer.echo(f"bascule: {words} give --lift {meant}", err=True)
 
 
-def _refuse_with_rollout(**given: object) -> None:
+def _refuse_with_rollout(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value is not None:
-            raise InputError("rollout", f"--{option} belongs to a test, not to --rollout: drop it")
+            named = designs.flag(option)
+            raise InputError("rollout", f"{named} belongs to a test, not to --rollout: drop it")
 
 
 def _plan_rollout(

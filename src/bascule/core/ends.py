@@ -13,7 +13,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.effects import Effect, beaten_by, effects
 from bascule.core.errors import InputError
-from bascule.core.guardrails import all_harmed, still_compared
+from bascule.core.guardrails import all_harmed, guardrails_decide, still_compared
 from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
 from bascule.core.progress import decision
 from bascule.core.statistics import Statistics
@@ -82,6 +82,9 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
     >>> end_reason(design, bs.Statistics.empty(2)) is None
     True
     """
+    if isinstance(statistics, Statistics) and guardrails_decide(design, statistics):
+        # The plan is about the primary metric, which has decided already or does not decide.
+        return None
     procedure = design.judging(statistics)
     return procedure.end_reason(statistics) if procedure.has_horizon else None
 

@@ -95,8 +95,7 @@ def _judged(
     To look is dear, so it is done once in 5 % more units, and once in 1 % while an arm that the
     primary metric has chosen waits for its guardrails. Any choice of looks is valid.
     """
-    waits = design.decides == "guardrails" or waiting_arm(design, after) is not None
-    steps = WAITING_STEPS if waits else STEPS_PER_E_FOLD
+    steps = WAITING_STEPS if guardrails_decide(design, after) else STEPS_PER_E_FOLD
     if is_due(before.units, after.units, steps):
         metrics = [_looked(design, which, seen) for which, seen in enumerate(metrics)]
     return replace(after, metrics=tuple(metrics))
@@ -167,6 +166,11 @@ def waiting_arm(design: Design, statistics: Statistics) -> int | None:
     if len(left) != 1 or left[0] == design.arms.index(design.control_arm):
         return None
     return None if may_ship(design, statistics, left[0]) else left[0]
+
+
+def guardrails_decide(design: Design, statistics: Statistics) -> bool:
+    """Return whether the end of the test is up to its guardrails now."""
+    return design.decides == "guardrails" or waiting_arm(design, statistics) is not None
 
 
 def still_compared(design: Design, statistics: Statistics) -> Statistics:

@@ -24,7 +24,9 @@ def metric_spread(metric: Metric) -> float | None:
     if outcome.known_spread:
         return outcome.sigma
     if baseline is None:
-        return None
+        if outcome.limited:
+            return None
+        baseline = 0.0
     known = outcome.variance(baseline)
     if known is not None:
         return math.sqrt(known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -56,3 +57,22 @@ def test_means_of_metrics_are_given_or_known() -> None:
         bs.audit(design(baseline=0.0), runs=2)
     with pytest.raises(bs.InputError, match="the design has none"):
         bs.simulate(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), [0, 1], metrics={"g": [0]})
+
+
+def test_a_plan_for_the_primary_metric_does_not_end_a_test_that_waits_for_its_guardrails() -> None:
+    guard = bs.Metric("guard", bs.Gaussian(1), margin=0.6, baseline=0.0, harm="never")
+    made = bs.Design(
+        ["control", "b"],
+        bs.Gaussian(1),
+        bs.Tilt(1, effect=2.0, power=0.9),
+        metrics=[guard],
+        max_units=600,
+    )
+    played = bs.simulate(made, [0.0, 2.0], runs=20, seed=1)
+    alone = bs.simulate(replace(made, metrics=()), [0.0, 2.0], runs=20, seed=1)
+    assert alone.decision_time.max() < 30
+    shipped = played.winner == 1
+    assert shipped.mean() > 0.7
+    assert played.decision_time[shipped].mean() > 40
+    # Where the primary metric finds nothing, the plan ends the test as before.
+    assert bs.simulate(made, [0.0, 0.0], runs=10, seed=1).decision_time.max() < 30

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.ends import remove_arm
+from bascule.core.ends import end_reason, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.guardrails import harmed
@@ -122,7 +122,7 @@ class GuardedPlay(Runs):
                 if self.arms - len(seen.removed) > 2:
                     seen = remove_arm(design, seen, design.arms[arm])
             reached = decision(design, seen)
-            if reached is not None:
+            if reached is not None or end_reason(design, seen) is not None:
                 return seen, reached
 
     def _source(self, design: Design, means: tuple[float, ...], run: int, which: int) -> Values:
