@@ -21,6 +21,7 @@ from bascule.cli import (
     experiment,
     frontier,
     key,
+    mcp,
     paper,
     plan,
     serve,
@@ -50,6 +51,7 @@ app.command("frontier")(frontier.command)
 app.command("audit")(audit.command)
 app.command("paper")(paper.command)
 app.command("serve")(serve.command)
+app.command("mcp")(mcp.command)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 app.command("doctor")(backup.doctor)

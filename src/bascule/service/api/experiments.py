@@ -269,21 +269,35 @@ async def describe(request: Request, name: str, caller: Boss) -> Response:
     "/experiments/{name}/report",
     response_class=Response,
     responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}, "description": "HTML"},
-        **refusals(404, 422),
+        200: {
+            "content": {
+                "text/html": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "object"}},
+            },
+            "description": "A page, or data",
+        },
+        **refusals(400, 404, 422),
     },
     openapi_extra=EXPERIMENT,
 )
-async def report(request: Request, name: str, caller: Looker) -> Response:
-    """A page to hand around: the analysis of the test's log, which needs no network."""
+async def report(
+    request: Request,
+    name: str,
+    caller: Looker,
+    form: Annotated[Literal["html", "json"], Query()] = "html",
+) -> Response:
+    """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
     from bascule.analysis.live_test import analyze_experiment
 
     entry = await find(request, caller, name)
 
-    def write() -> str:
-        return analyze_experiment(entry.test).html()
+    def write() -> Any:
+        found = analyze_experiment(entry.test)
+        return found.html() if form == "html" else found.to_dict()
 
-    html = await renders_of(request).get(("report", entry.test.id), write)
+    html = await renders_of(request).get(("report", form, entry.test.id), write)
+    if form == "json":
+        return Answer(html)
     headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 

@@ -1,0 +1,30 @@
+"""`bascule mcp`: tools for assistants that speak the Model Context Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+
+import typer
+
+from bascule.cli.serve import needed
+
+
+def command(
+    url: str = typer.Option(
+        "http://127.0.0.1:8000", envvar="BASCULE_URL", help="Where the service is."
+    ),
+    key: str = typer.Option(
+        "",
+        envvar="BASCULE_KEY",
+        help="An API key; the tools can do what it may.",
+        show_default=False,
+    ),
+    allow_changes: bool = typer.Option(
+        False, "--allow-changes", help="Also offer tools that create and change tests."
+    ),
+) -> None:
+    """Serve tools of a running service to an assistant, on standard input and output."""
+    needed()
+    from bascule.service.mcp_server import serve
+
+    asyncio.run(serve(url, key, allow_changes))
