@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.evidence.betting import BETS, LOG_PARTS
+from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.theory.course import Course, course_in_blocks, pace_of_blocks, shares_of
@@ -109,8 +109,10 @@ def bell(gap: float, noise: float) -> Outcomes:
     return Outcomes(law, spread)
 
 
-def course_of_bets(rule: Tilted, threshold: float, outcomes: Outcomes) -> Course | None:
-    """The course of a test on such outcomes; None if it never ends.
+def course_of_bets(
+    rule: Tilted, threshold: float, outcomes: Outcomes, centre: float = ORDINARY
+) -> Course | None:
+    """The course of a test on such outcomes; None if it never ends. `centre` is the central share.
 
     >>> from bascule import Tilt
     >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
@@ -121,7 +123,7 @@ def course_of_bets(rule: Tilted, threshold: float, outcomes: Outcomes) -> Course
     typical = most = float(shares[-1])
     block = rule.batch * most / (1 + most)
     for _ in range(ROUNDS):
-        walk = walk_of_bets(threshold, outcomes, typical)
+        walk = walk_of_bets(threshold, outcomes, typical, centre)
         if walk is None:
             return None
         drift = walk.mean / walk.deviation
@@ -147,15 +149,17 @@ class Walk:
     scale: float
 
 
-def walk_of_bets(threshold: float, outcomes: Outcomes, typical: float) -> Walk | None:
+def walk_of_bets(
+    threshold: float, outcomes: Outcomes, typical: float, centre: float = ORDINARY
+) -> Walk | None:
     """Return the walk with `typical` units of the leader in a block; None if bets never win."""
     values, chances = _between(outcomes.law, typical)
-    if not (chances @ np.log1p(np.outer(values, BETS)) > 0).any():
+    if not (chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any():
         return None
     # A block adds its difference, times its information, to the total.
     each, mean = typical / (1 + typical), float(values @ chances)
     deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
-    boundary = _boundary(needed_mean(values, chances, threshold), each, deviation)
+    boundary = _boundary(needed_mean(values, chances, threshold, centre), each, deviation)
     return Walk(mean, deviation, boundary, deviation / outcomes.spread(typical))
 
 
@@ -185,7 +189,16 @@ def _boundary(needed: FloatArray, each: float, deviation: float) -> Boundary:
     return boundary
 
 
-def needed_mean(values: FloatArray, chances: FloatArray, threshold: float) -> FloatArray:
+def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
+    """The shares of the bets around a central one, and the logarithms of what they start with."""
+    places = range(len(BETS))
+    parts = np.array([log_part_at(j, centre) for j in places])
+    return np.array([share_at(j, centre) for j in places]), parts
+
+
+def needed_mean(
+    values: FloatArray, chances: FloatArray, threshold: float, centre: float = ORDINARY
+) -> FloatArray:
     """The mean difference of so many `BLOCKS` at which the bets have won enough; inf if none is.
 
     Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
@@ -195,14 +208,15 @@ def needed_mean(values: FloatArray, chances: FloatArray, threshold: float) -> Fl
     >>> round(float(np.interp(math.log(10_000), LOG_BLOCKS, needed)), 4), float(needed[0])
     (0.0096, inf)
     """
-    gains = np.log1p(np.outer(values, BETS))
+    shares, parts = bets_around(centre)
+    gains = np.log1p(np.outer(values, shares))
     mean = float(values @ chances)
     deviation = math.sqrt(float((values - mean) ** 2 @ chances))
     bent = _bent(values, chances, _fair(values, chances, deviation) + SLOPES / deviation)
     means, rates = bent @ values, bent @ gains
 
     def wealth(places: IntArray) -> FloatArray:
-        return np.asarray(np.exp(LOG_PARTS + np.minimum(BLOCKS[:, None] * rates[places], 500.0)))
+        return np.asarray(np.exp(parts + np.minimum(BLOCKS[:, None] * rates[places], 500.0)))
 
     low, high = np.zeros(len(BLOCKS), np.int64), np.full(len(BLOCKS), len(SLOPES) - 1)
     enough = math.exp(threshold)

@@ -225,7 +225,7 @@ def _two_arms(design: Design, gap: float, best: float | None, noise: float | Non
             noise = math.sqrt((variances[0] + variances[1]) / 2)
     if isinstance(procedure, BlockProcedure) and procedure.steps.boundary is None:
         outcomes = _outcomes_of(design, gap, best, noise)
-        course = course_of_bets(procedure, procedure.threshold, outcomes)
+        course = course_of_bets(procedure, procedure.threshold, outcomes, procedure.centre)
     else:
         course = course_of(design, gap, noise or None)
     if course is None:
@@ -270,7 +270,7 @@ def _paths_in_blocks(
     paths, typical = None, float(shares[-1])
     # A block of the usual size stands for all of them, as for two arms.
     for _ in range(ROUNDS):
-        walk = walk_of_bets(procedure.threshold, outcomes, typical)
+        walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
         if walk is None:
             return None
         gaps = tuple(gap / design.outcome.scale / walk.deviation for gap in others)

@@ -23,6 +23,23 @@ LOG_PARTS = tuple(math.log(part / sum(_PARTS)) for part in _PARTS)
 """Logarithms of what each share starts with: most where lifts from 5 % to 50 % are best found,
 and something for every other."""
 
+CENTRAL = 3
+"""Which of the shares a planned effect is bet on with."""
+
+ORDINARY = BETS[CENTRAL]
+"""The central share where no effect is planned."""
+
+FACTORS = tuple(2.0 ** (CENTRAL - j) for j in range(len(BETS)))
+"""The shares as multiples of the central one."""
+
+PLANNED = 0.75
+"""The part of the starting unit that is bet on a planned effect; the rest is divided as ever."""
+
+PLANNED_LOG_PARTS = tuple(
+    math.log((1.0 - PLANNED) * math.exp(part) + (PLANNED if j == CENTRAL else 0.0))
+    for j, part in enumerate(LOG_PARTS)
+)
+
 CURVES = tuple(-math.log1p(-share) - share for share in BETS)
 """What each share is charged for the square of a gain in `log_shifted_wealth`."""
 
@@ -49,17 +66,51 @@ def log_factor(gain: float) -> float:
     return gain - gain * gain * low
 
 
-def bet(state: FloatArray, first: int, difference: float) -> None:
+def share_at(j: int, centre: float) -> float:
+    """Return the share of one of the bets around a central share, at most that of the first.
+
+    >>> [share_at(j, ORDINARY) for j in range(len(BETS))] == list(BETS)
+    True
+    """
+    return min(BETS[0], centre * FACTORS[j])
+
+
+def log_part_at(j: int, centre: float) -> float:
+    """Return the logarithm of what one of the bets around a central share starts with."""
+    return LOG_PARTS[j] if centre == ORDINARY else PLANNED_LOG_PARTS[j]
+
+
+def curve_at(j: int, centre: float) -> float:
+    """Return what one of the bets is charged for the square of a gain."""
+    if centre == ORDINARY:
+        return CURVES[j]
+    share = share_at(j, centre)
+    return -math.log1p(-share) - share
+
+
+def central_share(effect: float, variance: float, leaders: float) -> float:
+    """Return the share that grows fastest where blocks differ by an effect on average.
+
+    `variance` is that of one outcome and `leaders` how many units the leader has for each one of
+    the other arm; all is in units of the limits' width.
+
+    >>> round(central_share(0.01, 0.055 * 0.945, 1.0), 4)
+    0.0961
+    """
+    return min(BETS[0], effect / (variance * (1.0 + 1.0 / leaders) + effect * effect))
+
+
+def bet(state: FloatArray, first: int, difference: float, centre: float = ORDINARY) -> None:
     """Play one block, whose difference (A less B) is scaled to lie within -1 and 1.
 
     `state` holds, from `first` on, by what factor each of `BETS` has multiplied its part, as a
-    logarithm; zeros are the beginning.
+    logarithm; zeros are the beginning. With another central share the bets lie around that.
     """
     for j in range(len(BETS)):
-        state[first + j] += log_factor(BETS[j] * difference)
+        state[first + j] += log_factor(share_at(j, centre) * difference)
 
 
-def log_wealth(state: FloatArray, first: int) -> float:
+def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float:
     """Log of what all the bets together have made of one unit; never above the best of them.
 
     >>> import numpy as np
@@ -74,11 +125,13 @@ def log_wealth(state: FloatArray, first: int) -> float:
         top = max(top, state[first + j])
     wealth = 0.0
     for j in range(len(BETS)):
-        wealth += math.exp(state[first + j] - top + LOG_PARTS[j])
+        wealth += math.exp(state[first + j] - top + log_part_at(j, centre))
     return top + math.log(wealth)
 
 
-def log_shifted_wealth(blocks: float, differences: float, squares: float, shift: float) -> float:
+def log_shifted_wealth(
+    blocks: float, differences: float, squares: float, shift: float, centre: float = ORDINARY
+) -> float:
     """Log of what the bets that the difference is above `shift` have won at the least.
 
     It needs no more than how many blocks there were, the sum of their differences and of the
@@ -95,10 +148,11 @@ def log_shifted_wealth(blocks: float, differences: float, squares: float, shift:
     charged = (squares + shift * (blocks * shift - 2.0 * differences)) * scale * scale
     top = -math.inf
     for j in range(len(BETS)):
-        top = max(top, BETS[j] * gains - CURVES[j] * charged)
+        top = max(top, share_at(j, centre) * gains - curve_at(j, centre) * charged)
     wealth = 0.0
     for j in range(len(BETS)):
-        wealth += math.exp(BETS[j] * gains - CURVES[j] * charged - top + LOG_PARTS[j])
+        won = share_at(j, centre) * gains - curve_at(j, centre) * charged
+        wealth += math.exp(won - top + log_part_at(j, centre))
     return top + math.log(wealth)
 
 
@@ -143,7 +197,11 @@ def sums_may_reach(threshold: float, differences: float, squares: float) -> bool
 
 
 def shifts_ruled_out(
-    blocks: FloatArray, differences: FloatArray, squares: FloatArray, threshold: float
+    blocks: FloatArray,
+    differences: FloatArray,
+    squares: FloatArray,
+    threshold: float,
+    centre: float = ORDINARY,
 ) -> FloatArray:
     """Return for each pair the largest shift that bets have ruled out, below the mean difference.
 
@@ -162,7 +220,9 @@ def shifts_ruled_out(
     near, far = np.zeros_like(means), 1.0 + means
     below = np.minimum(np.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
     for _ in range(HALVINGS):
-        excess, slope = _excess_and_slope(blocks, differences, squares, means - below, threshold)
+        excess, slope = _excess_and_slope(
+            blocks, differences, squares, means - below, threshold, centre
+        )
         far = np.where(excess >= 0.0, below, far)
         near = np.where(excess >= 0.0, near, below)
         step = below - excess / np.where(slope > 0.0, slope, math.inf)
@@ -183,16 +243,19 @@ def _excess_and_slope(
     squares: FloatArray,
     shifts: FloatArray,
     threshold: float,
+    centre: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return `log_shifted_wealth` of each pair less the threshold, and its slope downwards."""
-    bets, curves = np.array(BETS), np.array(CURVES)
+    places = range(len(BETS))
+    bets = np.array([share_at(j, centre) for j in places])
+    curves = np.array([curve_at(j, centre) for j in places])
     possible = shifts > -1.0
     scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
     rest = differences - blocks * shifts
     charge = squares + shifts * (blocks * shifts - 2.0 * differences)
     logs = np.outer(rest * scale, bets)
     logs -= np.outer(charge * scale * scale, curves)
-    logs += LOG_PARTS
+    logs += np.array([log_part_at(j, centre) for j in places])
     top = logs.max(axis=1)
     logs -= top[:, None]
     wealths = np.exp(logs, out=logs)

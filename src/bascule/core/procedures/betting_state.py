@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.evidence.betting import BETS, bet, log_wealth
+from bascule.core.evidence.betting import BETS, ORDINARY, bet, log_wealth
 from bascule.core.procedures.block_state import fold as fold_pairs
 from bascule.core.procedures.block_state import leader as leader_of_pairs
 from bascule.core.procedures.block_state import observe as observe_in_block
@@ -46,6 +46,16 @@ def clear(state: FloatArray, first: int, arms: int) -> None:
         state[first + i] = 0.0
     for arm in range(arms):
         state[first + arms + arm] = 1.0
+
+
+def planned_width(arms: int) -> int:
+    """Numbers that one test takes whose bets lie around a central share: it comes last."""
+    return width(arms) + 1
+
+
+def prepare_planned(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
+    """Write the central share into a test."""
+    state[first + width(arms)] = plan[0]
 
 
 def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) -> None:
@@ -90,6 +100,16 @@ def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:
     `precision` is 1 / width of the limits. The next block can follow at once, with the same units
     for each arm.
     """
+    fold_around(state, first, arms, precision, ORDINARY)
+
+
+def fold_planned(state: FloatArray, first: int, arms: int, precision: float) -> None:
+    """Take the current block into a test whose bets lie around the share of a planned effect."""
+    fold_around(state, first, arms, precision, state[first + width(arms)])
+
+
+def fold_around(state: FloatArray, first: int, arms: int, precision: float, centre: float) -> None:
+    """Take the current block into a test whose bets lie around a central share."""
     fold_pairs(state, first, arms, 1.0)
     counts = first + 2 * arms
     sums = counts + arms
@@ -108,8 +128,8 @@ def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:
                     scaled = min(1.0, max(-1.0, difference * precision))
                     state[summed + 1] += scaled
                     state[summed + 2] += scaled * scaled
-                    bet(state, stake(first, arms, i, j), scaled)
-                    bet(state, stake(first, arms, j, i), -scaled)
+                    bet(state, stake(first, arms, i, j), scaled, centre)
+                    bet(state, stake(first, arms, j, i), -scaled, centre)
     for arm in range(arms):
         state[sums + arm] = 0.0
 
@@ -122,7 +142,9 @@ def highest_log(state: FloatArray, wins: int) -> float:
     return float(best)
 
 
-def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> None:
+def drop_beaten(
+    state: FloatArray, first: int, arms: int, threshold: float, centre: float = ORDINARY
+) -> None:
     """Take out, in place, each arm that another one still in has beaten."""
     won = first + width_of_pairs(arms) + 2
     if state[won] > 0.0:
@@ -133,6 +155,6 @@ def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> N
                     state[first + arms + i] > 0.0
                     and state[first + arms + j] > 0.0
                     and highest_log(state, stake(first, arms, i, j)) >= threshold
-                    and log_wealth(state, stake(first, arms, i, j)) >= threshold
+                    and log_wealth(state, stake(first, arms, i, j), centre) >= threshold
                 ):
                     state[first + arms + j] = 0.0

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core.evidence.betting import log_wealth, shifts_ruled_out
+from bascule.core.evidence.betting import ORDINARY, log_wealth, shifts_ruled_out
 from bascule.core.evidence.normal import (
     informed_boundary,
     log_informed,
@@ -190,6 +190,20 @@ def within_betting(
     return bets_within(state, first, arms, threshold, margin)
 
 
+def drop_planned(
+    state: FloatArray, first: int, arms: int, centre: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms that bets around a central share have beaten."""
+    drop_beaten_by_bets(state, first, arms, threshold, centre)
+
+
+def within_planned(
+    state: FloatArray, first: int, arms: int, centre: float, threshold: float, margin: float
+) -> bool:
+    """Whether bets around a central share have proven all differences smaller than the margin."""
+    return bets_within(state, first, arms, threshold, margin, centre)
+
+
 def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
     """Lay out the moments of all outcomes, and what the bets on each pair have won."""
     moments = block_state.width(arms)
@@ -215,6 +229,11 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
 
 def ends_betting(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
     """Return the interval of each difference by bets."""
+    return ends_planned(pairs, ORDINARY, threshold)
+
+
+def ends_planned(pairs: Sequence[PairStatistics], centre: float, threshold: float) -> list[Ends]:
+    """Return the interval of each difference by bets around a central share."""
     known = [pair for pair in pairs if pair.blocks > 0.0]
     if not known:
         return [UNKNOWN] * len(pairs)
@@ -225,25 +244,30 @@ def ends_betting(pairs: Sequence[PairStatistics], effect: float, threshold: floa
         return_inverse=True,
     )
     blocks, differences, squares = sums.T
-    lows = shifts_ruled_out(blocks, differences, squares, threshold)[place].tolist()
-    highs = (-shifts_ruled_out(blocks, -differences, squares, threshold))[place].tolist()
+    lows = shifts_ruled_out(blocks, differences, squares, threshold, centre)[place].tolist()
+    highs = (-shifts_ruled_out(blocks, -differences, squares, threshold, centre))[place].tolist()
     found = iter(
         [
-            one_sided(pair.differences / pair.blocks, low, high, *_beaten_by_bets(pair, threshold))
+            one_sided(
+                pair.differences / pair.blocks,
+                low,
+                high,
+                *_beaten_by_bets(pair, threshold, centre),
+            )
             for pair, low, high in zip(known, lows, highs, strict=True)
         ]
     )
     return [next(found) if pair.blocks > 0.0 else UNKNOWN for pair in pairs]
 
 
-def _beaten_by_bets(pair: PairStatistics, threshold: float) -> tuple[bool, bool]:
+def _beaten_by_bets(pair: PairStatistics, threshold: float, centre: float) -> tuple[bool, bool]:
     """Whether the first arm of a pair has beaten the second, and the second the first."""
     if not pair.wins:
         return False, False
     half, wins = len(pair.wins) // 2, np.array(pair.wins)
     # All bets together never have more than the best of them.
     beats, beaten = (
-        max(pair.wins[at : at + half]) >= threshold and log_wealth(wins, at) >= threshold
+        max(pair.wins[at : at + half]) >= threshold and log_wealth(wins, at, centre) >= threshold
         for at in (0, half)
     )
     return beats, beaten
@@ -298,3 +322,13 @@ BETTING = BlockSteps(
     boundary=None,
 )
 """Limits only."""
+
+PLANNED = BETTING._replace(
+    width=betting_state.planned_width,
+    fold=betting_state.fold_planned,
+    drop=drop_planned,
+    within=within_planned,
+    ends=ends_planned,
+    prepare=betting_state.prepare_planned,
+)
+"""Limits only, and a difference around a planned effect."""

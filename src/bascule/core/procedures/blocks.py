@@ -11,8 +11,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bascule.core.errors import InputError
+from bascule.core.evidence.betting import ORDINARY
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
+from bascule.core.procedures.betting_state import prepare_planned
 from bascule.core.procedures.block_state import OCTAVES, PARTS, begin_block, last_in
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.horizon.state import (
@@ -60,7 +62,8 @@ class BlockProcedure(Procedure):
     """Blocks of units: `tilt` of the leader at the most for each one of a challenger.
 
     `effect` is a planned difference in outcome units, 0 for none; `batch` units of each challenger
-    are assigned at once; `horizon` says where the test ends, None for nowhere.
+    are assigned at once; `horizon` says where the test ends, None for nowhere; `centre` is the
+    share that bets on a planned effect stake.
     """
 
     steps: BlockSteps
@@ -68,6 +71,7 @@ class BlockProcedure(Procedure):
     batch: int = 1
     effect: float = 0.0
     horizon: Horizon | None = None
+    centre: float = ORDINARY
     counts: ClassVar[Literal["blocks"]] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
 
@@ -83,22 +87,24 @@ class BlockProcedure(Procedure):
 
     @property
     def shape(self) -> float:
-        """What shapes the evidence: the planned effect, or the clock beyond which no look counts.
+        """What shapes the evidence: the planned effect, or the share of bets on it, or the horizon.
 
-        The last block of a test reaches beyond the horizon by less than `batch`.
+        No look beyond that counts: the last block reaches beyond the plan by less than `batch`.
         """
+        if self.steps.prepare is prepare_planned:
+            return self.centre
         if self.horizon is None or self.steps.boundary is None:
             return self.scaled_effect
         return horizon_of(1.0, self.scaled_effect, self.horizon.reach) + self.batch
 
     @property
     def plan(self) -> FloatArray:
-        """The plan as the steps take it: zeros without a horizon."""
+        """The plan as the steps take it: without a horizon the central share of bets."""
         return self._plan(self.horizon is not None and not self.horizon.advises)
 
     def _plan(self, futility: bool) -> FloatArray:
         if self.horizon is None:
-            return np.zeros(PLAN_SIZE)
+            return np.full(PLAN_SIZE, self.centre)
         known, line = not self.outcome.limited, self.steps.boundary
         level = self.design.calibration.delta
         constant = normal_constant(level) if line is None else line(0.0, self.threshold, 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.evidence.betting import log_shifted_wealth
+from bascule.core.evidence.betting import ORDINARY, log_shifted_wealth
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.betting_state import sums_of
 from bascule.core.procedures.block_state import Evidence
@@ -44,7 +44,14 @@ def pairs_within(
     return within
 
 
-def bets_within(state: FloatArray, first: int, arms: int, threshold: float, margin: float) -> bool:
+def bets_within(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    threshold: float,
+    margin: float,
+    centre: float = ORDINARY,
+) -> bool:
     """Blocks with bets: those that the difference is within the margin have won enough."""
     within = True
     for i in range(arms):
@@ -54,9 +61,13 @@ def bets_within(state: FloatArray, first: int, arms: int, threshold: float, marg
                 differences = state[summed + 1]
                 within = (
                     abs(differences) < margin * state[summed]
-                    and log_shifted_wealth(state[summed], differences, state[summed + 2], -margin)
+                    and log_shifted_wealth(
+                        state[summed], differences, state[summed + 2], -margin, centre
+                    )
                     >= threshold
-                    and log_shifted_wealth(state[summed], -differences, state[summed + 2], -margin)
+                    and log_shifted_wealth(
+                        state[summed], -differences, state[summed + 2], -margin, centre
+                    )
                     >= threshold
                 )
     return within

@@ -18,10 +18,11 @@ from typing import Literal, Self, get_args
 from bascule.core import checks
 from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
+from bascule.core.evidence.betting import ORDINARY, central_share
 from bascule.core.evidence.horizon import quantile
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.block_steps import BETTING, INFORMED, UNINFORMED, BlockSteps
+from bascule.core.procedures.block_steps import BETTING, INFORMED, PLANNED, UNINFORMED, BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure, Horizon
 from bascule.core.procedures.estimated.procedure import (
     ESTIMATED,
@@ -59,7 +60,8 @@ class Tilt(Rule):
     With a `power` the test also ends: it has an information horizon by which an arm that is better
     than every other by `effect` wins with at least this probability, and it spends its error up to
     there instead of over an endless test. `baseline` is the mean that 0/1 outcomes are expected to
-    have without the effect; the outcomes correct it. `guarantee="gaussian"` takes outcomes with a
+    have without the effect; with a horizon the outcomes correct it, and without one the bets stake
+    most on it. `guarantee="gaussian"` takes outcomes with a
     known spread as normal, which is exact for them; the default is proven for all. Instead of
     `power`, `reach` sets the horizon where `effect` is so many standard errors of its estimate.
 
@@ -117,7 +119,8 @@ class Tilt(Rule):
         if self.baseline is not None:
             baseline = checks.finite("baseline", self.baseline, "the mean without the effect")
             object.__setattr__(self, "baseline", baseline)
-            self._needs_horizon("baseline")
+            if self.effect is None:
+                raise InputError("baseline", "baseline needs effect, the difference worth finding")
         if self.futility is not None:
             futility = checks.probability("futility", self.futility, "0.2 is usual")
             object.__setattr__(self, "futility", futility)
@@ -210,7 +213,10 @@ class Tilt(Rule):
         if not self.has_horizon:
             if outcome.estimated:
                 return ESTIMATED if self.effect is None else ESTIMATED_INFORMED
-            steps = BETTING if outcome.limited else INFORMED if self.effect else UNINFORMED
+            if outcome.limited:
+                steps = PLANNED if self.effect else BETTING
+            else:
+                steps = INFORMED if self.effect else UNINFORMED
             return FOR_MANY_ARMS[steps] if many else steps
         if outcome.limited:
             return FOLLOWING
@@ -233,7 +239,15 @@ class Tilt(Rule):
                 self.on_futility == "advise",
             )
         effect = self.effect or 0.0
-        return family(design, self.label, steps, self.tilt, self.batch, effect, horizon)
+        asked = (self.tilt, self.batch, effect, horizon, self._centre(design.outcome))
+        return family(design, self.label, steps, *asked)
+
+    def _centre(self, outcome: Outcome) -> float:
+        """Return the share that bets on the planned effect stake."""
+        variance = self._variance(outcome)
+        if variance is None or self.has_horizon:
+            return ORDINARY
+        return central_share((self.effect or 0.0) / outcome.scale, variance, self.tilt)
 
     def _reach(self, design: Problem) -> float:
         """Return how many standard errors the planned effect is at the horizon."""
@@ -281,11 +295,13 @@ class Tilt(Rule):
                 f"a horizon needs outcomes with a known spread or within limits, not {outcome!r}: "
                 "leave power out, or use Bounded(low, high) with a cap",
             )
-        if self.effect is not None and outcome.limited and not self.has_horizon:
+        unplanned = self.effect is not None and self.baseline is None and not self.has_horizon
+        if unplanned and outcome.limited:
+            remedy = "give baseline too, the mean without the effect" if outcome.binary else ""
             raise InputError(
                 "effect",
-                f"effect belongs to outcomes with a known spread, not to {outcome!r}: leave it "
-                "out; the bets on such outcomes suit every effect",
+                f"effect alone does not say how {outcome.words} vary: "
+                f"{remedy or 'give power too'}, or leave it out; bets suit every effect",
             )
         if self.effect is not None and self.effect >= outcome.high - outcome.low:
             raise InputError(
@@ -317,12 +333,13 @@ class Tilt(Rule):
             )
 
     def check_design(self, design: Problem) -> None:
-        """Refuse a horizon with many arms whose outcomes have only limits."""
-        if self.has_horizon and design.outcome.limited and len(design.arms) > MANY:
+        """Refuse a planned effect with many arms whose outcomes have only limits."""
+        if self.effect is not None and design.outcome.limited and len(design.arms) > MANY:
+            name = "power" if self.has_horizon else "effect"
             raise InputError(
-                "power",
-                f"a horizon with {design.outcome!r} is for at most {MANY} arms "
-                f"(got {len(design.arms)}): leave power out, or compare fewer arms",
+                name,
+                f"{name} with {design.outcome!r} is for at most {MANY} arms "
+                f"(got {len(design.arms)}): leave it out, or compare fewer arms",
             )
 
     def calibrate(

@@ -13,6 +13,7 @@ from bascule.core.procedures import betting_state, block_state
 from bascule.core.procedures.block_state import OCTAVES, PARTS, Evidence
 from bascule.core.procedures.block_steps import BlockSteps
 from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.horizon import state as horizon_state
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels.blocks import CALLED, build, build_floors
@@ -88,7 +89,7 @@ class BlockRuns(Runs):
         """Whether the rule uses nothing of a block but its sums, which may be drawn at once."""
         observe = self.procedure.steps.observe
         return observe is block_state.observe or (
-            self.draws.ones and observe is betting_state.observe
+            self.draws.ones and observe in (betting_state.observe, horizon_state.observe)
         )
 
     def scratch(self) -> tuple[AnyArray, ...]:

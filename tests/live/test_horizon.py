@@ -1,0 +1,56 @@
+"""Live tests with a horizon: they end undecided, say why, and can be computed again."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.live.clock import ManualClock
+
+
+def run(rule: bs.Tilt, outcomes: Any, most: int = 400) -> tuple[bs.Experiment, bs.Store]:
+    """A test whose k-th unit of each arm gives the k-th of its outcomes."""
+    store = bs.open(":memory:", clock=ManualClock())
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, reports="always")
+    test = store.create("test", design)
+    values = {name: itertools.cycle(outcomes[name]) for name in ("a", "b")}
+    for i in range(most):
+        test.record(f"unit {i}", next(values[test.assign(f"unit {i}")]))
+        if test.state != "running":
+            break
+    return test, store
+
+
+ALIKE = {"a": [1.0, -1.0], "b": [-1.0, 1.0]}
+
+
+@pytest.mark.parametrize("guarantee", ["proven", "gaussian"])
+def test_a_test_of_equal_arms_ends_at_its_horizon(guarantee: Any) -> None:
+    test, store = run(bs.Tilt(1, effect=0.8, power=0.8, guarantee=guarantee), ALIKE)
+    with store:
+        status = test.status()
+        assert (test.state, status.decision, status.ended_by) == ("over", None, "horizon")
+        assert status.headline == "The test has ended undecided: it has reached its horizon"
+        # (1.96 + 0.84)^2 / 0.8^2 of information, at a quarter of a unit each.
+        assert status.matured == pytest.approx(4 * (2.8 / 0.8) ** 2, abs=3)
+        (effect,) = status.effects
+        assert -1.0 < effect.low < 0.0 < effect.high < 1.0
+        assert test.verify().differences == ()
+
+
+def test_a_futile_test_ends_sooner_or_says_so() -> None:
+    rule = bs.Tilt(1, effect=0.8, power=0.8, futility=0.3)
+    test, store = run(rule, ALIKE)
+    with store:
+        assert test.status().ended_by == "futility"
+        assert "unlikely to find the planned difference" in test.status().headline
+        assert test.status().matured < 45
+        assert test.verify().differences == ()
+    advised = bs.Tilt(1, effect=0.8, power=0.8, futility=0.3, on_futility="advise")
+    test, store = run(advised, ALIKE, most=44)
+    with store:
+        assert (test.state, test.status().futile) == ("running", True)
+        assert test.status().headline.startswith("Consider ending the test")
