@@ -438,6 +438,9 @@ def _check_covariates(design: Design) -> None:
             f"covariates and a horizon ({design.rule.label}) do not go together yet: leave power "
             "out, or the covariates",
         )
+    if outcome.limited:
+        # What the rule plans has to fit the adjusted outcomes too.
+        replace(without, outcome=_widened(outcome), measure=None, metrics=())
     if not (outcome.limited or outcome.estimated):
         raise InputError(
             "covariates",
