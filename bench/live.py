@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import sqlite3
 import tempfile
@@ -215,6 +216,23 @@ def _record_time(test: bs.Experiment, units: list[str]) -> float:
     return 1000.0 * core_seconds(record) / len(units)
 
 
+def _block_time(test: bs.Experiment, units: list[str]) -> float:
+    """Milliseconds of a core that the outcome takes which completes a block: the slowest one.
+
+    As in the service, the garbage collector does not look at what is there already.
+    """
+    gc.freeze()
+    gc.disable()
+    try:
+        return 1000.0 * max(
+            core_seconds(lambda unit=unit: test.record(unit, 0.0))  # type: ignore[misc]
+            for unit in units
+        )
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
 def _many_arms(name: str, work: Callable[..., float], target: str) -> Figure:
     return compare(
         f"{name}, tilted blocks of {MANY_ARMS:,} arms",
@@ -260,4 +278,5 @@ def figures() -> list[Figure]:
         _with_metrics("outcomes folded", _folded_metrics),
         _many_arms("status", _status_time, "<= 20"),
         _many_arms("one outcome recorded", _record_time, "<= 10"),
+        _many_arms("the outcome that completes a block", _block_time, "<= 20"),
     ]

@@ -66,6 +66,7 @@ def contrasts(
     ('green - control', 0.25, 0.04, 0.5)
     """
     name, found = design.control_arm, []
+    radii: dict[float, float] = {}
     for effect in effects:
         if name not in (effect.first, effect.second):
             continue
@@ -74,8 +75,11 @@ def contrasts(
             treatment = effect.second
             three = (0.0 - effect.difference, 0.0 - effect.high, 0.0 - effect.low)
         part = PART * effect.error
-        radius = math.inf if control is None else mean_radius(design.outcome, control, part)
-        lift, low, high = _relative(design.outcome, three, mean, radius)
+        if part not in radii:
+            radii[part] = (
+                math.inf if control is None else mean_radius(design.outcome, control, part)
+            )
+        lift, low, high = _relative(design.outcome, three, mean, radii[part])
         found.append(
             Contrast(
                 treatment=treatment,
@@ -91,7 +95,8 @@ def contrasts(
                 guarantee=effect.guarantee,
             )
         )
-    return tuple(sorted(found, key=lambda one: design.arms.index(one.treatment)))
+    places = {arm: place for place, arm in enumerate(design.arms)}
+    return tuple(sorted(found, key=lambda one: places[one.treatment]))
 
 
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:

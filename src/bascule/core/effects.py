@@ -63,7 +63,11 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> found.difference, round(found.low, 2), round(found.high, 2)
     (1.0, 0.19, 1.81)
     """
-    found = advantages(design, statistics)
+    return effects_of(design, advantages(design, statistics))
+
+
+def effects_of(design: Design, found: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
     if design.goal == "increase":
         return found
     return tuple(

@@ -18,7 +18,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.effects import Effect, advantages, effects
+from bascule.core.effects import Effect, advantages, effects, effects_of
 from bascule.core.ends import end_reason, ending, winner_promise
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
@@ -302,8 +302,9 @@ def status_of(
     Keep running
     """
     seen = state.statistics
-    found = effects(design, seen)
-    leader, share = lead(design, seen, advantages(design, seen))
+    better = advantages(design, seen)
+    found = effects_of(design, better)
+    leader, share = lead(design, seen, better)
     left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
     arms = _arms(design, state)
     means, units = _means(design, seen), [arm.units for arm in arms]
