@@ -14,6 +14,7 @@ from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from .core.effects import Effect, effects
 from .core.ends import Ending, ending, remove_arm
+from .core.enrolment.audience import Audience, Holdout, Layer
 from .core.errors import InfeasibleError, InputError, StoreError
 from .core.guardrails import MetricView, metric_views
 from .core.measure import Measure
@@ -79,6 +80,7 @@ __all__ = [
     "ArmCohorts",
     "ArmStatistics",
     "ArmStatus",
+    "Audience",
     "Audit",
     "AuditRow",
     "Bernoulli",
@@ -106,10 +108,12 @@ __all__ = [
     "Experiment",
     "Frontier",
     "Gaussian",
+    "Holdout",
     "InfeasibleError",
     "InputError",
     "Interval",
     "Knob",
+    "Layer",
     "Look",
     "ManualClock",
     "Measure",

@@ -217,3 +217,33 @@ def test_a_design_without_a_window_needs_one_at_creation(
     assert "already" in refused(
         capsys, "create", "third", "--design", "design.json", "--window", "7d"
     )
+
+
+def test_who_gets_in_and_what_arms_are_worth_are_options(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = '{"a": false, "b": true}'
+    create = ("--design", "design.json")
+    run(capsys, "create", "button", *create, "--share", "10%", "--values", values)
+    Path("who.json").write_text('{"where": {"==": [{"var": "country"}, "FR"]}}', encoding="utf-8")
+    run(capsys, "create", "french", *create, "--audience", "who.json")
+    run(capsys, "share", "button", "50%")
+    with bs.open(store) as opened:
+        button = opened.get("button")
+        assert (button.audience, button.values) == (bs.Audience(share=0.5), (False, True))
+        assert not opened.get("french").evaluate("u").enrolled
+    assert "Share of traffic from 10 % to 50 %" in run(capsys, "log", "button")
+    both = ("--share", "10%", "--audience", "who.json")
+    assert "cannot both be given" in refused(capsys, "create", "x", *create, *both)
+    assert "values" in refused(capsys, "create", "x", *create, "--values", "{")
+
+
+def test_a_kill_switch_asks_first(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    for command in (("stop", "button"), ("drop-arm", "button", "a"), ("delete", "button")):
+        assert "give --yes" in refused(capsys, *command)
+    assert "everyone gets b" in run(capsys, "stop", "button", "--to", "b", "--yes") + run(
+        capsys, "log", "button"
+    )
+    with bs.open(store) as opened:
+        assert opened.get("button").assign("new") == "b"

@@ -14,12 +14,14 @@ import typer
 from bascule.cli.console import confirm, print_json, print_line, screen
 from bascule.cli.designs import AS_JSON
 from bascule.core.errors import InputError
+from bascule.core.serialization import parse_json, read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bascule.core.design import Design
     from bascule.core.diagnostics import Diagnostic
+    from bascule.core.enrolment.audience import Audience
     from bascule.core.measure import Measure
     from bascule.live.api import Experiment, Status, Store
     from bascule.theory import Prediction
@@ -66,6 +68,21 @@ def create(
         help="always: instead of a window, every unit reports an outcome, also 0.",
         show_default=False,
     ),
+    share: str | None = typer.Option(
+        None, help="Share of the traffic that gets in, as 10%.", show_default=False
+    ),
+    audience: Path | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Who gets in, as JSON: share, ramp, where, layer, holdout.",
+        show_default=False,
+    ),
+    values: str | None = typer.Option(
+        None,
+        metavar="JSON",
+        help='Values of the arms, as \'{"control": false, "green": true}\'.',
+        show_default=False,
+    ),
     wait: bool = typer.Option(False, "--wait", help="Do not start it yet."),
     store: str = STORE,
     as_json: bool = AS_JSON,
@@ -75,8 +92,12 @@ def create(
 
     made = load_design(design)
     measure = _measure(made, window, aggregate)
+    who = _audience(share, audience)
     with store_at(store) as opened:
         given: dict[str, Any] = {"measure": measure, "reports": reports, "start": not wait}
+        given["audience"] = who
+        if values is not None:
+            given["values"] = parse_json(values, "values", "--values")
         _show(opened.create(name, made, **given), as_json)
 
 
@@ -224,6 +245,12 @@ def knob(
 ) -> None:
     """Turn the knob of a running experiment; its guarantee stays."""
     _change(store, name, "knob", alpha=alpha, tilt=tilt)
+
+
+@app.command("share")
+def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = STORE) -> None:
+    """Let another share of the traffic get in, as 50%; units that are in stay in."""
+    _change(store, name, "set_share", share=_part(share))
 
 
 @app.command("drop-arm")
@@ -375,6 +402,23 @@ def _measure(design: Design, window: str | None, aggregate: str | None) -> Measu
         return None
     how: Any = aggregate or ("any" if design.outcome.binary else "sum")
     return Measure(window, how)
+
+
+def _part(share: str) -> float:
+    from bascule.planning.amounts import amount
+
+    return amount("share", share, "10% is a tenth of all units")
+
+
+def _audience(share: str | None, path: Path | None) -> Audience | None:
+    """Return who gets in, as the options say; None is everyone."""
+    from bascule.core.enrolment.audience import Audience, read_audience
+
+    if path is None:
+        return None if share is None else Audience(share=_part(share))
+    if share is not None:
+        raise InputError("share", "--share and --audience cannot both be given")
+    return read_audience(read_json(path, "audience"))
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:

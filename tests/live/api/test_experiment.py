@@ -297,7 +297,7 @@ def test_a_test_that_was_decided_and_then_stopped_enrols_nobody(store: bs.Store)
     test.stop()
     with pytest.raises(bs.InputError, match="ended by hand"):
         test.assign("new", strict=True)
-    assert (test.assign("new"), test.evaluate("new").reason) == (arm, "STATIC")
+    assert (test.assign("new"), test.evaluate("new").reason) == ("b", "STATIC")
     assert test.assign(0) == arm
     assert test.status().units == units
 

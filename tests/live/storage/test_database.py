@@ -94,6 +94,8 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
         "UPDATE blocks SET slots = substr(slots, 2, length(slots) - 2)",
         "CREATE INDEX ix_set_aside_experiment ON set_aside (experiment)",
         "DROP INDEX set_aside_events",
+        "DROP TABLE links",
+        "ALTER TABLE experiments DROP COLUMN delivery",
         "DROP TABLE erased",
         "DROP TABLE descriptions",
         "ALTER TABLE service_keys DROP COLUMN unit_names",

@@ -177,3 +177,67 @@ def test_a_test_that_another_program_has_just_made_is_there(service: Service) ->
             assert caller.post(f"{FLAGS}/late-{i}", json=about("u")).status_code == 404
             service.store.create(f"late-{i}", bs.Design.from_dict(DESIGN))
             assert caller.post(f"{FLAGS}/late-{i}", json=about("u")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ({"control": False, "green": True}, bool),
+        ({"control": 1, "green": 2}, int),
+        ({"control": 1, "green": 2.5}, float),
+        ({"control": "old", "green": "new"}, str),
+        ({"control": {"colour": "grey"}, "green": {"colour": "green"}}, dict),
+    ],
+)
+def test_a_flag_has_the_value_of_its_arm_with_its_type(
+    admin: httpx.Client, values: dict[str, Any], kind: type
+) -> None:
+    name = f"values-{kind.__name__}"
+    made = admin.post("/v1/experiments", json={"name": name, "design": DESIGN, "values": values})
+    assert made.json()["values"] == values
+    for i in range(4):
+        flag = admin.post(f"{FLAGS}/{name}", json=about(f"u{i}")).json()
+        assert flag["value"] == values[flag["variant"]]
+        # What a client of one type takes, also for a whole number among others.
+        assert type(flag["value"]) is kind
+        assert flag in admin.post(FLAGS, json=about(f"u{i}")).json()["flags"]
+
+
+def test_the_context_decides_who_gets_in(admin: httpx.Client) -> None:
+    audience = {"where": {"==": [{"var": "country"}, "FR"]}}
+    body = {"name": "french", "design": DESIGN, "audience": audience}
+    made = admin.post("/v1/experiments", json=body)
+    assert made.json()["audience"] == {"share": 1.0, **audience}
+    flag = admin.post(f"{FLAGS}/french", json=about("ann", country="DE")).json()
+    assert (flag["value"], flag["reason"]) == ("control", "DEFAULT")
+    assert flag["metadata"]["enrolled"] is False
+    assert (
+        admin.post(f"{FLAGS}/french", json=about("ann", country="FR")).json()["reason"] == "SPLIT"
+    )
+    assert (
+        admin.post(f"{FLAGS}/french", json=about("ann", country="DE")).json()["reason"] == "SPLIT"
+    )
+    assign = {"unit": "bob", "context": {"country": "DE"}, "strict": True}
+    refused = admin.post("/v1/experiments/french/assign", json=assign)
+    assert (refused.status_code, refused.json()["field"]) == (409, "where")
+    bad = {**body, "name": "bad", "audience": {"where": {"eval": "1"}}}
+    refused = admin.post("/v1/experiments", json=bad)
+    assert (refused.status_code, refused.json()["field"]) == (422, "where")
+
+
+def test_a_visitor_who_signs_in_keeps_the_arm(admin: httpx.Client, name: str) -> None:
+    flag = admin.post(f"{FLAGS}/{name}", json=about("visitor")).json()
+    pair = {"unit": "visitor", "other": "user"}
+    linked = admin.post(f"/v1/experiments/{name}/link", json=pair)
+    assert (linked.status_code, linked.json()["arm"]) == (200, flag["variant"])
+    assert admin.post(f"{FLAGS}/{name}", json=about("user")).json() == flag
+    assert flag in admin.post(FLAGS, json=about("user")).json()["flags"]
+
+
+def test_a_share_is_raised(admin: httpx.Client) -> None:
+    body = {"name": "ramped", "design": DESIGN, "audience": {"share": 0}}
+    admin.post("/v1/experiments", json=body)
+    assert admin.post(f"{FLAGS}/ramped", json=about("u")).json()["reason"] == "DEFAULT"
+    assert admin.post("/v1/experiments/ramped/share", json={"share": 1}).status_code == 200
+    assert admin.post(f"{FLAGS}/ramped", json=about("u")).json()["reason"] == "SPLIT"
+    assert admin.post("/v1/experiments/ramped/share", json={"share": 2}).status_code == 400

@@ -28,6 +28,7 @@ ERASED_AT_ONCE = 500
 _WHERE = (
     "SELECT id, name FROM experiments WHERE "
     "EXISTS (SELECT 1 FROM assignments WHERE experiment = experiments.id AND unit = ?) OR "
+    "EXISTS (SELECT 1 FROM links WHERE experiment = experiments.id AND unit = ?) OR "
     "EXISTS (SELECT 1 FROM set_aside WHERE experiment = experiments.id AND unit = ?) ORDER BY id"
 )
 _OUTCOMES = (
@@ -81,7 +82,7 @@ def unit_data(store: StoreContext, unit: str | int) -> dict[str, Any]:
     with store.reading() as connection:
         found = [
             _in_experiment(store, connection, number, name, named)
-            for number, name in queries.fetch(connection, _WHERE, named, named)
+            for number, name in queries.fetch(connection, _WHERE, named, named, named)
         ]
     return {"unit": named, "experiments": found}
 
@@ -90,7 +91,11 @@ def _in_experiment(
     store: StoreContext, connection: Connection, experiment: int, name: str, unit: str
 ) -> dict[str, Any]:
     data: dict[str, Any] = {"experiment": name, "assignment": None, "outcomes": [], "excluded": []}
-    assigned = queries.find_units(connection, experiment, [unit]).get(unit)
+    identity = queries.identities(connection, experiment, [unit]).get(unit, unit)
+    names = {identity, *queries.names_of(connection, experiment, [identity])} - {unit}
+    if names:
+        data["linked"] = sorted(names)
+    assigned = queries.find_units(connection, experiment, [identity]).get(identity)
     if assigned is not None:
         arms = store.load(connection, experiment, name).design.arms
         data["assignment"] = {
@@ -113,9 +118,9 @@ def _in_experiment(
                 connection, _OUTCOMES, experiment, assigned.number
             )
         ]
-    names = ("value", "at", "received", "id", "reason", "detail", "metric")
+    columns = ("value", "at", "received", "id", "reason", "detail", "metric")
     for row in queries.fetch(connection, _EXCLUDED, experiment, unit):
-        entry = dict(zip(names, row, strict=True))
+        entry = dict(zip(columns, row, strict=True))
         entry |= {time: _text(entry[time]) for time in ("at", "received")}
         data["excluded"].append(entry)
     return data
@@ -132,7 +137,7 @@ def erase_unit(
     """
     named = checked_unit(unit)
     with store.reading() as connection:
-        rows = queries.fetch(connection, _WHERE, named, named)
+        rows = queries.fetch(connection, _WHERE, named, named, named)
     found = {number: name for number, name in rows if experiments is None or name in experiments}
     if not found:
         where = "this store" if experiments is None else ", ".join(experiments)

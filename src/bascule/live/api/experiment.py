@@ -199,6 +199,14 @@ class Experiment(Units):
         ((knob, value),) = given.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 
+    def set_share(self, share: float) -> None:
+        """Let another share of the traffic get in from now on; units that are in stay in.
+
+        A schedule (`ramp`) ends. Who gets in is a random sample of the same people, so that the
+        guarantee stays. docs/explanation/enrolment.md
+        """
+        self._do(lambda work: change.set_share(work, share))
+
     def drop_arm(self, arm: str, to: str | None = None) -> None:
         """Drop an arm from the test for good; nothing is claimed about it any more.
 

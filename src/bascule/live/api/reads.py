@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 
 from bascule.core.design import Design
 from bascule.core.errors import StoreError
@@ -18,9 +18,16 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status
 from bascule.live.steps.folding import with_knob
-from bascule.live.steps.serving import Evaluation, Served, evaluation, everyones_arm, served_arms
+from bascule.live.steps.serving import (
+    Arms,
+    Evaluation,
+    Served,
+    evaluation,
+    everyones_arm,
+    served_arms,
+)
 from bascule.live.storage.queries import Loaded, gone
-from bascule.live.storage.schema import assignments, experiments
+from bascule.live.storage.schema import assignments, experiments, links
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
 
@@ -82,7 +89,9 @@ class Summary:
 
     def known(self, arm: int) -> Evaluation:
         """What a unit is served that was assigned this arm."""
-        return evaluation(self.arms, arm, self.served)
+        return evaluation(
+            Arms(self.arms, self.loaded.delivery.values or self.arms), arm, self.served
+        )
 
 
 def alarm_names(store: Store) -> dict[int, list[str]]:
@@ -159,11 +168,14 @@ def read_statuses(store: Store, entries: Sequence[Summary]) -> dict[int, Status]
 
 def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int]:
     """The arm that a unit has in each of the experiments that it is in, by their numbers."""
-    asked = select(assignments.c.experiment, assignments.c.arm).where(
-        assignments.c.experiment.in_(tests), assignments.c.unit == unit
-    )
+    units, names = assignments.c, links.c
+    same = and_(units.experiment == names.experiment, units.unit == names.identity)
+    asked = select(units.experiment, units.arm).where(units.experiment.in_(tests))
     with store.reading() as connection:
-        return {row.experiment: row.arm for row in connection.execute(asked)}
+        found = [*connection.execute(asked.where(units.unit == unit))]
+        # A name that was linked has the arm of its identity, also where it had one of its own.
+        found += connection.execute(asked.join(links, same).where(names.unit == unit))
+    return {row.experiment: row.arm for row in found}
 
 
 def is_released(test: Experiment) -> bool:

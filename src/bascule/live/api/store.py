@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design, Reports
+from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.live.api.experiment import Experiment
@@ -19,6 +20,7 @@ from bascule.live.commit.context import StoreContext, acting
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
+from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     all_descriptions,
     audit_entries,
@@ -27,7 +29,7 @@ from bascule.live.storage.queries import (
     gone,
     load,
 )
-from bascule.live.storage.state import ExperimentState, state_to_json, statistics_to_json
+from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
     from bascule.live.api.erasure import Expired
@@ -71,11 +73,15 @@ class Store(StoreContext):
         start: bool = True,
         measure: Measure | None = None,
         reports: Reports | None = None,
+        audience: Audience | Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
         `design` may also be plain data, or the path of a design file, JSON or YAML. `measure` or
-        `reports` complete a design that has neither, such as that of a plan.
+        `reports` complete a design that has neither, such as that of a plan. `audience` says who
+        gets in, everyone if it is not given. `values` gives every arm a value for programs: all
+        true or false, all numbers, all texts or all objects.
         """
         from sqlalchemy import insert, select
 
@@ -89,6 +95,7 @@ class Store(StoreContext):
         design = completed(design, measure, reports)
         check_live(design)
         data = design.to_dict()
+        delivery = checked_delivery(design, audience, values)
         with self._database.writing() as connection:
             guard = self.runner.guard
             now = guard.now(guard.kind, database_time(connection))
@@ -98,7 +105,8 @@ class Store(StoreContext):
                 )
             state = ExperimentState.empty(design)._replace(clock=guard.kind)
             if start:
-                state = begun(design, state, now)
+                state = begun(design, state, now)._replace(began=now)
+            delivery = placed(connection, delivery)
             asked = select(experiments.c.id).where(experiments.c.name == name)
             if connection.execute(asked).scalar() is not None:
                 message = f"there is an experiment {name!r} already: take another"
@@ -112,16 +120,28 @@ class Store(StoreContext):
                     standing=state_to_json(state),
                     statistics=statistics_to_json(state.statistics),
                     version=0,
+                    delivery=delivery.to_json(),
                 )
             ).inserted_primary_key
             assert made is not None
             entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
-            connection.execute(
-                insert(audit).values(action="create", detail=json.dumps(data), **entry)
-            )
+            said = json.loads(delivery.to_json() or "{}")
+            detail = json.dumps({**data, **{key: part for key, part in said.items() if part}})
+            connection.execute(insert(audit).values(action="create", detail=detail, **entry))
             if start:
                 connection.execute(insert(audit).values(action="start", detail="{}", **entry))
         return Experiment(self, int(made[0]), name)
+
+    def link(self, unit: str | int, other: str | int) -> dict[str, str | None]:
+        """Link two names of one person in all open experiments; return the arm of both in each.
+
+        Call it at every sign-in: an experiment that is created later knows nothing of it.
+        """
+        found = {}
+        for test in self.experiments():
+            if test.state in OPEN and not test.is_hashed:
+                found[test.name] = test.link(unit, other)
+        return found
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of that name."""

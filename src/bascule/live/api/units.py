@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import Audience
+from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
@@ -17,9 +19,10 @@ from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Evaluation, Served, evaluation
-from bascule.live.storage.queries import find_units
-from bascule.live.transactions.enrol import Newcomer
+from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
+from bascule.live.storage.queries import find_units, identities
+from bascule.live.transactions.enrol import Newcomer, Request
+from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
@@ -47,6 +50,7 @@ class Units:
     def assign(
         self,
         unit: str | int,
+        context: Context | None = None,
         *,
         covariates: Covariates | None = None,
         strict: bool = False,
@@ -56,9 +60,10 @@ class Units:
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
         is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
         ended) answers with the winner or the control, and such a unit is not in the test; with
-        `strict` that is an error. `evaluate` says which of these it was. `covariates` are those of
-        the design, as far as they are known: `{"spend_before": 12.5}`. The first call for a unit
-        counts; a unit that came without one counts with its `missing`.
+        `strict` that is an error. `evaluate` says which of these it was. `context` has the unit's
+        attributes for the targeting rule of the test's audience, if it has one. `covariates` are
+        those of the design, as far as they are known: `{"spend_before": 12.5}`. The first call for
+        a unit counts; a unit that came without one counts with its `missing`.
 
         Callers in many threads share transactions. A unit that this program has seen before is
         answered from memory; a change by another program reaches it within a second. In a static
@@ -68,35 +73,42 @@ class Units:
         arm = self._at_hand(named)
         if arm is not None:
             return self.arms[arm]
-        return self._assign([newcomer(named, covariates)], strict)[0]
+        return self._assign([newcomer(named, covariates, context)], strict)[0]
 
     def assign_many(
         self,
         units: Sequence[str | int],
+        contexts: Sequence[Context | None] | None = None,
         *,
         covariates: Sequence[Covariates | None] | None = None,
         strict: bool = False,
     ) -> list[str]:
         """Assign many units in one transaction and return the arms to serve in order.
 
-        `covariates` has an entry for each unit.
+        `contexts` and `covariates` have an entry for each unit.
         """
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [checked_unit(unit) for unit in units]
         if self._is_static:
             return [self.assign(unit) for unit in named]
-        if covariates is None:
+        if contexts is None and covariates is None:
             return self._assign(named, strict)
-        if isinstance(covariates, Mapping) or len(covariates) != len(named):
-            raise InputError(
-                "covariates",
-                f"covariates must be a list with one entry for each of {len(named)} units",
-            )
-        return self._assign([*map(newcomer, named, covariates)], strict)
+        for field, given in (("contexts", contexts), ("covariates", covariates)):
+            if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
+                message = f"{field} must be a list with one entry for each of {len(named)} units"
+                raise InputError(field, message)
+        nothing = [None] * len(named)
+        more = zip(named, covariates or nothing, contexts or nothing, strict=True)
+        return self._assign([newcomer(*one) for one in more], strict)
 
     def assign_soon(
-        self, unit: str | int, *, covariates: Covariates | None = None, strict: bool = False
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+        strict: bool = False,
     ) -> Future[str]:
         """Assign a unit without blocking; return a future that resolves to its arm after commit.
 
@@ -114,7 +126,7 @@ class Units:
         named, store = checked_unit(unit), self.store
         arm = self._at_hand(named)
         if arm is None:
-            items = [newcomer(named, covariates)]
+            items = [newcomer(named, covariates, context)]
             job = Job(self.id, self.name, store.assigning, items, enrols=True)
             store.queue.submit(PendingJob(job, send, partial(self._arm, strict=strict)))
         else:
@@ -122,7 +134,12 @@ class Units:
         return future
 
     async def assign_async(
-        self, unit: str | int, *, covariates: Covariates | None = None, strict: bool = False
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+        strict: bool = False,
     ) -> str:
         """Assign a unit from a coroutine and return its arm after commit.
 
@@ -143,12 +160,18 @@ class Units:
             if arm is not None:
                 return self.arms[arm]
         batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-        result = await batch.request(newcomer(named, covariates))
+        result = await batch.request(newcomer(named, covariates, context))
         if isinstance(result, BaseException):
             raise copy_error(result)
         return self._arm(result, strict)
 
-    def evaluate(self, unit: str | int, covariates: Covariates | None = None) -> Evaluation:
+    def evaluate(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+    ) -> Evaluation:
         """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
 
         >>> import bascule as bs
@@ -162,22 +185,26 @@ class Units:
         """
         named = checked_unit(unit)
         if self._is_static:
-            served = self._served()
-            return evaluation(self.arms, hashed_arm(self.name, len(self.arms), named), served)
+            arm = hashed_arm(self.name, len(self.arms), named)
+            return evaluation(self._named_arms, arm, self._served())
         if named in self._remembered:
             found = self.remembered(named, self.store.runner.served(self.id, self.name))
             if found is not None:
                 return found
-        items = [newcomer(named, covariates)]
+        items = [newcomer(named, covariates, context)]
         (result,) = self.store.change(self.id, self.name, self.store.assigning, items, enrols=True)
         return self._evaluation(result)
 
     async def evaluate_async(
-        self, unit: str | int, covariates: Covariates | None = None
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
     ) -> Evaluation:
         """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
         batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-        item = newcomer(checked_unit(unit), covariates)
+        item = newcomer(checked_unit(unit), covariates, context)
         return self._evaluation(await batch.request(item))
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
@@ -186,7 +213,27 @@ class Units:
         `served` is what the units of each arm are served now, where it is not their own.
         """
         arm = None if self.is_hashed else self._remembered.get(unit)
-        return None if arm is None else evaluation(self.arms, arm, served)
+        return None if arm is None else evaluation(self._named_arms, arm, served)
+
+    def link(self, unit: str | int, other: str | int) -> str | None:
+        """Link two names of one person, as a visitor who signs in; return the arm of both.
+
+        Both names keep the arm that the first of them was assigned, and are one unit from now on:
+        their outcomes count for it. None if neither has an arm yet; the first to come gets one for
+        both. Where the two had different arms, what the later one reported so far stays with its
+        arm, and other programs follow within a second.
+
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("sign-in", design)
+        ...     arm = test.assign("visitor-7")
+        ...     test.link("visitor-7", "user-42") == test.assign("user-42") == arm
+        True
+        """
+        pair = (checked_unit(unit), checked_unit(other, "other"))
+        (linked,) = self.store.change(self.id, self.name, link, [pair])
+        return None if linked.arm is None else self.arms[linked.arm]
 
     @property
     def is_hashed(self) -> bool:
@@ -197,8 +244,8 @@ class Units:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
         named = checked_unit(unit)
         with self.store.reading() as connection:
-            found = find_units(connection, self.id, [named])
-        return found.get(named)
+            identity = identities(connection, self.id, [named]).get(named, named)
+            return find_units(connection, self.id, [identity]).get(identity)
 
     def record(
         self,
@@ -267,7 +314,9 @@ class Units:
             .order_by(set_aside.c.reason)
         )
         with self.store.reading() as connection:
-            return {reason: int(found) for reason, found in connection.execute(asked)}
+            counts = {reason: int(found) for reason, found in connection.execute(asked)}
+            unenrolled = self.store.load(connection, self.id, self.name).state.unenrolled
+        return counts | ({"not enrolled": unenrolled} if unenrolled else {})
 
     def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return what `excluded` does, under its name in the first edition."""
@@ -290,6 +339,20 @@ class Units:
         return tuple(metric.name for metric in self.design.metrics)
 
     @property
+    def values(self) -> tuple[Any, ...] | None:
+        """Values of the arms, in their order; None where none were given."""
+        return self._loaded().delivery.values
+
+    @property
+    def audience(self) -> Audience | None:
+        """Who gets in, with the share as it is set now; None is everyone."""
+        return self._loaded().delivery.audience
+
+    @cached_property
+    def _named_arms(self) -> Arms:
+        return Arms(self.arms, self.values or self.arms)
+
+    @property
     def design(self) -> Design:
         """The design, with the knob as it is set now."""
         return self._loaded().design
@@ -303,10 +366,14 @@ class Units:
         if self._is_static:
             arm, served = hashed_arm(self.name, len(self.arms), unit), self._served()
         else:
+            if unit not in self._remembered:
+                return None
+            served = self.store.runner.served(self.id, self.name)
+            # Asked again: to look what is served may show that units are to be forgotten.
             remembered = self._remembered.get(unit)
             if remembered is None:
                 return None
-            arm, served = remembered, self.store.runner.served(self.id, self.name)
+            arm = remembered
         return arm if served is None else served.arms[arm]
 
     def _served(self) -> Served | None:
@@ -329,11 +396,12 @@ class Units:
 
     def _evaluation(self, result: Any) -> Evaluation:
         if type(result) is int:
-            return Evaluation(self.arms[result], "SPLIT", True)
+            return evaluation(self._named_arms, result)
         arm, problem = self._arm(result, strict=False), result.problem
+        answer = (arm, self._named_arms.values[result.arm], result.reason)
         if problem is None:
-            return Evaluation(arm, result.reason, True)
-        return Evaluation(arm, result.reason, False, problem.field, str(problem))
+            return Evaluation(*answer, enrolled=True)
+        return Evaluation(*answer, False, problem.field, str(problem))
 
     def _loaded(self) -> Loaded:
         with self.store.reading() as connection:
@@ -350,14 +418,17 @@ class Units:
         return Job(self.id, self.name, self.store.recording, events)
 
 
-def newcomer(unit: str, covariates: Covariates | None) -> Newcomer:
+def newcomer(unit: str, covariates: Covariates | None, context: Context | None = None) -> Newcomer:
     """Return a unit as a transaction takes it, with a copy of what is known of it."""
-    if covariates is None:
+    if covariates is None and context is None:
         return unit
-    if not isinstance(covariates, Mapping):
+    if covariates is not None and not isinstance(covariates, Mapping):
         raise InputError(
             "covariates",
             'covariates must be names with numbers, as in {"spend_before": 12.5} '
             f"(got {covariates!r:.60})",
         )
-    return unit, dict(covariates)
+    if context is not None and not isinstance(context, Mapping):
+        raise InputError("context", f"context must have names and values (got {context!r:.60})")
+    known = None if covariates is None else dict(covariates)
+    return Request(unit, known, None if context is None else {"targetingKey": unit, **context})

@@ -122,10 +122,11 @@ class Runner:
             self.forget(experiment)
 
     def _notice_erasures(self, loaded: Loaded) -> None:
-        """Forget the units of an experiment if some were erased since they were remembered."""
-        if loaded.state.erased != self._erased.get(loaded.id, 0):
+        """Forget the units of an experiment if some were erased or have another arm by a link."""
+        changes = loaded.state.erased + loaded.state.relinked
+        if changes != self._erased.get(loaded.id, 0):
             self.memory.forget(loaded.id)
-            self._erased[loaded.id] = loaded.state.erased
+            self._erased[loaded.id] = changes
 
     def _run(self, jobs: list[Job]) -> None:
         try:
@@ -143,6 +144,7 @@ class Runner:
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
+            self._notice_erasures(kept.loaded)
             self.memory.learn(experiment, arms)
 
     def _one(

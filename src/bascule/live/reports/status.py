@@ -134,8 +134,9 @@ class Status:
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
     for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
     guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
-    waits for its guardrails. `covariates` says what outcomes are adjusted by, where they are.
-    `diagnostics` are there where they were asked for.
+    waits for its guardrails. `links` counts names that were linked to another, and `relinked` those
+    of them that had another arm before. `covariates` says what outcomes are adjusted by, where they
+    are. `diagnostics` are there where they were asked for.
     """
 
     name: str
@@ -164,6 +165,8 @@ class Status:
     ended_by: EndReason | None = None
     futile: bool = False
     covariates: CovariateStatus | None = None
+    links: int = 0
+    relinked: int = 0
     diagnostics: tuple[Diagnostic, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -338,6 +341,8 @@ def status_of(
         futile=phase in OPEN and state.verdict is None and design.judging(seen).is_futile(seen),
         waiting=waiting_of(design, phase, state, now, created, oldest),
         everyone=None if everyone is None else design.arms[everyone],
+        links=state.links,
+        relinked=state.relinked,
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
         covariates=covariates_of(design, state),
     )
@@ -473,6 +478,8 @@ def audit_words(entry: Mapping[str, Any]) -> str:
         return f"Removed {detail['arm']}, which is harmful: {', '.join(detail['metrics'])}"
     if action == "knob":
         return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
+    if action == "share":
+        return f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"
     if action == "create":
         return f"Created, with the arms {', '.join(detail.get('arms', []))}"
     named = {

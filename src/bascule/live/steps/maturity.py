@@ -21,6 +21,7 @@ Reason = Literal[
     "not a number",
     "out of range",
     "unknown unit",
+    "not enrolled",
     "beyond population",
     "other experiment",
     "duplicate",

@@ -7,11 +7,11 @@ that is not in the test is served the winner or the control. Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import WHY
 from bascule.core.errors import InputError
 from bascule.live.storage.state import ExperimentState, Phase
 
@@ -42,25 +42,35 @@ class Served(NamedTuple):
 class Evaluation:
     """The arm that a unit is served, why (in the words of OpenFeature), and whether it is enrolled.
 
-    If it is not, `why` names what keeps it out (`state`, `max_units`), and `detail` says it.
+    `value` is what the arm is worth to a program, its name unless values were given. If the unit is
+    not enrolled, `why` names what keeps it out (`state`, `max_units`, `share`, `layer`, `holdout`,
+    `where`), and `detail` says it.
     """
 
     arm: str
+    value: Any
     reason: ServedReason
     enrolled: bool
     why: str = ""
     detail: str = ""
 
 
-def evaluation(arms: Sequence[str], arm: int, served: Served | None) -> Evaluation:
+class Arms(NamedTuple):
+    """The names of the arms, and their values."""
+
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
+
+
+def evaluation(arms: Arms, arm: int, served: Served | None = None) -> Evaluation:
     """Return what a unit is served that was assigned an arm, given by its number.
 
-    >>> evaluation(["a", "b"], 1, None)
-    Evaluation(arm='b', reason='SPLIT', enrolled=True, why='', detail='')
+    >>> evaluation(Arms(("a", "b"), (False, True)), 1)
+    Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
     """
-    if served is None:
-        return Evaluation(arms[arm], "SPLIT", enrolled=True)
-    return Evaluation(arms[served.arms[arm]], served.reasons[arm], enrolled=True)
+    reason: ServedReason = "SPLIT" if served is None else served.reasons[arm]
+    arm = arm if served is None else served.arms[arm]
+    return Evaluation(arms.names[arm], arms.values[arm], reason, enrolled=True)
 
 
 def served_arms(state: ExperimentState) -> Served | None:
@@ -113,13 +123,17 @@ def not_enrolled(
     >>> not_enrolled(design, "paused", ExperimentState.empty(design), problem)[:2]
     (1, 'DISABLED')
     """
-    everyone = everyones_arm(state)
+    everyone, control = everyones_arm(state), control_of(design, state)
+    if problem.field in ("where", "holdout"):
+        # What was shown for others is not given to those who were never meant to get it.
+        return Answer(control, "DEFAULT", problem)
     if everyone is not None:
         return Answer(everyone, "STATIC", problem)
+    if problem.field in WHY:
+        return Answer(control, "DEFAULT", problem)
     if state.verdict is not None and phase in ("decided", "stopped"):
         return Answer(shipped(state), "STATIC", problem)
-    arm = control_of(design, state)
-    return Answer(arm, "DEFAULT" if problem.field == "audience" else "DISABLED", problem)
+    return Answer(control, "DISABLED", problem)
 
 
 def control_of(design: Design, state: ExperimentState) -> int:

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.assignment import Assignment
@@ -40,7 +41,8 @@ _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
 LOADED = (
-    "SELECT id, name, created, design, state, standing, statistics, version FROM experiments "
+    "SELECT id, name, created, design, state, standing, statistics, version, delivery "
+    "FROM experiments "
     "WHERE id = ?"
 )
 _ASSIGNMENT = "SELECT unit, arm, number, probability, time, deal, covariates FROM"
@@ -88,6 +90,10 @@ _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
 HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
+_IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
+_NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
+_MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
+_ADD_LINK = "INSERT INTO links (experiment, unit, identity) VALUES (?, ?, ?)"
 _SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
 
 
@@ -101,6 +107,7 @@ class Loaded(NamedTuple):
     phase: Phase
     state: ExperimentState
     version: int
+    delivery: Delivery = EVERYONE
 
 
 def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
@@ -176,9 +183,10 @@ def load(
 
 def loaded_row(row: Sequence[Any]) -> Loaded:
     """An experiment from its row."""
-    number, name, created, design, phase, state, statistics, version = row
+    number, name, created, design, phase, state, statistics, version, delivery = row
     seen = state_from_json(state, statistics_from_json(statistics))
-    return Loaded(number, name, created, Design.from_dict(json.loads(design)), phase, seen, version)
+    parts = (Design.from_dict(json.loads(design)), phase, seen, version)
+    return Loaded(number, name, created, *parts, delivery_from_json(delivery))
 
 
 def gone(name: str) -> InputError:
@@ -198,6 +206,22 @@ def find_units(
     """The assignments of those of the units that have one."""
     rows = fetch_listed(connection, _UNITS, experiment, units)
     return {row[0]: Assignment(*row) for row in rows}
+
+
+def identities(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, str]:
+    """The identities of those of the names that were linked to another."""
+    return dict(map(tuple, fetch_listed(connection, _IDENTITIES, experiment, units)))
+
+
+def names_of(connection: Connection, experiment: int, identities: Sequence[str]) -> list[str]:
+    """All names that were linked to one of the identities."""
+    return [row[0] for row in fetch_listed(connection, _NAMES_OF, experiment, identities)]
+
+
+def add_link(connection: Connection, experiment: int, unit: str, identity: str) -> None:
+    """Make an identity the unit of a name, and of all names that were linked to that before."""
+    execute(connection, _MOVE_LINKS, (identity, experiment, unit))
+    execute(connection, _ADD_LINK, (experiment, unit, identity))
 
 
 def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:

@@ -39,6 +39,8 @@ experiments = Table(
     Column("standing", Text, nullable=False),
     Column("statistics", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
+    # JSON: who gets in, and the values of the arms.
+    Column("delivery", Text),
     # Numbers are not used again: a handle on a deleted experiment must not find another one.
     sqlite_autoincrement=True,
 )
@@ -145,5 +147,15 @@ descriptions = Table(
     Column("description", Text, nullable=False),
 )
 
-OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history, erased, descriptions)
+links = Table(
+    "links",
+    metadata,
+    _of_experiment(),
+    Column("unit", Text, primary_key=True),
+    Column("identity", Text, nullable=False),
+    Index("links_of_identity", "experiment", "identity"),
+    sqlite_with_rowid=False,
+)
+
+OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history, erased, descriptions, links)
 """What is deleted with an experiment; the audit log stays."""

@@ -159,7 +159,9 @@ class ExperimentState(NamedTuple):
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
     the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
     those that have not counted yet. `moved` has dropped arms, each with the arm that its users are
-    served; `everyone` is the arm that all are served after a stop by hand.
+    served; `everyone` is the arm that all are served after a stop by hand. `began` is when it was
+    started first. `links` counts names that were linked to another, `relinked` those of them that
+    had another arm before, and `unenrolled` outcomes of units that are not in the test.
     """
 
     statistics: AnyStatistics
@@ -188,6 +190,10 @@ class ExperimentState(NamedTuple):
     open_covariates: tuple[float, ...] = ()
     lacking: int = 0
     beyond: int = 0
+    began: float | None = None
+    links: int = 0
+    relinked: int = 0
+    unenrolled: int = 0
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.serialization import plain
 from bascule.live.steps.description import Description
@@ -35,7 +36,8 @@ def move(
     if work.phase in since:
         work.phase = to
         if to == "running":
-            work.state = begun(work.design, work.state, work.now)
+            began = work.now if work.state.began is None else work.state.began
+            work.state = begun(work.design, work.state, work.now)._replace(began=began)
         work.log(action, **detail)
         finish(work)
 
@@ -68,6 +70,17 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     values = {"before": before.value, "now": now.value}
     # Where it happened, so that it can be replayed.
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
+
+
+def set_share(work: UnitOfWork, share: float) -> None:
+    """Let another share of the traffic get in from now on; a ramp ends."""
+    _refuse_ended(work)
+    _refuse_static(work)
+    before = work.delivery.audience or Audience()
+    after = before.with_share(share)
+    began = work.before.created if work.state.began is None else work.state.began
+    work.delivery = work.delivery._replace(audience=after)
+    work.log("share", before=before.share_at(work.now - began), now=after.share)
 
 
 def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:

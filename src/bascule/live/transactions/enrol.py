@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.covariates.model import Known, known_of
+from bascule.core.enrolment.audience import WHY, Audience
+from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
@@ -19,7 +21,15 @@ if TYPE_CHECKING:
 ENROLLING = ("running", "decided")
 
 
-Newcomer = str | tuple[str, Mapping[str, object]]
+class Request(NamedTuple):
+    """A unit to assign, with what is known of it: covariates, and attributes of its context."""
+
+    unit: str
+    covariates: Mapping[str, object] | None = None
+    context: Context | None = None
+
+
+Newcomer = str | Request
 """A unit to assign, alone or with what is known of it."""
 
 
@@ -27,41 +37,65 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     """Return for each unit the number of its arm, an `Answer`, or the error of its call.
 
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
-    count where the unit is new; those of a unit that has an arm are not looked at.
+    and contexts count where the unit is new; those of a unit that has an arm are not looked at.
     """
+    units = [item if type(item) is str else item[0] for item in items]
+    names = work.identify(units) if work.state.links else None
+    asked = units if names is None else [*map(names.__getitem__, units)]
     known: dict[str, Known] = {}
-    invalid: dict[str, InputError] = {}
-    units = cast("Sequence[str]", items)
-    if work.design.covariates is not None or any(type(item) is tuple for item in items):
-        units, known, invalid = _with_covariates(work, items)
-    work.find_arms(units)
+    refused: dict[str, InputError] = {}
+    if work.design.covariates is not None or any(
+        type(item) is not str and item[1] is not None for item in items
+    ):
+        known, refused = _with_covariates(work, zip(asked, items, strict=True))
+    work.find_arms(asked)
     settle(work)
     arms = work.arms
-    new = [unit for unit, arm in arms.items() if arm is None and unit not in invalid]
+    new = [unit for unit, arm in arms.items() if arm is None]
+    if new and work.delivery.audience is not None:
+        outside = _kept_out(work, work.delivery.audience, zip(asked, items, strict=True))
+        refused = {**outside, **refused}
+    if refused:
+        new = [unit for unit in new if unit not in refused]
     problem = _enrol(work, new, known) if new else None
     served = served_arms(work.state)
-    if problem is None and served is None and not invalid:
-        return [*map(arms.__getitem__, units)]
-    return [_answer(work, arms[unit], invalid.get(unit) or problem, served) for unit in units]
+    if names is not None:
+        # Remembered under every name.
+        arms.update([(name, arms[identity]) for name, identity in names.items()])
+    if problem is None and served is None and not refused:
+        return [*map(arms.__getitem__, asked)]
+    return [_answer(work, arms[unit], refused.get(unit, problem), served) for unit in asked]
 
 
 def _with_covariates(
-    work: UnitOfWork, items: Sequence[Newcomer]
-) -> tuple[list[str], dict[str, Known], dict[str, InputError]]:
-    """Return the names of the units, their covariates, and the errors of those that have none."""
-    units: list[str] = []
+    work: UnitOfWork, asked: Iterable[tuple[str, Newcomer]]
+) -> tuple[dict[str, Known], dict[str, InputError]]:
+    """Return the covariates of the units, and the errors of those that are not valid."""
     known: dict[str, Known] = {}
     invalid: dict[str, InputError] = {}
-    for item in items:
-        unit, given = (item, None) if isinstance(item, str) else item
-        units.append(unit)
+    for unit, item in asked:
         if unit in known or unit in invalid:
             continue
         try:
+            given = None if isinstance(item, str) else item.covariates
             known[unit] = known_of(work.design.covariates or (), given)
         except InputError as error:
             invalid[unit] = error
-    return units, known, invalid
+    return known, invalid
+
+
+def _kept_out(
+    work: UnitOfWork, audience: Audience, asked: Iterable[tuple[str, Newcomer]]
+) -> dict[str, InputError]:
+    """Return those new units that may not get in, each with what keeps it out."""
+    began = work.before.created if work.state.began is None else work.state.began
+    passed = work.now - began
+    reasons: dict[str, str | None] = {}
+    for unit, item in asked:
+        if work.arms[unit] is None and reasons.get(unit, "") is not None:
+            context = None if isinstance(item, str) else item.context
+            reasons[unit] = audience.keeps_out(work.before.name, unit, context or {}, passed)
+    return {unit: InputError(why, WHY[why]) for unit, why in reasons.items() if why is not None}
 
 
 def _answer(

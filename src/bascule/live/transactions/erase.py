@@ -36,13 +36,18 @@ _FORGET_OLD_EXCLUDED = (
     "UPDATE set_aside SET unit = ?, value = '', at = NULL, event = NULL, detail = '' "
     "WHERE experiment = ? AND received < ?"
 )
+_FORGET_LINKS = "DELETE FROM links WHERE experiment = ? AND identity = ?"
 _DROP_OUTCOMES = "DELETE FROM outcomes WHERE experiment = ? AND number = ?"
 _MOVE = "UPDATE assignments SET time = ? WHERE experiment = ? AND number = ?"
 _TIME_BEFORE = "SELECT time FROM assignments WHERE experiment = ? AND number = ?"
 
 
 def erase(work: UnitOfWork, units: Sequence[str]) -> int:
-    """Erase units of an experiment, and return how many of them had an assignment."""
+    """Erase units of an experiment, and return how many of them had an assignment.
+
+    All names that were linked to one of them are erased with it.
+    """
+    units = _with_linked(work, units)
     found = [*queries.find_units(work.connection, work.before.id, [*units]).values()]
     _refuse_unfinished(work, [one.number for one in found])
     experiment = work.before.id
@@ -63,6 +68,17 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     )
     finish(work)
     return len(found)
+
+
+def _with_linked(work: UnitOfWork, units: Sequence[str]) -> Sequence[str]:
+    """Return all names of the units, and forget which of them belong together."""
+    if not work.state.links:
+        return units
+    connection, experiment = work.connection, work.before.id
+    roots = [*dict.fromkeys(work.identify(units).values())]
+    names = [*dict.fromkeys([*units, *roots, *queries.names_of(connection, experiment, roots)])]
+    queries.execute(connection, _FORGET_LINKS, [(experiment, root) for root in roots])
+    return names
 
 
 def erase_excluded(work: UnitOfWork, before: float) -> None:

@@ -55,6 +55,9 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
+        elif receipt.reason == "not enrolled":
+            # Most units may be outside: they are counted, not listed.
+            work.state = work.state._replace(unenrolled=work.state.unenrolled + 1)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
@@ -130,6 +133,8 @@ def _judged(
     unit, value, given, name, _, metric = event
     now = work.now
     at = now if given is None else given
+    if assigned is None and work.delivery.audience is not None:
+        return Receipt(False, "not enrolled", "the unit is not in the test"), -1, at
     if assigned is None:
         return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
     if _is_surplus(work, assigned):

@@ -64,6 +64,7 @@ class UnitOfWork:
         self.design: Design = before.design
         self.phase: Phase = before.phase
         self.state: ExperimentState = before.state
+        self.delivery = before.delivery
         self.now = now
         self.actor = actor
         self.shuffle = shuffle
@@ -78,15 +79,23 @@ class UnitOfWork:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        if len(self._remembered) != self.before.state.units:
+        if len(self._remembered) != self.before.state.units or self.state.links:
             unread = [unit for unit, arm in self.arms.items() if arm is None]
             self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 
     def look_up(self, units: Iterable[str]) -> None:
         """Set `known` to the assignments of the units, also those of this transaction."""
         self.write("assignments")
-        asked = dict.fromkeys(units)
-        self.known = {**asked, **queries.find_units(self.connection, self.before.id, [*asked])}
+        names = self.identify([*dict.fromkeys(units)])
+        found = queries.find_units(self.connection, self.before.id, [*names.values()])
+        self.known = {unit: found.get(identity) for unit, identity in names.items()}
+
+    def identify(self, units: Sequence[str]) -> dict[str, str]:
+        """Return the identity of each of the names: itself, or what it was linked to."""
+        names = dict(zip(units, units, strict=True))
+        if self.state.links:
+            names |= queries.identities(self.connection, self.before.id, units)
+        return names
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it was given, with the reason."""
@@ -115,6 +124,8 @@ class UnitOfWork:
             changes["state"] = self.phase
         if self.design is not before.design:
             changes["design"] = json.dumps(self.design.to_dict())
+        if self.delivery is not before.delivery:
+            changes["delivery"] = self.delivery.to_json()
         if not changes:
             return before
         changes["version"] = before.version + 1
@@ -124,8 +135,13 @@ class UnitOfWork:
             f"UPDATE experiments SET {names} WHERE id = ?",  # nosec B608: names of columns
             (*changes.values(), before.id),
         )
-        of_it = (before.id, before.name, before.created)
-        return Loaded(*of_it, self.design, self.phase, self.state, before.version + 1)
+        return before._replace(
+            design=self.design,
+            phase=self.phase,
+            state=self.state,
+            version=before.version + 1,
+            delivery=self.delivery,
+        )
 
     def deal_again(self, deal: Deal) -> None:
         """Replace a block by what is left of it."""

@@ -92,10 +92,15 @@ async def create(request: Request, caller: Boss) -> Response:
     _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
     words = _words(given.description)
+    more: dict[str, Any] = {
+        "start": given.start,
+        "audience": given.audience,
+        "values": given.values,
+    }
 
     def make() -> Experiment:
         Description.of(words)
-        made = store.create(given.name, given.design, start=given.start)
+        made = store.create(given.name, given.design, **more)
         if words:
             made.describe(**words)
         return made
@@ -302,6 +307,20 @@ async def report(
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 
 
+@router.post(
+    "/experiments/{name}/share",
+    response_model=models.StatusOut,
+    responses=refusals(404, 409, 422),
+    openapi_extra={**EXPERIMENT, **body(models.Share)},
+)
+async def share(request: Request, name: str, caller: Boss) -> Response:
+    """Let another share of the traffic get in from now on; units that are in stay in."""
+    entry = await find(request, caller, name)
+    given = await read_model(request, models.Share)
+    await change(request, caller, entry.test.set_share, given.share)
+    return await _status(request, entry.test)
+
+
 @router.get(
     "/experiments/{name}/history",
     response_model=models.History,
@@ -450,13 +469,15 @@ def status_data(status: Status) -> dict[str, Any]:
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
     """A test as JSON data, with its design and its status."""
-    status = test.status()
+    status, audience, values = test.status(), test.audience, test.values
     return {
         "name": test.name,
         "created": time_text(created),
         "design": test.design.to_dict(),
         "status": status_data(status),
         "description": test.description.to_dict(),
+        "audience": None if audience is None else audience.to_dict(),
+        "values": None if values is None else dict(zip(test.arms, values, strict=True)),
     }
 
 

@@ -109,7 +109,7 @@ def flag(entry: Summary, found: Evaluation) -> dict[str, Any]:
     """A flag as the protocol has it."""
     return {
         "key": entry.name,
-        "value": found.arm,
+        "value": found.value,
         "reason": found.reason,
         "variant": found.arm,
         "metadata": {"experiment": entry.name, "enrolled": found.enrolled},

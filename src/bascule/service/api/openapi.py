@@ -19,6 +19,8 @@ SENT: tuple[type[BaseModel], ...] = (
     models.ArmChange,
     models.Words,
     models.Stop,
+    models.Share,
+    models.Link,
     models.Unit,
     models.UnitToErase,
     models.NewOutcome,

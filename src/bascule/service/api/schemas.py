@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics import Goal
 from bascule.core.outcomes import Outcome
 from bascule.live.api import State
@@ -41,7 +42,10 @@ class Words(Model):
 
 
 class NewExperiment(Model):
-    """A test to create: its name, its design, words about it, and whether it starts at once."""
+    """A test to create: its name, its design, words about it, and whether it starts at once.
+
+    `audience` says who gets in, and `values` what each arm is worth to a program.
+    """
 
     name: Annotated[str, Field(pattern=NAME_PATTERN, max_length=100, examples=["checkout-button"])]
     design: Design = Field(
@@ -57,6 +61,8 @@ class NewExperiment(Model):
     )
     start: bool = True
     description: Words | None = None
+    audience: Audience | None = Field(None, examples=[{"share": 0.1}])
+    values: dict[str, Any] | None = Field(None, examples=[{"control": False, "green": True}])
 
 
 class Knob(Model):
@@ -79,14 +85,29 @@ class ArmChange(Model):
 
 
 class Unit(Model):
-    """A unit to assign; with `strict`, 409 if the test takes no new units.
+    """A unit to assign; with `strict`, 409 if it does not get in.
 
     `covariates` are those of the design, as far as they are known when the unit is assigned.
+    `context` has attributes of the unit, for the targeting rule of the test.
     """
 
     unit: UnitName | int = Field(examples=["user-42"])
     strict: bool = False
     covariates: dict[str, float | None] | None = Field(None, examples=[{"spend_before": 12.5}])
+    context: dict[str, Any] | None = None
+
+
+class Link(Model):
+    """Two names of one person."""
+
+    unit: UnitName | int = Field(examples=["visitor-7"])
+    other: UnitName | int = Field(examples=["user-42"])
+
+
+class Share(Model):
+    """The share of the traffic that gets in from now on."""
+
+    share: float = Field(ge=0, le=1, examples=[0.5])
 
 
 class Stop(Model):
@@ -164,8 +185,18 @@ class Assigned(BaseModel):
     experiment: str
     unit: str
     arm: str
+    value: Any
     reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
     enrolled: bool
+
+
+class LinkedOut(BaseModel):
+    """Two names of one person and the arm that both have; None before the first is assigned."""
+
+    experiment: str
+    unit: str
+    other: str
+    arm: str | None
 
 
 class ReceiptOut(BaseModel):
@@ -274,6 +305,8 @@ class StatusOut(BaseModel):
     ended_by: Literal["horizon", "futility"] | None = None
     futile: bool = False
     covariates: CovariatesOut | None = None
+    links: int = 0
+    relinked: int = 0
 
 
 class Statuses(BaseModel):
@@ -301,6 +334,8 @@ class ExperimentOut(BaseModel):
     design: dict[str, Any]
     status: StatusOut
     description: WordsOut
+    audience: dict[str, Any] | None = None
+    values: dict[str, Any] | None = None
 
 
 class PointOut(BaseModel):
@@ -418,10 +453,10 @@ class EvaluationRequest(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """A flag's value for a unit: the name of its arm."""
+    """A flag's value for a unit: that of its arm, or the name of it."""
 
     key: str
-    value: str
+    value: bool | float | str | dict[str, Any] | list[Any]
     reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
     variant: str
     metadata: dict[str, str | bool | float]

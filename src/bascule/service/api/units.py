@@ -12,7 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
 from bascule.live.api import Event, Experiment, Receipt, checked_unit
 from bascule.service.api import schemas as models
-from bascule.service.api.bodies import read_json, whole
+from bascule.service.api.bodies import read_json, read_model, whole
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
 from bascule.service.auth.access import allow, client, unnamed
 from bascule.service.server.responses import Answer, Problem
@@ -21,7 +21,7 @@ from bascule.service.server.store_calls import in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 
-ASSIGN_FIELDS = {"unit", "strict", "covariates"}
+ASSIGN_FIELDS = {"unit", "strict", "covariates", "context"}
 OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed", "metric"}
 
 EARLIEST, LATEST = 0.0, 253370764800.0
@@ -50,16 +50,35 @@ async def assign(request: Request, name: str) -> Response:
     covariates = data.get("covariates")
     if covariates is not None and not isinstance(covariates, dict):
         raise Problem(400, "covariates must be names with numbers", field="covariates")
+    context = data.get("context")
+    if context is not None and not isinstance(context, dict):
+        raise Problem(400, "context must be an object", field="context")
     try:
-        _, found = await request.app.state.directory.evaluate(name, unit, covariates)
+        _, found = await request.app.state.directory.evaluate(name, unit, context, covariates)
     except InputError as problem:
         if problem.field == "covariates":
             raise Problem(400, str(problem), field="covariates") from None
         raise
     if strict and not found.enrolled:
         raise Problem(409, found.detail, field=found.why)
-    answer = {"arm": found.arm, "reason": found.reason, "enrolled": found.enrolled}
-    return Answer({"experiment": name, "unit": unit, **answer})
+    answer = {"arm": found.arm, "value": found.value, "reason": found.reason}
+    return Answer({"experiment": name, "unit": unit, **answer, "enrolled": found.enrolled})
+
+
+@router.post(
+    "/experiments/{name}/link",
+    response_model=models.LinkedOut,
+    responses=refusals(404, 422),
+    openapi_extra={**EXPERIMENT, **body(models.Link)},
+)
+async def link(request: Request, name: str) -> Response:
+    """Link two names of one person, as a visitor who signs in; both keep the first arm."""
+    allow(await client(request), name)
+    given = await read_model(request, models.Link)
+    pair = (named(given.unit), named(given.other))
+    entry = await request.app.state.directory.find(name)
+    arm = await request.app.state.calls.short(entry.test.link, *pair)
+    return Answer({"experiment": name, "unit": pair[0], "other": pair[1], "arm": arm})
 
 
 @router.post(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome
@@ -28,6 +29,7 @@ LABELS = {
     "units_per_day": "Units per day",
     "deadline_days": "Maximum duration",
     "window": "Conversion window",
+    "share": "Share of traffic",
     "aggregate": "Combine the events of a unit",
 }
 """What the form calls its fields."""
@@ -60,6 +62,7 @@ class Form:
     counts: str = "window"
     window: str = "7d"
     aggregate: str = "sum"
+    share: str = "100%"
     rule: str = ""
     start: str = "yes"
 
@@ -108,6 +111,11 @@ class Form:
             return replace(design, reports="always")
         aggregate = "any" if self.outcome == "bernoulli" else self.aggregate
         return replace(design, measure=Measure(self.window, aggregate))  # type: ignore[arg-type]
+
+    def audience(self) -> Audience | None:
+        """Who gets in; None is everyone."""
+        part = amount("share", self.share, "100% is everyone")
+        return None if part == 1.0 else Audience(share=part)
 
     def _outcome(self) -> Outcome:
         if self.outcome == "gaussian":

@@ -117,7 +117,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     return TestParts(
         {part.id: part for part in [*found, *controls]},
         actions,
-        words.facts(test.design),
+        words.facts(test.design, test.audience),
         test.description,
     )
 

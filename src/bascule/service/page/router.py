@@ -182,7 +182,8 @@ def _add_new(router: APIRouter) -> None:
         try:
             plan = await plans.plan(request.app.state.planner, form.wishes())
             design = form.design(plan)
-            await change(request, caller, store.create, name, design, start=bool(form.start))
+            more = {"start": bool(form.start), "audience": form.audience()}
+            await change(request, caller, store.create, name, design, **more)
         except InputError as error:
             shown = await answered(request, form)
             shown["problems"] = {error.field: told(error)}

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import Audience
 from bascule.live.api import OPEN, State, Status
 from bascule.presentation.amounts import count, duration
 from bascule.presentation.guarantees import error_words, sentence
@@ -166,8 +167,8 @@ def kind_words(kind: str) -> str:
     return sentence(GUARANTEES.get(kind, kind))
 
 
-def facts(design: Design) -> list[tuple[str, str]]:
-    """Return the design as terms and their values."""
+def facts(design: Design, audience: Audience | None = None) -> list[tuple[str, str]]:
+    """Return the design, and who gets in, as terms and their values."""
     promise = design.calibration
     found = [
         ("Arms", ", ".join(design.arms)),
@@ -176,6 +177,8 @@ def facts(design: Design) -> list[tuple[str, str]]:
         ("Error", f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"),
     ]
     found.append(("Outcome of a unit", _counting(design)))
+    if audience is not None:
+        found.append(("Who gets in", audience.words))
     if design.min_effect is not None:
         found.append(("Smallest relevant difference", f"{design.min_effect:g}"))
     if design.max_units is not None:

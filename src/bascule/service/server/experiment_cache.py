@@ -51,15 +51,15 @@ class Directory:
         self,
         name: str,
         unit: str,
-        covariates: Mapping[str, Any] | None = None,
         context: Mapping[str, Any] | None = None,
+        covariates: Mapping[str, Any] | None = None,
     ) -> tuple[Summary, Evaluation]:
         """Assign a unit in the experiment of a name; no query runs on the event loop.
 
-        From a `context` the covariates of the design are taken, as far as they are there.
+        Covariates that are not given are taken from the context, as far as they are there.
         """
         entry = await self.find(name)
-        if context is not None:
+        if context is not None and covariates is None:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
@@ -67,7 +67,8 @@ class Directory:
             return entry, await self._calls.short(test.evaluate, unit)
         known = test.remembered(unit, entry.served)
         if known is None:
-            known = await in_time(test.evaluate_async(unit, covariates), "assign")
+            answer = test.evaluate_async(unit, context, covariates=covariates)
+            known = await in_time(answer, "assign")
         return entry, known
 
     async def all(self, age: float = FRESH) -> list[Summary]:

@@ -1,0 +1,328 @@
+"""Who gets into a live test: a share of the traffic, by attributes, in a layer, without a holdout.
+
+All of it is fixed by hashes of a unit's name and by what its context says when it comes, never by
+an outcome. docs/explanation/enrolment.md says why the proofs stand and has the hashes, with vectors
+for other languages.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+from bascule.core import checks
+from bascule.core.bucket import POINTS, point
+from bascule.core.enrolment.targeting import Context, Test, rule_of
+from bascule.core.errors import InputError
+from bascule.core.measure import seconds
+
+SLOTS = 1000
+"""Into how many equal slots a layer is cut; each test of it has slots of its own."""
+
+LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A part of a layer: no unit is in two tests of a layer at the same time.
+
+    `share` is the part of the layer's units that this test has for itself, in thousandths. `slots`
+    are its ranges of slots, from the first to before the last; the store fills them in.
+
+    >>> Layer("checkout", 0.25).needed
+    250
+    """
+
+    name: str
+    share: float = 1.0
+    slots: Sequence[tuple[int, int]] = ()
+
+    def __post_init__(self) -> None:
+        _check_name("layer", self.name)
+        share = _share("layer", self.share)
+        if not math.isclose(share * SLOTS, round(share * SLOTS), abs_tol=1e-9):
+            raise InputError("layer", f"layer must have a share in thousandths (got {share})")
+        object.__setattr__(self, "share", share)
+        object.__setattr__(self, "slots", tuple((int(a), int(b)) for a, b in self.slots))
+
+    @property
+    def needed(self) -> int:
+        """How many slots it takes."""
+        return round(self.share * SLOTS)
+
+    def has(self, unit: str) -> bool:
+        """Whether a unit is in the test's part of the layer."""
+        slot = point(unit, f"layer/{self.name}") * SLOTS // POINTS
+        return any(first <= slot < last for first, last in self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Holdout:
+    """Units that are kept out of every test with this holdout, to compare with later.
+
+    >>> Holdout("2026", 0.05).has("user-42")
+    False
+    """
+
+    name: str
+    share: float
+
+    def __post_init__(self) -> None:
+        _check_name("holdout", self.name)
+        object.__setattr__(self, "share", _share("holdout", self.share))
+
+    def has(self, unit: str) -> bool:
+        """Whether a unit is held out."""
+        return point(unit, f"holdout/{self.name}") < _cut(self.share)
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Who gets into a live test; everyone, unless something is said.
+
+    `share` is the part of the traffic that may get in, by a hash of the unit. `ramp` raises it by a
+    schedule: pairs of a time since the start and the share from then on, as
+    `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`. `where` is a rule on attributes of the context, as
+    `{"==": [{"var": "country"}, "FR"]}`. `layer` and `holdout` keep tests apart and units out of
+    all of them.
+
+    A unit that is in a test stays in it, whatever changes later.
+
+    >>> Audience(share=0.1).keeps_out("button", "user-42", {}, 0.0)
+    'share'
+    """
+
+    share: float = 1.0
+    ramp: Sequence[tuple[float | str, float]] = ()
+    where: Mapping[str, Any] | None = None
+    layer: Layer | None = None
+    holdout: Holdout | None = None
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", _share("share", self.share))
+        object.__setattr__(self, "ramp", _checked_ramp(self.ramp))
+        if self.ramp and self.share != 1.0:
+            raise InputError("share", "share and ramp cannot both be given: a ramp has the shares")
+        if self.where is not None:
+            rule_of(self.where)
+            # A copy: what was given may change.
+            object.__setattr__(self, "where", json.loads(json.dumps(self.where)))
+
+    @cached_property
+    def _rule(self) -> Test:
+        return (lambda _: True) if self.where is None else rule_of(self.where)
+
+    def share_at(self, passed: float) -> float:
+        """Return the share of the traffic that gets in so many seconds after the start.
+
+        >>> Audience(ramp=[("0d", 0.1), ("2d", 0.5)]).share_at(86400.0)
+        0.1
+        """
+        if not self.ramp:
+            return self.share
+        step = bisect_right([float(after) for after, _ in self.ramp], passed) - 1
+        return 0.0 if step < 0 else self.ramp[step][1]
+
+    def keeps_out(self, test: str, unit: str, context: Context, passed: float) -> str | None:
+        """Return what keeps a new unit out of a test, or None: it gets in.
+
+        `passed` is how many seconds ago the test started. The first of these is named: `holdout`,
+        `layer`, `share`, `where`.
+        """
+        if self.holdout is not None and self.holdout.has(unit):
+            return "holdout"
+        if self.layer is not None and not self.layer.has(unit):
+            return "layer"
+        share = self.share_at(passed)
+        if share < 1.0 and point(unit, f"share/{test}") >= _cut(share):
+            return "share"
+        return None if self._rule(context) else "where"
+
+    def with_share(self, share: float) -> Audience:
+        """Return the audience with another share from now on, and no ramp."""
+        return replace(self, share=share, ramp=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as JSON has it."""
+        data = asdict(self)
+        empty: tuple[object, ...] = (None, (), [])
+        return {key: part for key, part in data.items() if part not in empty}
+
+    @property
+    def words(self) -> str:
+        """Who gets in, in a line.
+
+        >>> Audience(share=0.1, holdout=Holdout("2026", 0.05)).words
+        '10 % of all units; without holdout 2026 (5 %)'
+        """
+        parts = [f"{100 * self.share:g} % of all units"]
+        if self.ramp:
+            steps = (f"{100 * share:g} % after {_days(float(at))}" for at, share in self.ramp)
+            parts = [f"{', '.join(steps)} of all units"]
+        if self.where is not None:
+            parts.append(f"where {json.dumps(self.where)}")
+        if self.layer is not None:
+            parts.append(f"in layer {self.layer.name} ({100 * self.layer.share:g} %)")
+        if self.holdout is not None:
+            parts.append(f"without holdout {self.holdout.name} ({100 * self.holdout.share:g} %)")
+        return "; ".join(parts)
+
+
+WHY = {
+    "holdout": "the unit is held out of all tests",
+    "layer": "the unit belongs to other tests of the layer",
+    "share": "the unit is not in the share of traffic that gets in",
+    "where": "the targeting rule is not true for the unit's context",
+}
+"""What keeps a unit out of a test, in words."""
+
+
+class Delivery(NamedTuple):
+    """How a test reaches people: who gets in, and the values of the arms, or their names if None.
+
+    It is stored beside the design, which is about statistics alone.
+    """
+
+    audience: Audience | None = None
+    values: tuple[Any, ...] | None = None
+
+    def to_json(self) -> str | None:
+        """Return it as text; None where nothing is said."""
+        if self == EVERYONE:
+            return None
+        audience = None if self.audience is None else self.audience.to_dict()
+        return json.dumps({"audience": audience, "values": self.values})
+
+
+EVERYONE = Delivery()
+"""The delivery of a test of which nothing is said."""
+
+
+@lru_cache(maxsize=256)
+def delivery_from_json(text: str | None) -> Delivery:
+    """Return what `Delivery.to_json` wrote.
+
+    >>> delivery_from_json(Delivery(Audience(share=0.1), (False, True)).to_json()).values
+    (False, True)
+    """
+    if text is None:
+        return EVERYONE
+    data = json.loads(text)
+    audience = None if data["audience"] is None else read_audience(data["audience"])
+    return Delivery(audience, None if data["values"] is None else tuple(data["values"]))
+
+
+def read_audience(data: object) -> Audience:
+    """Return an audience from plain data.
+
+    >>> read_audience({"share": 0.1, "layer": {"name": "checkout", "share": 0.5}}).layer.needed
+    500
+    """
+    from pydantic import TypeAdapter
+
+    from bascule.core.serialization import read
+
+    if not isinstance(data, dict):
+        raise InputError("audience", f"audience must be an object with fields (got {data!r:.60})")
+    return read(TypeAdapter(Audience), data, "audience")
+
+
+def free_slots(needed: int, taken: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...] | None:
+    """Return ranges of so many slots that nobody has, the first ones; None if there are too few.
+
+    >>> free_slots(350, [(0, 300), (400, 700)])
+    ((300, 400), (700, 950))
+    """
+    found, at = [], 0
+    for first, last in [*sorted(taken), (SLOTS, SLOTS)]:
+        end = min(first, at + needed)
+        if end > at:
+            found.append((at, end))
+            needed -= end - at
+        at = max(at, last)
+    return tuple(found) if needed == 0 else None
+
+
+def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
+    """Return the values of the arms in their order: all booleans, numbers, texts or objects.
+
+    >>> checked_values({"old": 1, "new": 2.5}, ["old", "new"])
+    (1.0, 2.5)
+    """
+    if not isinstance(values, Mapping) or set(values) != set(arms):
+        raise InputError(
+            "values",
+            f"values must name every arm, {', '.join(arms)}, and no other (got {values!r:.80})",
+        )
+    found = [values[arm] for arm in arms]
+    kinds = {_kind(value) for value in found}
+    if len(kinds) > 1 or None in kinds:
+        raise InputError(
+            "values",
+            "values must all be true or false, all numbers, all texts, or all objects "
+            f"(got {found!r:.80})",
+        )
+    if kinds == {"number"} and any(isinstance(value, float) for value in found):
+        # A client that asks for a number with a fraction does not take a whole one.
+        found = [float(value) for value in found]
+    return tuple(json.loads(json.dumps(found)))
+
+
+def _kind(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float)):
+        return "number" if math.isfinite(value) else None
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (dict, list)):
+        try:
+            return "object" if len(json.dumps(value, allow_nan=False)) <= 10_000 else None
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
+def _share(name: str, given: object) -> float:
+    share = checks.finite(name, given, "give a part of all units, as 0.1")
+    if not 0.0 <= share <= 1.0:
+        raise InputError(name, f"{name} must lie between 0 and 1 (got {given}): 0.1 is a tenth")
+    return share
+
+
+def _checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
+    remedy = 'give times and shares, as [["0d", 0.1], ["1d", 1]]'
+    if isinstance(ramp, str) or not isinstance(ramp, Sequence):
+        raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
+    steps: list[tuple[float, float]] = []
+    for step in ramp:
+        if isinstance(step, str) or not isinstance(step, Sequence) or len(step) != 2:
+            raise InputError("ramp", f"ramp has {step!r:.60}, which is no pair: {remedy}")
+        after, share = seconds("ramp", step[0]), _share("ramp", step[1])
+        if steps and (after <= steps[-1][0] or share < steps[-1][1]):
+            raise InputError("ramp", f"ramp must rise, and times must follow each other: {remedy}")
+        steps.append((after, share))
+    return tuple(steps)
+
+
+def _check_name(field: str, name: object) -> None:
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "\0" in name:
+        raise InputError(field, f"{field} must have a name of up to {LONGEST_NAME} characters")
+
+
+@lru_cache(maxsize=256)
+def _cut(share: float) -> int:
+    """Return the point below which a share of all points lies."""
+    ratio = Fraction(repr(share))
+    return -(-ratio.numerator * POINTS // ratio.denominator)
+
+
+def _days(length: float) -> str:
+    return f"{length / 86400:g} d"

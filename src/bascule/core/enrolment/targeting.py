@@ -1,0 +1,185 @@
+"""Targeting rules: JSON in the form of JsonLogic, checked when a test is created.
+
+A rule is true or false for the attributes of a unit's context. It has no loops, no functions of its
+own and no access to anything but the attributes, so it always ends and never fails: whatever cannot
+be evaluated is refused beforehand. A comparison with an attribute that is missing, or that has
+another type than what it is compared with, is false.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bascule.core.errors import InputError
+
+Context = Mapping[str, Any]
+Test = Callable[[Context], bool]
+Term = Callable[[Context], Any]
+
+DEEPEST, MOST_PARTS, LONGEST_TEXT = 10, 500, 500
+"""Limits of a rule: how deep it is nested, how many parts it has, and how long its texts are."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _alike(left: object, right: object) -> bool:
+    """Whether two values can be compared: numbers with numbers, otherwise the same type."""
+    if _is_number(left):
+        return _is_number(right)
+    return isinstance(left, (str, bool)) and type(left) is type(right)
+
+
+def _ordered(left: object, right: object) -> bool:
+    return _alike(left, right) and not isinstance(left, bool)
+
+
+def _both_text(left: object, right: object) -> bool:
+    return isinstance(left, str) and isinstance(right, str)
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda left, right: _alike(left, right) and left == right,
+    "!=": lambda left, right: _alike(left, right) and left != right,
+    "<": lambda left, right: _ordered(left, right) and left < right,
+    "<=": lambda left, right: _ordered(left, right) and left <= right,
+    ">": lambda left, right: _ordered(left, right) and left > right,
+    ">=": lambda left, right: _ordered(left, right) and left >= right,
+    "starts_with": lambda left, right: _both_text(left, right) and left.startswith(right),
+    "ends_with": lambda left, right: _both_text(left, right) and left.endswith(right),
+}
+"""Operators on two values, of which at least one is an attribute."""
+
+OPERATORS = ("and", "or", "!", "in", *COMPARISONS)
+
+
+def rule_of(rule: object) -> Test:
+    """Return the test that a rule describes; raise `InputError` for what cannot be evaluated.
+
+    >>> french, adult = {"==": [{"var": "country"}, "FR"]}, {">=": [{"var": "age"}, 18]}
+    >>> both = rule_of({"and": [french, adult]})
+    >>> both({"country": "FR", "age": 30}), both({"country": "FR"}), both({})
+    (True, False, False)
+    """
+    return _Reader().test(rule, 1)
+
+
+class _Reader:
+    """Reads a rule and counts its parts."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def test(self, rule: object, depth: int) -> Test:
+        """Read a part of a rule that is true or false."""
+        self._count(depth)
+        if not isinstance(rule, Mapping) or len(rule) != 1:
+            example = '{"==": [{"var": "country"}, "FR"]}'
+            raise _refused(f"{_shown(rule)} is no rule: write {example}")
+        ((operator, given),) = rule.items()
+        if operator in ("and", "or"):
+            return self._joined(operator, given, depth)
+        if operator == "!":
+            (inner,) = given if isinstance(given, list) and len(given) == 1 else (given,)
+            negated = self.test(inner, depth + 1)
+            return lambda context: not negated(context)
+        if operator == "in":
+            return self._member(given, depth)
+        if operator in COMPARISONS:
+            return self._compared(operator, given, depth)
+        raise _refused(f"{operator!r:.60} is no operator: use {', '.join(OPERATORS)}")
+
+    def _joined(self, operator: str, given: object, depth: int) -> Test:
+        if not isinstance(given, list) or not given:
+            raise _refused(f'"{operator}" needs a list of rules (got {_shown(given)})')
+        tests = [self.test(part, depth + 1) for part in given]
+        if operator == "and":
+            return lambda context: all(test(context) for test in tests)
+        return lambda context: any(test(context) for test in tests)
+
+    def _compared(self, operator: str, given: object, depth: int) -> Test:
+        left, right = self._two(operator, given)
+        first, second = self._term(left, depth + 1), self._term(right, depth + 1)
+        if not (_is_variable(left) or _is_variable(right)):
+            raise _refused(f'"{operator}" compares {_shown(given)}: one must be {{"var": NAME}}')
+        compare = COMPARISONS[operator]
+        return lambda context: compare(first(context), second(context))
+
+    def _member(self, given: object, depth: int) -> Test:
+        """Read whether a value is in a list, of literals or in an attribute."""
+        left, right = self._two("in", given)
+        value = self._term(left, depth + 1)
+        if isinstance(right, list):
+            accepted = [self._term(one, depth + 1)({}) for one in right if not _is_variable(one)]
+            if len(accepted) < len(right) or not _is_variable(left):
+                raise _refused('"in" needs an attribute and a list of texts or numbers')
+            return lambda context: any(_is_equal(value(context), one) for one in accepted)
+        if not _is_variable(right):
+            raise _refused(f'"in" needs a list of texts or numbers (got {_shown(right)})')
+        listed = self._term(right, depth + 1)
+
+        def test(context: Context) -> bool:
+            members = listed(context)
+            if not isinstance(members, (list, tuple)):
+                return False
+            return any(_is_equal(value(context), one) for one in members)
+
+        return test
+
+    def _term(self, part: object, depth: int) -> Term:
+        """Read a value: a text, a number, true or false, or an attribute."""
+        self._count(depth)
+        if isinstance(part, Mapping) and len(part) == 1 and "var" in part:
+            return _attribute(part["var"])
+        if isinstance(part, str) and len(part) > LONGEST_TEXT:
+            raise _refused(f"a text may have {LONGEST_TEXT} characters (got {len(part):,})")
+        is_finite = _is_number(part) and math.isfinite(part)  # type: ignore[arg-type]
+        if not (isinstance(part, (str, bool)) or is_finite):
+            raise _refused(f'{_shown(part)} is no text, number, true, false or {{"var": NAME}}')
+        return lambda _: part
+
+    def _two(self, operator: str, given: object) -> tuple[object, object]:
+        if not isinstance(given, list) or len(given) != 2:
+            raise _refused(f'"{operator}" needs a list of two values (got {_shown(given)})')
+        return given[0], given[1]
+
+    def _count(self, depth: int) -> None:
+        self._parts += 1
+        if depth > DEEPEST or self._parts > MOST_PARTS:
+            raise _refused(f"it may have {MOST_PARTS} parts, and be nested {DEEPEST} levels deep")
+
+
+def _attribute(name: object) -> Term:
+    """Return the value of an attribute; a dot in its name is a step into an object."""
+    if not isinstance(name, str) or not name or len(name) > LONGEST_TEXT:
+        raise _refused(f'{_shown(name)} is no name of an attribute: write {{"var": "country"}}')
+    steps = name.split(".")
+
+    def value(context: Context) -> Any:
+        found: Any = context
+        for step in steps:
+            if not isinstance(found, Mapping):
+                return None
+            found = found.get(step)
+        return found
+
+    return value
+
+
+def _is_variable(part: object) -> bool:
+    return isinstance(part, Mapping)
+
+
+def _is_equal(left: object, right: object) -> bool:
+    return _alike(left, right) and left == right
+
+
+def _shown(part: object) -> str:
+    return f"{part!r:.60}"
+
+
+def _refused(problem: str) -> InputError:
+    return InputError("where", f"where cannot be evaluated: {problem}")

@@ -1,0 +1,88 @@
+"""Who gets into a new experiment, beside the other experiments of a store: layers and holdouts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.enrolment.audience import (
+    SLOTS,
+    Audience,
+    Delivery,
+    Layer,
+    checked_values,
+    delivery_from_json,
+    free_slots,
+    read_audience,
+)
+from bascule.core.errors import InputError
+from bascule.live.storage.queries import execute, fetch
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_OTHERS = "SELECT name, state, delivery FROM experiments WHERE delivery IS NOT NULL"
+_LOCK = "LOCK TABLE experiments IN SHARE ROW EXCLUSIVE MODE"
+
+
+def checked_delivery(
+    design: Design, audience: Audience | Mapping[str, Any] | None, values: Mapping[str, Any] | None
+) -> Delivery:
+    """Return how a test of a design reaches people, or raise what is wrong with it."""
+    if isinstance(audience, Mapping):
+        audience = read_audience(dict(audience))
+    if audience is not None and not isinstance(audience, Audience):
+        raise InputError("audience", f"audience must be an Audience (got {audience!r:.60})")
+    if audience is not None and design.procedure.assigns == "hash":
+        raise InputError(
+            "audience", "a static population has its units from the start: leave the audience out"
+        )
+    return Delivery(audience, None if values is None else checked_values(values, design.arms))
+
+
+def placed(connection: Connection, delivery: Delivery) -> Delivery:
+    """Return the delivery with slots of its layer that no running experiment has."""
+    audience = delivery.audience
+    if audience is None or (audience.layer is None and audience.holdout is None):
+        return delivery
+    if connection.dialect.name != "sqlite":
+        # Two programs that create experiments in a layer at once: the second one waits.
+        execute(connection, _LOCK, ())
+    others = [*_others(connection)]
+    for name, other in others:
+        mine, its = audience.holdout, other.holdout
+        if mine is not None and its is not None and mine.name == its.name and mine != its:
+            raise InputError(
+                "holdout",
+                f"holdout {mine.name!r} has {100 * its.share:g} % in {name}: give it the same here "
+                f"(got {100 * mine.share:g} %), or another name",
+            )
+    if audience.layer is None:
+        return delivery
+    layers = [other.layer for _, other in others if other.layer is not None]
+    layer = _placed(audience.layer, [one for one in layers if one.name == audience.layer.name])
+    return delivery._replace(audience=replace(audience, layer=layer))
+
+
+def _placed(layer: Layer, others: list[Layer]) -> Layer:
+    taken = [slots for other in others for slots in other.slots]
+    found = free_slots(layer.needed, taken)
+    if found is None:
+        left = SLOTS - sum(last - first for first, last in taken)
+        raise InputError(
+            "layer",
+            f"layer {layer.name!r} has {100 * left / SLOTS:g} % of its units left "
+            f"(got {100 * layer.share:g} %): give less, or stop a test in it",
+            kind="conflict",
+        )
+    return replace(layer, slots=found)
+
+
+def _others(connection: Connection) -> Iterator[tuple[str, Audience]]:
+    """Return the audiences of all experiments that have not ended."""
+    for name, state, text in fetch(connection, _OTHERS):
+        audience = delivery_from_json(text).audience
+        if state not in ("over", "stopped") and audience is not None:
+            yield name, audience

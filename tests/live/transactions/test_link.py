@@ -1,0 +1,127 @@
+"""Two names of one person keep one arm: the first, whoever asks, in whatever order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import pytest
+
+import bascule as bs
+
+COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+PEOPLE, PROCESSES = 25, 8
+
+
+def test_who_signs_in_keeps_the_arm_and_is_one_unit(store: bs.Store) -> None:
+    test = store.create("sign-in", COINS)
+    arm = test.assign("visitor")
+    assert test.link("visitor", "user") == arm == test.assign("user")
+    assert test.link("user", "visitor") == arm
+    assert test.link("user", "phone") == arm == test.assign("phone")
+    assert test.record("user", 1.0).accepted
+    assert test.record("phone", 1.0).reason == "second outcome"
+    assert (test.status().units, test.status().matured) == (1, 1)
+    assert test.assignment("phone") == test.assignment("visitor")
+    assert test.verify().agrees
+
+
+def test_names_that_are_linked_before_they_come_get_one_arm(store: bs.Store) -> None:
+    test = store.create("early", COINS)
+    assert test.link("visitor", "user") is None
+    arms = test.assign_many(["user", "visitor", "user"])
+    assert len(set(arms)) == 1
+    assert test.status().units == 1
+
+
+def test_of_two_arms_the_first_stays_and_outcomes_stay_where_they_were(tmp_path: Path) -> None:
+    with bs.open(tmp_path / "links.db") as store, bs.open(tmp_path / "links.db") as other:
+        test = store.create("two", COINS)
+        there = other.get("two")
+        units = [f"u{i}" for i in range(20)]
+        arms = test.assign_many(units)
+        assert [there.assign(unit) for unit in units] == arms
+        first = units[0]
+        second = next(unit for unit, arm in zip(units, arms, strict=True) if arm != arms[0])
+        test.record(second, 1.0)
+        assert test.link(second, first) == arms[0] == test.assign(second)
+        time.sleep(1.0)
+        assert there.assign(second) == arms[0]
+        assert test.record(second, 0.0).accepted
+        assert test.record(first, 0.0).reason == "second outcome"
+        test.record_many([(unit, 0.0) for unit in units if unit not in (first, second)])
+        assert test.status().units == test.status().matured == 20
+        assert sum(row.mean for row in test.status().arms if row.mean) > 0
+        assert test.verify().agrees
+
+
+def test_links_of_a_store_are_made_in_every_open_test(store: bs.Store) -> None:
+    tests = [store.create(f"test-{i}", COINS) for i in range(3)]
+    tests[2].stop()
+    arms = [test.assign("visitor") for test in tests[:2]]
+    assert store.link("visitor", "user") == {"test-0": arms[0], "test-1": arms[1]}
+    assert [test.assign("user") for test in tests[:2]] == arms
+
+
+def test_a_person_is_erased_under_all_names(store: bs.Store) -> None:
+    test = store.create("gone", COINS)
+    test.assign("visitor")
+    test.link("visitor", "user")
+    test.record("user", 1.0)
+    store.erase("user")
+    assert test.assignment("visitor") is None
+    assert test.assignment("user") is None
+    assert test.verify().agrees
+    with store.reading() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM links").scalar() == 0
+
+
+def test_units_of_a_static_population_are_not_linked(store: bs.Store) -> None:
+    everyone = bs.Static([50, 50], horizon=3)
+    daily = bs.Measure(period="1d")
+    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), everyone, measure=daily)
+    with pytest.raises(bs.InputError, match="cannot be linked"):
+        store.create("static", design).link("u", "v")
+
+
+def _race(location: str, process: int, answers: multiprocessing.Queue[dict[str, str]]) -> None:
+    """Assign, link and assign again, in another order in each process."""
+    with bs.open(location) as store:
+        test = store.get("race")
+        for i in range(PEOPLE):
+            names = [f"visitor-{i}", f"user-{i}", f"phone-{i}"]
+            names = names[process % 3 :] + names[: process % 3]
+            if process % 2:
+                test.assign(names[0])
+            test.link(names[0], names[1])
+            test.assign(names[1])
+            test.link(names[1], names[2])
+        time.sleep(1.0)
+        answers.put({name: test.assign(name) for i in range(PEOPLE) for name in _names(i)})
+
+
+def _names(i: int) -> list[str]:
+    return [f"visitor-{i}", f"user-{i}", f"phone-{i}"]
+
+
+def test_linked_names_keep_one_arm_with_eight_racing_processes(tmp_path: Path) -> None:
+    location = str(tmp_path / "race.db")
+    with bs.open(location) as store:
+        store.create("race", COINS)
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    racing = [
+        context.Process(target=_race, args=(location, process, answers))
+        for process in range(PROCESSES)
+    ]
+    for one in racing:
+        one.start()
+    told = [answers.get(timeout=100) for _ in racing]
+    for one in racing:
+        one.join(timeout=100)
+    assert [one.exitcode for one in racing] == [0] * PROCESSES
+    for i in range(PEOPLE):
+        assert len({answer[name] for answer in told for name in _names(i)}) == 1
+    with bs.open(location) as store:
+        assert store.get("race").verify().agrees
