@@ -31,8 +31,8 @@ def test_every_way_to_assign_takes_them(test: Any) -> None:
     test.assign_many(["b", "c"], covariates=[{"spend_before": 1}, None])
     test.assign_soon("d", covariates={"spend_before": 2}).result()
     asyncio.run(test.assign_async("e", covariates={"spend_before": 3}))
-    test.evaluate("f", {"spend_before": 4})
-    asyncio.run(test.evaluate_async("g", {"spend_before": 5}))
+    test.evaluate("f", covariates={"spend_before": 4})
+    asyncio.run(test.evaluate_async("g", covariates={"spend_before": 5}))
     found = [test.assignment(unit).known[0] for unit in "bcdefg"]
     assert found == [1.0, 5.0, 2.0, 3.0, 4.0, 5.0]
 
