@@ -56,6 +56,29 @@ def command(
         "slack://..., msteams://... or mailto://...; may be given again.",
         show_default=False,
     ),
+    oidc_issuer: str = typer.Option(
+        "",
+        envvar="BASCULE_OIDC_ISSUER",
+        help="Let people sign in to the page with this OpenID Connect provider.",
+        show_default=False,
+    ),
+    oidc_client: str = typer.Option(
+        "", envvar="BASCULE_OIDC_CLIENT", help="The client id there.", show_default=False
+    ),
+    oidc_viewer: list[str] = typer.Option(
+        [],
+        "--oidc-viewer",
+        envvar="BASCULE_OIDC_VIEWER",
+        help="Who may look: ann@shop.example, or @shop.example; may be given again.",
+        show_default=False,
+    ),
+    oidc_admin: list[str] = typer.Option(
+        [],
+        "--oidc-admin",
+        envvar="BASCULE_OIDC_ADMIN",
+        help="Who may change tests; may be given again.",
+        show_default=False,
+    ),
     retention: str = typer.Option(
         "",
         metavar="AGE",
@@ -97,6 +120,11 @@ def command(
         webhook_secret=os.environ.get(SECRET, ""),
         notify=tuple(notify),
         retention=retention,
+        oidc_issuer=oidc_issuer,
+        oidc_client=oidc_client,
+        oidc_secret=os.environ.get("BASCULE_OIDC_SECRET", ""),
+        oidc_viewers=tuple(oidc_viewer),
+        oidc_admins=tuple(oidc_admin),
     )
     # An interrupt is how one ends a service in a terminal.
     with suppress(KeyboardInterrupt):

@@ -30,6 +30,7 @@ A 401 of a page that was requested as HTML is redirected to `/sign-in` (see `res
 from __future__ import annotations
 
 import hmac
+import json
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -286,6 +287,9 @@ async def _in_session(request: Request) -> Caller:
     if found is None:
         state.guesses.take(_source(request))
         raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
+    if found.caller is not None:
+        named = json.loads(found.caller)
+        return Caller(named["name"], named["role"], None, found.csrf)
     if found.key is None:
         return Caller("page", "admin", None, found.csrf)
     await state.keys.refresh()

@@ -36,6 +36,8 @@ class Session:
 
     token: str
     key: str | None
+    caller: str | None = None
+    """Name and role, as JSON, of whom an identity provider has named."""
 
     @property
     def csrf(self) -> str:
@@ -52,9 +54,27 @@ def make_link(store: Store, now: float) -> str:
     return _put(store, "link", None, now + LINK_SECONDS)
 
 
-def open_session(store: Store, key: str | None, now: float, hours: float) -> Session:
-    """Open a session for the number of a key, or for a link if None."""
-    return Session(_put(store, "session", key, now + 3600 * hours), key)
+def open_session(
+    store: Store, key: str | None, now: float, hours: float, caller: str | None = None
+) -> Session:
+    """Open a session for the number of a key, for a caller named elsewhere, or for a link."""
+    return Session(_put(store, "session", key, now + 3600 * hours, caller), key, caller)
+
+
+def keep(store: Store, kind: str, token: str, value: str, expires: float) -> None:
+    """Keep a value until it is taken with its token, once."""
+    with store.writing() as connection:
+        _insert(connection, token, kind, None, expires, value)
+
+
+def take(store: Store, kind: str, token: str, now: float) -> str | None:
+    """Return a value that was kept, for the only time; None if it was taken or has expired."""
+    which = (sessions.c.hash == _hash(token)) & (sessions.c.kind == kind)
+    with store.writing() as connection:
+        asked = select(sessions.c.caller).where(which, sessions.c.expires > now)
+        found = connection.execute(asked).scalar()
+        gone = connection.execute(delete(sessions).where(which)).rowcount
+    return found if gone == 1 else None
 
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
@@ -72,12 +92,12 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
 
 def find_session(store: Store, token: str, now: float) -> Session | None:
     """The session of a token that a browser holds."""
-    asked = select(sessions.c.key).where(
+    asked = select(sessions.c.key, sessions.c.caller).where(
         sessions.c.hash == _hash(token), sessions.c.kind == "session", sessions.c.expires > now
     )
     with store.reading() as connection:
         found = connection.execute(asked).one_or_none()
-    return None if found is None else Session(token, found.key)
+    return None if found is None else Session(token, found.key, found.caller)
 
 
 def close_session(store: Store, token: str, now: float) -> None:
@@ -95,15 +115,24 @@ def write_probe(store: Store, now: float) -> None:
         connection.execute(insert(sessions).values(row))
 
 
-def _put(store: Store, kind: str, key: str | None, expires: float) -> str:
+def _put(
+    store: Store, kind: str, key: str | None, expires: float, caller: str | None = None
+) -> str:
     token = secrets.token_urlsafe(32)
     with store.writing() as connection:
-        _insert(connection, token, kind, key, expires)
+        _insert(connection, token, kind, key, expires, caller)
     return token
 
 
-def _insert(connection: Connection, token: str, kind: str, key: str | None, expires: float) -> None:
-    row = {"hash": _hash(token), "kind": kind, "key": key, "expires": expires}
+def _insert(
+    connection: Connection,
+    token: str,
+    kind: str,
+    key: str | None,
+    expires: float,
+    caller: str | None = None,
+) -> None:
+    row = {"hash": _hash(token), "kind": kind, "key": key, "expires": expires, "caller": caller}
     connection.execute(insert(sessions).values(row))
 
 

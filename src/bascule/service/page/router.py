@@ -11,7 +11,7 @@ from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
 from bascule.service.api.experiments import calls_of, change, renders_of
-from bascule.service.auth import access
+from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
@@ -193,10 +193,10 @@ def _add_new(router: APIRouter) -> None:
 
 def _add_sign_in(router: APIRouter) -> None:
     @router.get("/sign-in")
-    async def ask_key(token: str | None = None) -> Response:
+    async def ask_key(request: Request, token: str | None = None) -> Response:
         # A link only shows a button: a token is used up by a form that a person sends, not by
         # whatever follows links (previews, scanners, an image on another site).
-        return page("sign-in.html", None, problem=None, token=token)
+        return page("sign-in.html", None, problem=None, token=token, oidc=_has_oidc(request))
 
     @router.post("/sign-in")
     async def sign_in(request: Request) -> Response:
@@ -208,13 +208,30 @@ def _add_sign_in(router: APIRouter) -> None:
                 session = await access.sign_in_with_key(request, given.get("key", ""))
         except Problem as problem:
             answer: Response = page(
-                "sign-in.html", None, problem.status, problem=problem.detail, token=None
+                "sign-in.html",
+                None,
+                problem.status,
+                problem=problem.detail,
+                token=None,
+                oidc=_has_oidc(request),
             )
             answer.headers.update(problem.headers)
             return answer
         answer = RedirectResponse("/", 303)
         access.remember(answer, request, session)
         return answer
+
+    @router.get(oidc.PATH)
+    async def to_provider(request: Request) -> Response:
+        return await oidc.begin(request)
+
+    @router.get(f"{oidc.PATH}/callback")
+    async def from_provider(request: Request) -> Response:
+        try:
+            return await oidc.finish(request)
+        except Problem as problem:
+            shown = {"problem": problem.detail, "token": None, "oidc": True}
+            return page("sign-in.html", None, problem.status, **shown)
 
     @router.post("/sign-out")
     async def sign_out(request: Request) -> Response:
@@ -258,6 +275,10 @@ async def _caller_or_none(request: Request) -> Caller | None:
 def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:
     seen = request.query_params.getlist("seen")
     return parts("".join(part.out_of_band for part in changed(found, seen)))
+
+
+def _has_oidc(request: Request) -> bool:
+    return bool(request.app.state.settings.oidc_issuer)
 
 
 def _is_htmx(request: Request) -> bool:

@@ -19,6 +19,7 @@ from fastapi import FastAPI
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
+from bascule.service.auth.oidc import check_installed
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
 from bascule.service.server.notify import check_targets
@@ -61,6 +62,7 @@ def serve(
 def check(store: Store, settings: Settings, workers: int) -> None:
     """Raise where the service would not be safe, or would not work."""
     check_targets(settings.notify)
+    check_installed(settings)
     if workers < 1:
         raise InputError("workers", f"workers must be at least 1 (got {workers})")
     if workers > 1 and not store.is_shared:

@@ -43,6 +43,11 @@ class Settings:
     webhook_secret: str = ""
     notify: tuple[str, ...] = ()
     retention: str = ""
+    oidc_issuer: str = ""
+    oidc_client: str = ""
+    oidc_secret: str = ""
+    oidc_viewers: tuple[str, ...] = ()
+    oidc_admins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("largest_body", "largest_batch", "deepest_json", "rate", "guesses"):
@@ -59,8 +64,26 @@ class Settings:
             _check_webhook(url)
         if self.webhooks:
             webhook_key(self.webhook_secret)
+        if self.oidc_issuer:
+            self._check_oidc()
         if self.retention:
             seconds("retention", self.retention)
+
+    def _check_oidc(self) -> None:
+        parts = urlsplit(self.oidc_issuer)
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise InputError(
+                "oidc_issuer",
+                f"an issuer is as in https://accounts.example (got {self.oidc_issuer!r:.60})",
+            )
+        if not self.oidc_client:
+            raise InputError("oidc_client", "OIDC needs a client id: give --oidc-client")
+        entries = (*self.oidc_viewers, *self.oidc_admins)
+        if not entries or not all("@" in entry for entry in entries):
+            raise InputError(
+                "oidc_viewers",
+                "say who may sign in, as --oidc-viewer @shop.example --oidc-admin ann@shop.example",
+            )
 
     @property
     def is_local(self) -> bool:
