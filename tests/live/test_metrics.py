@@ -103,6 +103,8 @@ def test_a_winner_that_waits_for_its_guardrail_says_so() -> None:
         "Keep running: green has won on the primary metric and is not shown yet to stay within "
         "the margin of latency"
     )
+    with pytest.raises(bs.InputError, match="is the control, with which guardrails compare"):
+        test.drop_arm("control")
     # Both arms go on getting units.
     assert {test.assign(f"more-{i}") for i in range(12)} == {"control", "green"}
 

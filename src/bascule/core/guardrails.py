@@ -92,12 +92,15 @@ def _judged(
 ) -> Statistics:
     """Return the statistics with intervals and harm as of now, where it is time to look.
 
-    To look is dear, so it is done once in 5 % more units, and once in 1 % while an arm that the
-    primary metric has chosen waits for its guardrails. Any choice of looks is valid.
+    To look is dear, so it is done for guardrails alone, once in 5 % more units, and once in 1 %
+    while an arm that the primary metric has chosen waits for them. Any choice of looks is valid.
     """
     steps = WAITING_STEPS if guardrails_decide(design, after) else STEPS_PER_E_FOLD
     if is_due(before.units, after.units, steps):
-        metrics = [_looked(design, which, seen) for which, seen in enumerate(metrics)]
+        metrics = [
+            _looked(design, which, seen) if design.metrics[which].is_guardrail else seen
+            for which, seen in enumerate(metrics)
+        ]
     return replace(after, metrics=tuple(metrics))
 
 

@@ -103,6 +103,32 @@ def test_each_outcome_is_answered_for_itself(admin: httpx.Client, name: str) -> 
     assert admin.get(path(name, "status")).json()["matured"] == 1
 
 
+def test_outcomes_name_their_metric(admin: httpx.Client) -> None:
+    model = {"kind": "gaussian", "sigma": 30}
+    latency = {"name": "latency", "outcome": model, "goal": "decrease", "margin": 5}
+    design = {**DESIGN, "metrics": [latency]}
+    made = admin.post("/v1/experiments", json={"name": "guarded", "design": design})
+    assert made.status_code == 201, made.text
+    admin.post(path("guarded", "assign"), json={"unit": "ann"})
+    outcomes = [
+        {"unit": "ann", "value": 1},
+        {"unit": "ann", "value": 131.5, "metric": "latency"},
+        {"unit": "ann", "value": 2, "metric": "speed"},
+        {"unit": "ann", "value": 2, "metric": 7},
+    ]
+    receipts = admin.post(path("guarded", "outcomes"), json={"outcomes": outcomes}).json()
+    reasons = [receipt.get("reason") for receipt in receipts["outcomes"]]
+    assert reasons == [None, None, "unknown metric", "invalid"]
+    status = admin.get(path("guarded", "status")).json()
+    assert status["matured"] == 1
+    assert status["metrics"][0]["name"] == "latency"
+    table = admin.get(path("guarded", "export"), params={"table": "outcomes", "metric": "latency"})
+    assert ",131.5," in table.text
+    assert table.text.count("\n") == 2
+    missing = {"table": "outcomes", "metric": "speed"}
+    assert admin.get(path("guarded", "export"), params=missing).status_code == 404
+
+
 def test_a_unit_that_did_not_see_its_arm_counts_and_is_listed(
     admin: httpx.Client, name: str
 ) -> None:

@@ -90,6 +90,12 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
         raise InputError("arm", f"arm {name!r} was dropped before")
+    if work.design.guardrails and name == work.design.control_arm:
+        raise InputError(
+            "arm",
+            f"arm {name!r} is the control, with which guardrails compare every other arm: stop the "
+            "test instead",
+        )
     remove_arm(work, name, "drop arm", to)
     if work.state.verdict is not None:
         decide(work)
