@@ -393,7 +393,7 @@ def _row(mode: str, design: bs.Design, adversary: str, stated: float, runs: int,
 
 HEAD = """# Honesty
 
-*`make honesty` measures this page anew, in about three minutes.*
+*`make honesty` measures this page anew, in a few minutes.*
 
 Errors are stated for whoever looks at every moment and acts on what was seen. Here adversaries
 try to get more wrong statements out of a test than are stated. They know the truth, act on all
