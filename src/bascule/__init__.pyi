@@ -1,7 +1,16 @@
 """What `import bascule` offers; each name is loaded from its module when it is first used."""
 
 from . import theory
-from .analysis import Analysis, ArmAnswer, Check, Day, analyze
+from .analysis import (
+    Analysis,
+    ArmAnswer,
+    Check,
+    Day,
+    LogAnswer,
+    LogCollection,
+    analyze,
+    analyze_each,
+)
 from .comparison.audit import Audit, AuditRow, audit
 from .comparison.frontier import Frontier, frontier
 from .contract import check_contract
@@ -114,6 +123,8 @@ __all__ = [
     "Interval",
     "Knob",
     "Layer",
+    "LogAnswer",
+    "LogCollection",
     "Look",
     "ManualClock",
     "Measure",
@@ -148,6 +159,7 @@ __all__ = [
     "Trend",
     "World",
     "analyze",
+    "analyze_each",
     "audit",
     "backup",
     "bucket",

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from bascule.analysis.api import analyze
+from bascule.analysis.each import LogAnswer, LogCollection, analyze_each
 from bascule.analysis.evidence.course import Day
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.result import Analysis, ArmAnswer, Check
 
-__all__ = ["Analysis", "ArmAnswer", "Check", "Day", "Evidence", "analyze"]
+__all__ = [
+    "Analysis",
+    "ArmAnswer",
+    "Check",
+    "Day",
+    "Evidence",
+    "LogAnswer",
+    "LogCollection",
+    "analyze",
+    "analyze_each",
+]

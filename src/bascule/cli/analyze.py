@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -142,6 +142,10 @@ def command(
     until: str | None = typer.Option(
         None, metavar="DAY", help="Look as of the end of that day.", show_default=False
     ),
+    sequential: bool = typer.Option(
+        False, help="LOG is a folder with a file for each of many tests: a table of all of them."
+    ),
+    test: str | None = _column("The test that a row belongs to, for a log of many tests."),
     once: bool = typer.Option(
         False,
         help="Nobody looked before the planned end, and nobody will again: the narrower answer "
@@ -162,7 +166,7 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
-    from bascule.analysis import analyze
+    from bascule.analysis import analyze, analyze_each
     from bascule.core.files import csv_text, prepare_file, write_whole
     from bascule.live.api.store import load_design
     from bascule.presentation.figures import figure_kind, rendered
@@ -180,49 +184,62 @@ def command(
         "sigma_unit": sigma_unit,
         "sigma_noise": sigma_noise,
     }
-    analysis = analyze(
-        log,
-        unit=unit,
-        arm=arm,
-        value=value[0] if value is not None and len(value) == 1 else value,
-        time=time,
-        row_is_unit=row_is_unit,
-        per=per,
-        follow_up=follow_up,
-        covariate=covariate,
-        cluster=cluster,
-        count=count,
-        squares=squares,
-        cumulative=cumulative,
-        time_format=time_format,
-        assignments_unit=assignments_unit,
-        assignments_time=assignments_time,
-        drop_duplicates=drop_duplicates,
-        design=None if design is None else load_design(design),
-        assignments=log if assignments is None and assignments_query is not None else assignments,
-        outcome=_outcome(outcome, sizes),
-        error=error,
-        sides=sides,
-        min_effect=min_effect,
-        goal=None if goal is None else goal.value,
-        control=control,
-        window=window,
-        aggregate=None if aggregate is None else aggregate.value,
-        missing=_missing(missing),
-        grace=grace,
-        period=period,
-        block=block,
-        looks=1 if once else None,
-        segment=segment,
-        probability=_probability(probability),
-        least_probability=least_probability,
-        weights=weights or None,
-        until=until,
-        by_day=not today,
-        query=query,
-        assignments_query=assignments_query,
-        memory=memory,
-    )
+    options: dict[str, Any] = {
+        "unit": unit,
+        "arm": arm,
+        "value": value[0] if value is not None and len(value) == 1 else value,
+        "time": time,
+        "row_is_unit": row_is_unit,
+        "per": per,
+        "follow_up": follow_up,
+        "covariate": covariate,
+        "cluster": cluster,
+        "count": count,
+        "squares": squares,
+        "cumulative": cumulative,
+        "time_format": time_format,
+        "assignments_unit": assignments_unit,
+        "assignments_time": assignments_time,
+        "drop_duplicates": drop_duplicates,
+        "design": None if design is None else load_design(design),
+        "assignments": log
+        if assignments is None and assignments_query is not None
+        else assignments,
+        "outcome": _outcome(outcome, sizes),
+        "error": error,
+        "sides": sides,
+        "min_effect": min_effect,
+        "goal": None if goal is None else goal.value,
+        "control": control,
+        "window": window,
+        "aggregate": None if aggregate is None else aggregate.value,
+        "missing": _missing(missing),
+        "grace": grace,
+        "period": period,
+        "block": block,
+        "looks": 1 if once else None,
+        "segment": segment,
+        "probability": _probability(probability),
+        "least_probability": least_probability,
+        "weights": weights or None,
+        "until": until,
+        "by_day": not today,
+        "query": query,
+        "assignments_query": assignments_query,
+        "memory": memory,
+    }
+    if sequential or test is not None:
+        if figure is not None or html is not None:
+            raise InputError("html", "a collection of tests has no report: use --csv or --json")
+        collection = analyze_each(log, test=test, **options)
+        if csv is not None:
+            write_whole(csv, csv_text(collection.to_rows()).encode())
+        if as_json:
+            print_json({"tests": collection.to_rows()})
+        else:
+            typer.echo(str(collection))
+        return
+    analysis = analyze(log, **options)
     if csv is not None:
         write_whole(csv, csv_text(analysis.to_rows()).encode())
     if figure is not None:

@@ -160,7 +160,9 @@ def moment(table: Any, times: Times) -> Any:
         return raw.cast("timestamp")
     if form in ("days", "seconds", "milliseconds"):
         factor = {"days": 86400.0, "seconds": 1.0, "milliseconds": 0.001}[form]
-        return (raw.cast("float64") * factor).floor().cast("int64").as_timestamp("s")
+        seconds = (raw.cast("float64") * factor).floor().cast("int64")
+        # Not the database's own conversion, which may give a time with a zone.
+        return ibis.timestamp("1970-01-01 00:00:00") + seconds.as_interval("s")
     if form == "isoweek":
         return _parsed(table, raw.cast("int64").cast("string") + "1", "%G%V%u")
     if form == "yyyymmdd":

@@ -12,6 +12,7 @@ from bascule.presentation.guarantees import at_most, bound_words, interval_name
 from bascule.presentation.numbers import relative
 
 if TYPE_CHECKING:
+    from bascule.analysis.each import LogCollection
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, ArmAnswer
     from bascule.core.effects import Effect
@@ -161,6 +162,28 @@ def _counts(analysis: Analysis) -> list[str]:
     ]
     lines += [f"excluded: {n:,} ({reason})" for reason, n in analysis.excluded.items()]
     lines.append("read: " + "; ".join(f"{role} {name}" for role, name in analysis.reading.parts))
+    return lines
+
+
+def collection_lines(collection: LogCollection) -> list[str]:
+    """Many tests below a heading, a line each, and how many are decided."""
+    lines = [
+        f"{fitted('test', 26)}{'units':>10}  {fitted('decision', 22)}{'since':<12}"
+        f"{'difference':>12}{'from':>11}{'to':>11}  checks"
+    ]
+    for row in collection.rows:
+        if row.problem:
+            lines.append(f"{fitted(row.test, 26)}{'':>10}  not analysed: {row.problem}")
+            continue
+        ends = "".join(f"{shown(end):>11}" for end in (row.low, row.high))
+        lines.append(
+            f"{fitted(row.test, 26)}{row.units:>10,}  {fitted(row.decision or '-', 22)}"
+            f"{row.decided or '':<12}{shown(row.difference):>12}{ends}  {row.flagged}".rstrip()
+        )
+    failed = sum(bool(row.problem) for row in collection.rows)
+    more = f", {failed} could not be analysed" if failed else ""
+    lines.append(f"{len(collection.rows):,} tests, {collection.decided:,} decided{more}")
+    lines.append("difference: the arm that is ahead minus its nearest rival")
     return lines
 
 

@@ -1,0 +1,160 @@
+"""Many tests at once: a folder with a file for each, or a table with a column that names them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bascule.analysis.api import analyze, one_line
+from bascule.analysis.result import Analysis
+from bascule.analysis.source.backend import run
+from bascule.analysis.source.naming import chosen
+from bascule.analysis.source.open import FORMS, MEMORY, Source, connections, open_tables
+from bascule.core.errors import InputError
+from bascule.core.presenter import presenter
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnswer:
+    """What the log of one test of many says.
+
+    `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
+    its nearest rival. `flagged` names the checks that found something. A log that could not be
+    analysed has the reason in `problem`, and nothing else.
+    """
+
+    test: str
+    units: int | None = None
+    arms: int | None = None
+    decision: str | None = None
+    decided: str | None = None
+    leader: str | None = None
+    rival: str | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    guarantee: str | None = None
+    flagged: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogCollection:
+    """The answers of many tests, a row each; `bascule.analyze_each` makes it."""
+
+    rows: tuple[LogAnswer, ...]
+
+    @property
+    def decided(self) -> int:
+        """How many tests are decided."""
+        return sum(row.decision is not None for row in self.rows)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Plain data, a row for each test."""
+        return [asdict(row) for row in self.rows]
+
+    def to_frame(self) -> Any:
+        """A data frame of pandas with a row for each test."""
+        import pandas
+
+        return pandas.DataFrame(self.to_rows())
+
+    def __str__(self) -> str:
+        return "\n".join(presenter("analysis.text").collection_lines(self))
+
+
+def analyze_each(events: object, *, test: str | None = None, **options: Any) -> LogCollection:
+    """Analyse many tests, each with its own arms: the files of a folder, or parts of a table.
+
+    `events` is a folder with a file for each test, or with `test` any log that has a column with
+    the name of the test. All other options are those of `analyze`. Each test has the whole error.
+
+    >>> import bascule as bs
+    >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
+    ...        "value": [0, 0, 0, 1] * 100 + [0, 1] * 200}
+    >>> [(row.test, row.decision) for row in bs.analyze_each(log, test="test").rows]
+    [('x', 'b'), ('y', 'b')]
+    """
+    if test is None:
+        return LogCollection(tuple(_answer(name, log, options) for name, log in _files(events)))
+    query = options.pop("query", None)
+    source = Source(events, query, "events")
+    with connections(options.get("memory") or MEMORY) as opened, one_line():
+        (table,) = open_tables(opened, [source])
+        column = str(chosen(table, "test", test))
+        names = run(table.select(name=table[column]).distinct().order_by("name"))
+        parts = (
+            (str(row["name"]), table.filter(table[column] == row["name"]).drop(column))
+            for row in names
+            if row["name"] is not None
+        )
+        return LogCollection(tuple(_answer(name, part, options) for name, part in parts))
+
+
+def _files(folder: object) -> Iterable[tuple[str, Path]]:
+    """The files of a folder with the names of their tests."""
+    if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
+        raise InputError(
+            "events", f"events must be a folder with a file for each test, or name test ({folder})"
+        )
+    files = [file for file in sorted(Path(folder).iterdir()) if _is_log(file)]
+    if not files:
+        raise InputError("events", f"events: the folder {folder} has no Parquet, CSV or JSON files")
+    return _named(files)
+
+
+def _is_log(file: Path) -> bool:
+    endings = [ending for ending in file.suffixes if ending != ".gz"]
+    return file.is_file() and bool(endings) and endings[-1].lower() in FORMS
+
+
+def _named(files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    for file in files:
+        yield file.name.split(".")[0], file
+
+
+def _answer(name: str, log: object, options: dict[str, Any]) -> LogAnswer:
+    try:
+        found = analyze(log, **options)
+    except InputError as problem:
+        return LogAnswer(name, problem=str(problem))
+    return _row(name, found)
+
+
+def _row(name: str, found: Analysis) -> LogAnswer:
+    better = found.design.oriented
+    known = [arm for arm in found.arms if arm.mean is not None]
+    leader = max(known, key=lambda arm: better(arm.mean or 0.0)).name if known else None
+    decision = found.decision
+    if decision is not None and decision.arm is not None:
+        leader = decision.name
+    rival: str | None = None
+    ends: tuple[float | None, float | None, float | None] = (None, None, None)
+    nearest = math.inf
+    for effect in found.effects:
+        if leader in (effect.first, effect.second) and abs(effect.difference) < nearest:
+            nearest = abs(effect.difference)
+            ahead = effect.first == leader
+            rival = effect.second if ahead else effect.first
+            sign = 1.0 if ahead else -1.0
+            low, high = sorted((sign * effect.low, sign * effect.high))
+            ends = (sign * effect.difference, _finite(low), _finite(high))
+    return LogAnswer(
+        name,
+        found.units,
+        len(found.design.arms),
+        None if decision is None else decision.name,
+        found.decided if found.reading.times != "none" else None,
+        leader,
+        rival,
+        *ends,
+        found.guarantee,
+        ", ".join(check.name for check in found.flagged),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

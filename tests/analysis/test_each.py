@@ -1,0 +1,113 @@
+"""Many tests at once: one table, whatever became of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def counts() -> Any:
+    """Clicks and impressions of three tests with arms of their own; a fourth has one arm."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "test": ["one", "one", "two", "two", "two", "four"],
+            "package": ["a", "b", "x", "y", "z", "p"],
+            "impressions": [4000, 4000, 3000, 3000, 3000, 100],
+            "clicks": [200, 320, 150, 155, 149, 10],
+        }
+    )
+
+
+OPTIONS: dict[str, Any] = {
+    "arm": "package",
+    "value": "clicks",
+    "count": "impressions",
+    "outcome": bs.Bernoulli(),
+}
+
+
+def test_a_column_names_the_tests(counts: Any) -> None:
+    found = bs.analyze_each(counts, test="test", **OPTIONS)
+    four, one, two = found.rows
+    assert four.problem == "arm: the log has only 'p': a test compares at least two"
+    assert (one.decision, one.units, one.rival) == ("b", 8000, "a")
+    assert one.difference == pytest.approx(0.03)
+    assert one.low is not None
+    assert one.low > 0.0
+    assert (two.decision, two.arms, two.leader) == (None, 3, "y")
+    assert "3 tests, 1 decided, 1 could not be analysed" in str(found)
+    part = counts[counts.test == "one"].drop(columns="test")
+    (alone,) = bs.analyze(part, **OPTIONS).effects
+    assert one.high == pytest.approx(-alone.low)
+
+
+def test_a_folder_has_a_file_for_each_test(
+    counts: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, part in counts.groupby("test"):
+        part.drop(columns="test").to_csv(tmp_path / f"{name}.csv", index=False)
+    found = bs.analyze_each(tmp_path, **OPTIONS)
+    assert found.rows == bs.analyze_each(counts, test="test", **OPTIONS).rows
+    asked = ["--arm", "package", "--value", "clicks", "--count", "impressions"]
+    arguments = [str(tmp_path), "--sequential", *asked, "--outcome", "bernoulli"]
+    with pytest.raises(SystemExit) as caught:
+        main(["analyze", *arguments, "--csv", str(tmp_path / "all.txt")])
+    assert caught.value.code == 0
+    assert "3 tests, 1 decided" in capsys.readouterr().out
+    assert len((tmp_path / "all.txt").read_text().splitlines()) == 4
+    with pytest.raises(bs.InputError, match="must be a folder"):
+        bs.analyze_each(tmp_path / "one.csv")
+
+
+def test_equal_arms_are_rarely_told_apart() -> None:
+    rng = np.random.default_rng(3)
+    tests = 40
+    log = {
+        "test": np.repeat(np.arange(tests), 2).tolist(),
+        "arm": ["a", "b"] * tests,
+        "units": [2000] * (2 * tests),
+        "value": rng.binomial(2000, 0.1, 2 * tests).tolist(),
+    }
+    found = bs.analyze_each(log, test="test", count="units", outcome=bs.Bernoulli())
+    assert found.decided <= tests * 0.10 + 3 * np.sqrt(tests * 0.10 * 0.90)
+
+
+def test_public_collections_are_read_as_they_come() -> None:
+    import pandas as pd
+    from bench.public_tests import asos, upworthy
+
+    packages = pd.DataFrame(
+        {
+            "clickability_test_id": ["t1", "t1", "t2", "t2"],
+            "impressions": [3000, 3100, 2900, 3000],
+            "clicks": [30, 95, 40, 42],
+        }
+    )
+    first, second = upworthy(packages).rows
+    assert (first.decision, second.decision) == ("package 2", None)
+    snapshots = pd.DataFrame(
+        {
+            "experiment_id": "e",
+            "variant_id": 1,
+            "metric_id": 4,
+            "time_since_start": [0.5, 1.0, 2.0],
+            "count_c": [1000, 2000, 4000],
+            "count_t": [1000, 2000, 4000],
+            "mean_c": [1.0, 1.0, 1.0],
+            "mean_t": [1.0, 1.2, 1.2],
+            "variance_c": [4.0, 4.0, 4.0],
+            "variance_t": [4.0, 4.0, 4.0],
+        }
+    )
+    (row,) = asos(snapshots).rows
+    assert (row.test, row.decision, row.units) == ("e/1/4", "treatment", 8000)
+    assert row.difference == pytest.approx(0.2)
