@@ -56,6 +56,12 @@ def command(
         "slack://..., msteams://... or mailto://...; may be given again.",
         show_default=False,
     ),
+    trace: bool = typer.Option(
+        False,
+        "--trace",
+        envvar="BASCULE_TRACE",
+        help="Send traces to OpenTelemetry, as its variables (OTEL_...) say.",
+    ),
     oidc_issuer: str = typer.Option(
         "",
         envvar="BASCULE_OIDC_ISSUER",
@@ -120,6 +126,7 @@ def command(
         webhook_secret=os.environ.get(SECRET, ""),
         notify=tuple(notify),
         retention=retention,
+        trace=trace,
         oidc_issuer=oidc_issuer,
         oidc_client=oidc_client,
         oidc_secret=os.environ.get("BASCULE_OIDC_SECRET", ""),

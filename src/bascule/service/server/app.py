@@ -22,6 +22,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -45,6 +46,7 @@ from bascule.service.server.settings import Settings
 from bascule.service.server.shared_renders import SharedRenders, Traffic
 from bascule.service.server.store_calls import StoreCalls
 from bascule.service.server.telemetry import Metrics, log
+from bascule.service.server.tracing import Traced, make_provider
 
 PAGE = "bascule.service.page"
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
@@ -99,6 +101,9 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
             expose_headers=["ETag", "Retry-After"],
         )
     app.add_middleware(Envelope, metrics=app.state.metrics, largest=settings.largest_body)
+    if settings.trace:
+        app.state.tracing = make_provider()
+        app.add_middleware(Traced, provider=app.state.tracing)
     return app
 
 
@@ -112,6 +117,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await background.stop(tasks)
         await app.state.planner.close()
         await app.state.calls.close()
+        if app.state.settings.trace:
+            await run_in_threadpool(app.state.tracing.shutdown)
 
 
 def _add_page(app: FastAPI) -> None:

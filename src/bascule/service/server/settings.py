@@ -43,6 +43,7 @@ class Settings:
     webhook_secret: str = ""
     notify: tuple[str, ...] = ()
     retention: str = ""
+    trace: bool = False
     oidc_issuer: str = ""
     oidc_client: str = ""
     oidc_secret: str = ""
