@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bascule.core.covariates.model import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
@@ -39,14 +39,16 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
     and contexts count where the unit is new; those of a unit that has an arm are not looked at.
     """
-    units = [item if type(item) is str else item[0] for item in items]
+    # Nearly always names alone, which need no further look.
+    is_plain = set(map(type, items)) <= {str}
+    units = cast("Sequence[str]", items)
+    if not is_plain:
+        units = [item if isinstance(item, str) else item.unit for item in items]
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     known: dict[str, Known] = {}
     refused: dict[str, InputError] = {}
-    if work.design.covariates is not None or any(
-        type(item) is not str and item[1] is not None for item in items
-    ):
+    if work.design.covariates is not None or not is_plain:
         known, refused = _with_covariates(work, zip(asked, items, strict=True))
     work.find_arms(asked)
     settle(work)

@@ -31,7 +31,7 @@ EARLIEST, LATEST = 0.0, 253370764800.0
 @router.post(
     "/experiments/{name}/assign",
     response_model=models.Assigned,
-    responses=refusals(404, 409),
+    responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.Unit)},
 )
 async def assign(request: Request, name: str) -> Response:
@@ -57,7 +57,7 @@ async def assign(request: Request, name: str) -> Response:
         _, found = await request.app.state.directory.evaluate(name, unit, context, covariates)
     except InputError as problem:
         if problem.field == "covariates":
-            raise Problem(400, str(problem), field="covariates") from None
+            raise Problem(422, str(problem), field="covariates") from None
         raise
     if strict and not found.enrolled:
         raise Problem(409, found.detail, field=found.why)
