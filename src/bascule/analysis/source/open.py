@@ -47,8 +47,9 @@ CLOSED = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
+    "enable_progress_bar": False,
 }
-"""DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
+"""DuckDB loads no extension, sees no variable of this program by its name, and prints nothing."""
 
 DATE_TYPES = ("DATE", "TIMESTAMP")
 
