@@ -28,7 +28,7 @@ from .core.errors import InfeasibleError, InputError, StoreError
 from .core.guardrails import MetricView, metric_views
 from .core.measure import Measure
 from .core.metrics import Metric
-from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Recurrent
+from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
 from .core.procedures.static import Look
 from .core.progress import (
@@ -138,6 +138,7 @@ __all__ = [
     "PlanRequest",
     "Point",
     "Procedure",
+    "Ratio",
     "Receipt",
     "Recurrent",
     "Rollout",

@@ -249,7 +249,7 @@ def described_outcome(described: Mapping[str, Any]) -> Outcome:
     Bounded(low=0.0, high=5.0)
     """
     kind = described.get("outcome") or "gaussian"
-    if kind == "numeric":
+    if kind in ("numeric", "ratio"):
         # Its spread is that to expect; the test does not rely on it.
         described = {**described, "sigma": None, "spread": described.get("sigma")}
     return _described(OUTCOMES, described, kind)

@@ -51,6 +51,12 @@ def command(
     ),
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
+    at: float | None = typer.Option(
+        None, help="For ratio: the ratio that is expected.", show_default=False
+    ),
+    per: float | None = typer.Option(
+        None, help="For ratio: the mean denominator of a unit; 1 if not given.", show_default=False
+    ),
     sigma_unit: float | None = designs.SIGMA_UNIT,
     sigma_noise: float | None = designs.SIGMA_NOISE,
     outcomes_per_day: float | None = typer.Option(
@@ -135,6 +141,8 @@ def command(
         "sigma": sigma,
         "low": low,
         "high": high,
+        "at": at,
+        "per": per,
         "sigma_unit": sigma_unit,
         "sigma_noise": sigma_noise,
     }
@@ -244,6 +252,8 @@ def _plan_rollout(
 IMPLIED = {
     "sigma_unit": "recurrent",
     "sigma_noise": "recurrent",
+    "at": "ratio",
+    "per": "ratio",
     "low": "bounded",
     "high": "bounded",
     "sigma": "gaussian",

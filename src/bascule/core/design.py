@@ -438,15 +438,21 @@ def _check_covariates(design: Design) -> None:
             f"covariates and a horizon ({design.rule.label}) do not go together yet: leave power "
             "out, or the covariates",
         )
-    if outcome.limited:
-        # What the rule plans has to fit the adjusted outcomes too.
-        replace(without, outcome=_widened(outcome), measure=None, metrics=())
     if not (outcome.limited or outcome.estimated):
         raise InputError(
             "covariates",
             f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
             "as they are: use Numeric(), or outcomes with limits",
         )
+    try:
+        # What the rule plans has to fit the adjusted outcomes too.
+        replace(without, outcome=_widened(outcome), measure=None, metrics=())
+    except InputError as problem:
+        raise InputError(
+            "covariates",
+            f"covariates do not go together with {design.rule.label} yet ({problem}): leave effect "
+            "and baseline out, or the covariates",
+        ) from None
     for one in design.covariates:
         if outcome.limited and math.isinf(one.width):
             raise InputError(

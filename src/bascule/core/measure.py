@@ -111,6 +111,12 @@ class Measure:
             raise InputError(
                 "measure", f"measure must have a {named} with {outcome!r}, and no {other}"
             )
+        if outcome.pairs and self.aggregate != "sum":
+            raise InputError(
+                "aggregate",
+                f'aggregate must be "sum" with {outcome!r}: numerators and denominators of a unit '
+                "add up",
+            )
         if outcome.binary and self.aggregate not in ("any", "last"):
             raise InputError(
                 "aggregate",

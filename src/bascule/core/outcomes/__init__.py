@@ -8,9 +8,10 @@ from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
 from bascule.core.outcomes.numeric import Numeric
+from bascule.core.outcomes.ratio import Pair, Ratio
 from bascule.core.outcomes.recurrent import Recurrent
 
-for _model in (Gaussian, Bernoulli, Bounded, Numeric, Recurrent):
+for _model in (Gaussian, Bernoulli, Bounded, Numeric, Ratio, Recurrent):
     OUTCOMES.register(_model)
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "Normal",
     "Numeric",
     "Outcome",
+    "Pair",
+    "Ratio",
     "Recurrent",
     "StudentT",
 ]

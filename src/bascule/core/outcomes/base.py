@@ -41,6 +41,9 @@ class Outcome(ABC):
     estimated: ClassVar[bool] = False
     """Whether the spread is estimated from the outcomes while a test runs."""
 
+    pairs: ClassVar[bool] = False
+    """Whether an event is a numerator and a denominator, which `event_value` makes one number."""
+
     cost_unit: ClassVar[str] = "outcome units"
     """What regret is counted in."""
 
@@ -61,6 +64,11 @@ class Outcome(ABC):
     def sigma(self) -> float:
         """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
         return math.inf
+
+    @property
+    def offset(self) -> float:
+        """What is added to what the events of a unit add up to."""
+        return 0.0
 
     @property
     def unit_spreads(self) -> tuple[float, float]:
@@ -94,6 +102,10 @@ class Outcome(ABC):
     def variance(self, mean: float) -> float | None:
         """Return the variance of an outcome with this mean; None where only data can tell."""
         return self.sigma**2 if self.known_spread else None
+
+    def event_value(self, pair: Any) -> float:
+        """Return the number that a numerator and a denominator are counted as, where `pairs`."""
+        raise InputError("value", f"{self!r} takes one number, not {pair!r:.60}")
 
     def expecting(self, spread: float) -> Self:
         """Return the model with a spread to expect, where it takes one and has none."""

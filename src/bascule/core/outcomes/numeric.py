@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from bascule.core import checks
 from bascule.core.errors import InputError
@@ -11,8 +11,45 @@ from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
 
 
+class Estimated(Outcome):
+    """What outcome models have in common whose spread is estimated while a test runs."""
+
+    __slots__ = ()
+
+    spread: float | None
+    estimated: ClassVar[bool] = True
+    scale: ClassVar[float] = 1.0
+
+    def check_spread(self) -> None:
+        """Accept a positive spread to expect, or none."""
+        if self.spread is not None:
+            remedy = "it is the standard deviation to expect of one unit's outcome"
+            object.__setattr__(self, "spread", checks.positive("spread", self.spread, remedy))
+
+    def noise(self, means: tuple[float, ...]) -> Noise:
+        """Return normal noise of the spread to expect."""
+        if self.spread is None:
+            name = type(self).__name__
+            raise InputError(
+                "spread",
+                f"{name}() does not say how much outcomes differ, which planning and simulation "
+                f"need: write {name}(spread) with their standard deviation, or give the world a "
+                "noise",
+            )
+        return Normal(self.spread)
+
+    def expecting(self, spread: float) -> Self:
+        """Return the model with this spread to expect, unless it has one."""
+        changed: Any = replace(self, spread=spread) if self.spread is None else self  # type: ignore[type-var]
+        return changed  # type: ignore[no-any-return]
+
+    def variance(self, mean: float) -> float | None:
+        """Return the variance to expect; None where it was not stated."""
+        return None if self.spread is None else self.spread**2
+
+
 @dataclass(frozen=True, slots=True)
-class Numeric(Outcome):
+class Numeric(Estimated):
     """One outcome a unit, any number, whose spread is estimated while the test runs.
 
     The guarantee is "asymptotic": right once arms have many units. Nothing is decided before an
@@ -27,36 +64,13 @@ class Numeric(Outcome):
 
     spread: float | None = None
     kind: Literal["numeric"] = field(default="numeric", kw_only=True, repr=False)
-    estimated: ClassVar[bool] = True
-    scale: ClassVar[float] = 1.0
     example: ClassVar[str] = "Numeric()"
 
     def __post_init__(self) -> None:
-        if self.spread is not None:
-            remedy = "it is the standard deviation to expect of one unit's outcome"
-            object.__setattr__(self, "spread", checks.positive("spread", self.spread, remedy))
+        self.check_spread()
 
     @property
     def words(self) -> str:
         """The model in a few words."""
         expected = "" if self.spread is None else f", about {self.spread:.4g} at first"
         return f"numbers whose spread is estimated{expected}"
-
-    def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return normal noise of the spread to expect."""
-        if self.spread is None:
-            raise InputError(
-                "spread",
-                "Numeric() does not say how much outcomes differ, which planning and simulation "
-                "need: write Numeric(spread) with their standard deviation, or give the world a "
-                "noise",
-            )
-        return Normal(self.spread)
-
-    def expecting(self, spread: float) -> Self:
-        """Return the model with this spread to expect, unless it has one."""
-        return replace(self, spread=spread) if self.spread is None else self
-
-    def variance(self, mean: float) -> float | None:
-        """Return the variance to expect; None where it was not stated."""
-        return None if self.spread is None else self.spread**2

@@ -250,7 +250,7 @@ class Units:
     def record(
         self,
         unit: str | int,
-        value: float,
+        value: float | tuple[float, float],
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002
         *,

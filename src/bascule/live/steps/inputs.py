@@ -16,6 +16,7 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
+from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -79,8 +80,10 @@ def _digits(number: Integral) -> object:
         return number
 
 
-def checked_value(value: object) -> float | NotANumber:
+def checked_value(value: object) -> float | NotANumber | Pair:
     """Return an outcome's value as a float, or as text where it is no finite number.
+
+    A numerator and a denominator, as ratios have them, become a pair.
 
     >>> checked_value(True), checked_value("ten"), checked_value(10**5000)
     (1.0, 'ten', a whole number of about 5,000 digits)
@@ -94,6 +97,10 @@ def checked_value(value: object) -> float | NotANumber:
             number = math.nan
         if math.isfinite(number):
             return number
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        parts = [checked_value(part) for part in value]
+        if all(type(part) is float for part in parts):
+            return Pair(*parts)  # type: ignore[arg-type]
     return NotANumber(shown_value(value))
 
 

@@ -15,6 +15,7 @@ from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
+from bascule.core.outcomes import Pair
 
 Reason = Literal[
     "invalid",
@@ -72,7 +73,7 @@ class Event(NamedTuple):
     """
 
     unit: str
-    value: float | NotANumber
+    value: float | NotANumber | Pair
     at: float | None = None
     id: str | None = None
     exposed: bool = True
@@ -120,6 +121,30 @@ def judge_value(design: Design, value: object) -> Receipt:
     return ACCEPTED
 
 
+def one_number(design: Design, event: Event) -> Event:
+    """Return an event with one number in place of a pair, where its metric is a ratio.
+
+    A pair elsewhere, and a number without its denominator, become values that are no number.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Ratio(at=0.5), bs.Tilt(3))
+    >>> one_number(design, Event("ann", Pair(3.0, 4.0))).value
+    1.0
+    """
+    found = (one.outcome for one in design.metrics if one.name == event.metric)
+    outcome = design.outcome if event.metric is None else next(found, None)
+    value = event.value
+    if outcome is None or (not outcome.pairs and not isinstance(value, Pair)):
+        return event
+    if isinstance(value, Pair) and outcome.pairs:
+        if value.denominator >= 0.0:
+            return event._replace(value=outcome.event_value(value))
+        return event._replace(value=NotANumber(f"a negative denominator, {value.denominator!r}"))
+    if isinstance(value, Pair):
+        return event._replace(value=NotANumber(f"a pair, {tuple(value)!r}, for no ratio"))
+    return event._replace(value=NotANumber(f"{value!r} without its denominator"))
+
+
 def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -> Receipt:
     """Whether an event happened, and came, while those of its unit count.
 
@@ -156,6 +181,7 @@ def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
 
 def clipped(design: Design, value: float) -> tuple[float, str]:
     """Return an outcome within the limits of the design, and what was clipped if anything was."""
+    value += design.outcome.offset
     kept = min(max(value, design.outcome.low), design.outcome.high)
     if kept == value:
         return value, ""

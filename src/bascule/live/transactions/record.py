@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 from bascule.core.design import Design
 from bascule.core.measure import Measure
 from bascule.core.metrics import PRIMARY
+from bascule.core.outcomes import Pair
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment, hashed_assignment
-from bascule.live.steps.maturity import ACCEPTED, Event, Receipt, judge_time, judge_value
+from bascule.live.steps.maturity import (
+    ACCEPTED,
+    Event,
+    Receipt,
+    judge_time,
+    judge_value,
+    one_number,
+)
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN
@@ -24,6 +32,9 @@ NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit 
 
 def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     """Store the events that count, exclude the others, and return a receipt for each."""
+    designs = (work.design, *work.design.metric_designs)
+    if any(one.outcome.pairs for one in designs) or any(type(one.value) is Pair for one in events):
+        events = [one_number(work.design, event) for event in events]
     work.write("outcomes")
     work.write("set_aside")
     work.look_up(event.unit for event in events)

@@ -93,7 +93,7 @@ class Unit(Model):
 
     unit: UnitName | int = Field(examples=["user-42"])
     strict: bool = False
-    covariates: dict[str, float | None] | None = Field(None, examples=[{"spend_before": 12.5}])
+    covariates: dict[str, float | None] | None = None
     context: dict[str, Any] | None = None
 
 
@@ -132,7 +132,9 @@ class NewOutcome(Model):
     """
 
     unit: UnitName | int = Field(examples=["user-42"])
-    value: float = Field(examples=[1.0])
+    value: float | tuple[float, float] = Field(
+        examples=[1.0], description="A number, or [numerator, denominator] of a ratio."
+    )
     at: str | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
     id: UnitName | None = Field(None, examples=["order-1001"])
     exposed: bool = True

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
+from bascule.core.outcomes import Pair
 from bascule.live.api import Event, Experiment, Receipt, checked_unit
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
@@ -166,7 +167,11 @@ def _event(given: object) -> Event:
     )
 
 
-def _number(value: Any) -> float:
+def _number(value: Any) -> float | Pair:
+    if isinstance(value, list) and len(value) == 2:
+        numerator, denominator = map(_number, value)
+        if isinstance(numerator, float) and isinstance(denominator, float):
+            return Pair(numerator, denominator)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError("value", f"value must be a number (got {value!r:.60})")
     try:
