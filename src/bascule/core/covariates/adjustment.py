@@ -169,6 +169,11 @@ class Adjustment:
 
     def added(self, block: Sums, value: float, xs: Sequence[float]) -> Sums:
         """Return the sums of the current block with one unit more."""
+        if len(xs) == 1:
+            # What `observe` does, in a third of the time.
+            units, total, sum_x, squares, products = block or self.empty
+            x = xs[0]
+            return units + 1.0, total + value, sum_x + x, squares + x * x, products + x * value
         state: list[float] = list(block or self.empty)
         observe(state, len(xs), xs, 0, value)  # type: ignore[arg-type]
         return tuple(state)
@@ -182,6 +187,8 @@ class Adjustment:
     def adjust(self, sums: Sums, value: float, xs: Sequence[float]) -> float:
         """Return an outcome of the current block less what its covariates explain."""
         theta = _theta(self, sums or self.empty)
+        if len(xs) == 1:
+            return value - theta[0] * (xs[0] - theta[1])
         return adjusted(value, len(xs), theta, xs, 0)  # type: ignore[arg-type]
 
     def coefficients(self, sums: Sums) -> dict[str, float]:

@@ -100,19 +100,12 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     Known(values=(100.0,), missing=0, beyond=1)
     """
     given = {} if given is None else given
-    if not isinstance(given, Mapping):
+    if type(given) is not dict and not isinstance(given, Mapping):
         raise InputError(
             "covariates",
             f'covariates must be names with numbers, as in {{"spend_before": 12.5}} '
             f"(got {given!r:.60})",
         )
-    names = [one.name for one in declared]
-    for name in given:
-        if name not in names:
-            there = f"it has {', '.join(names)}" if names else "it declares none"
-            raise InputError(
-                "covariates", f"{name!r:.60} is not a covariate of this design: {there}"
-            )
     values = []
     missing = beyond = 0
     for one in declared:
@@ -124,10 +117,24 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
         number = _number(one.name, found)
         values.append(one.limited(number))
         beyond += values[-1] != number
+    if len(given) > len(values) - missing:
+        _refuse_unknown(declared, given)
     return Known(tuple(values), missing, beyond)
 
 
+def _refuse_unknown(declared: Sequence[Covariate], given: Mapping[str, object]) -> None:
+    names = [one.name for one in declared]
+    for name in given:
+        if name not in names:
+            there = f"it has {', '.join(names)}" if names else "it declares none"
+            raise InputError(
+                "covariates", f"{name!r:.60} is not a covariate of this design: {there}"
+            )
+
+
 def _number(name: str, value: object) -> float:
+    if type(value) is float and -checks.LARGEST <= value <= checks.LARGEST:
+        return value
     if isinstance(value, (Real, np.bool_)):
         try:
             number = float(value)
