@@ -32,7 +32,9 @@ TERMS = {
     "Nothing more is claimed about an arm dropped by hand.",
     "error": "The probability that you allow for a wrong decision. A worse arm is declared the "
     "winner with probability at most the error. If the arms are equal, one of them is declared "
-    "the winner with probability at most twice the error.",
+    "the winner with probability at most twice the error. With sides=2 it is two-sided: it bounds "
+    "that either of two equal arms is declared the winner, and a worse arm is with at most half of "
+    "it.",
     "evidence": "A number that measures how strongly the data speak against a claim. See "
     "e-process.",
     "excluded": "Not counted, with a reason: an outcome of an unknown unit, a duplicate, a row "
@@ -43,7 +45,7 @@ TERMS = {
     "better with more data. as published: as the paper states it, without a proof here.",
     "interval": "The range of values for a difference that the data leave open, with its level. "
     "With an error of 5 %, each bound fails with probability at most 5 % at any time: a 90 % "
-    "interval. See confidence sequence.",
+    "interval. With sides=2 it is a 95 % interval. See confidence sequence.",
     "knob": "The setting that moves a rule between low regret and early decisions: tilt or alpha. "
     "It may be changed while a test runs; the error stays the same.",
     "lift": "The difference between a new arm and the baseline, absolute or as a percentage of "
