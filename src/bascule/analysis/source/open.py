@@ -47,9 +47,8 @@ CLOSED = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "python_enable_replacements": False,
-    "enable_progress_bar": False,
 }
-"""DuckDB loads no extension, sees no variable of this program by its name, and prints nothing."""
+"""DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
 
 DATE_TYPES = ("DATE", "TIMESTAMP")
 
@@ -79,7 +78,10 @@ def connections(memory: str) -> Iterator[Connections]:
             raise InputError(
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
             ) from None
-        local.raw_sql("SET preserve_insertion_order = false; SET TimeZone = 'UTC'")
+        local.raw_sql(
+            "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; "
+            "SET enable_progress_bar = false"
+        )
         OWN.add(local)
         opened = Connections(local, Path(folder))
         try:
