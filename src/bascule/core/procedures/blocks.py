@@ -49,12 +49,11 @@ class Horizon:
     futility: float = 0.0
     advises: bool = False
 
-    @property
-    def prior(self) -> tuple[float, float]:
-        """The sum of squares and the units that the variance starts with."""
+    def prior_for(self, effect: float) -> tuple[float, float]:
+        """The sum of squares and the units that the variance starts with, at least the effect."""
         if self.variance is None:
-            return 1.0, 4.0
-        return PRIOR_SQUARES, PRIOR_SQUARES / self.variance
+            return 1.0, 1.0 / max(0.25, effect)
+        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class BlockProcedure(Procedure):
                 constant,
                 self.horizon.reach,
                 self.scaled_effect,
-                *((1.0, 1.0) if known else self.horizon.prior),
+                *((1.0, 1.0) if known else self.horizon.prior_for(self.scaled_effect)),
                 self.horizon.futility if futility else 0.0,
                 0.0 if known else 1.0 / self.outcome.scale,
             ]

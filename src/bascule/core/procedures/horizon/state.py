@@ -49,6 +49,9 @@ ROUNDS = 128
 MOST_STAKE = 0.9
 """The largest share that is staked where a step can cost as much as the stake."""
 
+MOST_ROUND_STAKE = 0.5
+"""The largest share of a round, whose gain is bounded by a square."""
+
 THRESHOLD, CONSTANT, REACH, EFFECT, PRIOR, PRIOR_UNITS, FUTILITY, PRECISION = range(8)
 """Places in a plan: the log evidence that is enough; z of the flat boundary; the planned effect
 in standard errors at the horizon; the planned effect in units of the scale; the sum of squares and
@@ -133,7 +136,10 @@ def variance_of(state: FloatArray, first: int, arms: int) -> float:
     squares = state[moments + 1] * precision * precision - total * total / units
     variance: float = max(0.0, squares) + state[plan + PRIOR]
     variance /= units + state[plan + PRIOR_UNITS]
-    return variance
+    # A stake is at most all that is owned: smaller variances cannot be used, and would only
+    # bring the horizon nearer than bets can follow.
+    least: float = state[plan + EFFECT]
+    return max(variance, least)
 
 
 def horizon_of(variance: float, effect: float, reach: float) -> float:
@@ -201,8 +207,11 @@ def close_round(
             gain = gained + shift * since
             if known:
                 state[bets + k] += share * (gain - 0.5 * share * since)
+            elif shift >= 1.0:
+                # No difference is as large as that: its null hypothesis is false beforehand.
+                state[bets + k] = goal
             else:
-                share = min(share, MOST_STAKE)
+                share = min(share, MOST_ROUND_STAKE)
                 squares = state[pair + SQUARES] + shift * (
                     2.0 * sign * state[pair + CROSS] + shift * state[pair + WEIGHTS]
                 )
