@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import typer
 from bascule.cli import designs
 from bascule.cli.console import note_compilation, print_json, progress_bar, screen
 from bascule.cli.designs import GoalName, OutcomeName
-from bascule.core.design import INCREASE
+from bascule.core.design import DEFAULT_ERROR, INCREASE
 from bascule.core.errors import InputError
 from bascule.core.metrics import Metric
 from bascule.core.outcomes import Numeric, Outcome
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
 INTERRUPTED = 130
+
+
+class GuaranteeName(StrEnum):
+    """Guarantees that can be accepted, from the strongest to the weakest."""
+
+    PROVEN = "proven"
+    GAUSSIAN = "gaussian"
+    ASYMPTOTIC = "asymptotic"
+
 
 FROM_SAMPLE = ("gaussian", "numeric", "recurrent")
 """Outcome models whose spreads a sample can tell."""
@@ -92,11 +102,28 @@ def command(
     ),
     arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
     error: str = typer.Option(
-        "5%", metavar="P", help="Probability of declaring a worse arm the winner, at most."
+        "5%",
+        metavar="P",
+        help="Probability of declaring a worse arm the winner, at most; auto chooses it for the "
+        "population.",
     ),
     sides: int | None = designs.SIDES,
     units_per_day: float = typer.Option(5000.0, help="Traffic of the test, all arms together."),
     deadline_days: float = typer.Option(28.0, help="When the test ends at the latest."),
+    power: str = typer.Option(
+        "90%", metavar="P", help="Probability of a decision by the deadline at this lift."
+    ),
+    guarantee: GuaranteeName = typer.Option(
+        GuaranteeName.PROVEN,
+        help="The weakest guarantee that is accepted: proven, exact for normal outcomes, or right "
+        "in the long run.",
+    ),
+    futility: str | None = typer.Option(
+        None,
+        metavar="P",
+        help="End a test with a horizon early when it would find the lift with less probability.",
+        show_default=False,
+    ),
     waiting_cost: float | None = typer.Option(
         None, help="What a day of waiting is worth, in outcome units.", show_default=False
     ),
@@ -105,6 +132,16 @@ def command(
         metavar="0d:1%,1d:5%,...",
         help="Plan a guarded rollout instead: the share of the traffic that gets the new version, "
         "step by step, while no guardrail (--metric) is harmed.",
+        show_default=False,
+    ),
+    population: float | None = typer.Option(
+        None,
+        help="All units that the decision is for: take the design by which they lose the least.",
+        show_default=False,
+    ),
+    switch_cost: float | None = typer.Option(
+        None,
+        help="What changing to another arm costs, in outcome units; with --population.",
         show_default=False,
     ),
     save: Path | None = typer.Option(
@@ -154,6 +191,7 @@ def command(
         asked = (units_per_day, deadline_days, runs, seed)
         _plan_rollout(rollout, metrics, *asked, save, as_json)
         return
+    auto = error.strip() == "auto"
     model, spread = _outcome(outcome, sizes, sample is not None)
     request = plan_request(
         model,
@@ -164,8 +202,14 @@ def command(
         covariate=covariate,
         correlation=correlation,
         arms=arms,
-        error=amount("error", error, "5% or 0.05 is usual"),
+        error=DEFAULT_ERROR if auto else amount("error", error, "5% or 0.05 is usual"),
+        choose_error=auto,
+        population=population,
+        switch_cost=switch_cost,
         sides=sides,
+        power=amount("power", power, "90% is usual"),
+        guarantee=guarantee.value,
+        futility=None if futility is None else amount("futility", futility, "20% is usual"),
         units_per_day=units_per_day,
         deadline_days=deadline_days,
         waiting_cost=waiting_cost,

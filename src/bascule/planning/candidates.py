@@ -7,10 +7,12 @@ whatever rules a user adds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from bascule.core.errors import InfeasibleError
+from bascule.core.errors import InfeasibleError, InputError
+from bascule.core.procedures.many_state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
-from bascule.planning.choose import Point, best_in_time
+from bascule.planning.choose import Point, accepted, best_in_time
 from bascule.planning.forecast import (
     Forecast,
     design_of,
@@ -18,12 +20,17 @@ from bascule.planning.forecast import (
     hopeless,
     played_design,
     predicted,
+    predicted_at_zero,
 )
 from bascule.planning.request import PlanRequest
 from bascule.planning.sweep import Budget, Sweep
 from bascule.simulation.engines.threads import Stages
+from bascule.theory.many_arms import MOST_ARMS
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
+"""Tilts that are looked at with a horizon."""
+
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
 
@@ -37,7 +44,7 @@ PILOT = Budget(steps=3_000_000, fewest=20, most=300, longest=20_000_000)
 
 
 def even_split(request: PlanRequest) -> Rule:
-    """Return the rule that gives every arm equally many units, at the same proven error.
+    """Return the rule that gives every arm equally many units and may run for ever.
 
     >>> even_split(PlanRequest())
     Tilt(tilt=1.0, effect=None, batch=1)
@@ -45,25 +52,61 @@ def even_split(request: PlanRequest) -> Rule:
     return ETC(stop="mixture") if request.outcome.recurring else tilted(request, 1.0)
 
 
+def soonest(request: PlanRequest) -> Rule:
+    """Return the rule that decides soonest: an even split, with a horizon where there is one.
+
+    >>> soonest(PlanRequest()).power
+    0.9
+    """
+    ending = [
+        rule for rule in with_horizon(request, 1.0) if request.accepts(design_of(request, rule))
+    ]
+    return ending[-1] if ending else even_split(request)
+
+
 def tilted(request: PlanRequest, tilt: float) -> Tilt:
-    """Return tilted blocks, informed of the lift where the spread is known or estimated.
+    """Return tilted blocks, informed of the lift where the outcome model allows it.
 
     >>> import bascule as bs
     >>> tilted(PlanRequest(bs.Gaussian(1.0), 0, 0.5), 3.0).effect
     0.5
     """
-    return Tilt(tilt, request.gap if _has_spread(request) else None)
+    informed = Tilt(tilt, request.gap)
+    return informed if is_possible(request, informed) else Tilt(tilt)
 
 
-def _has_spread(request: PlanRequest) -> bool:
-    return request.outcome.known_spread or request.outcome.estimated
+def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
+    """Return tilted blocks that end at an information horizon, the strongest guarantee first.
+
+    >>> [rule.label for rule in with_horizon(PlanRequest(), 3.0)]
+    ['Tilt_3, effect 0.01, power 0.9']
+    """
+    baseline = min(request.best, request.rival) if request.outcome.binary else None
+    proven = Tilt(
+        tilt, request.gap, power=request.power, baseline=baseline, futility=request.futility
+    )
+    found = [proven]
+    # With fewer arms what is proven decides as soon as what is exact for normal outcomes.
+    if len(request.names) > MANY:
+        found.append(replace(proven, guarantee="gaussian"))
+    return [rule for rule in found if is_possible(request, rule)]
+
+
+def is_possible(request: PlanRequest, rule: Rule) -> bool:
+    """Return whether a rule can be used with the outcomes and arms of a request."""
+    try:
+        design_of(request, rule)
+    except InputError:
+        return False
+    return True
 
 
 def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, ...]:
     """Return the rules of the first look, with those that a user adds.
 
-    Units whose outcomes recur are not compared in blocks, and UCB_alpha takes the place of the
-    tilts. Elsewhere it is shown beside them for two arms, where theory can say what it does.
+    Tilted blocks come with a horizon, informed of the lift, and without either. Units whose
+    outcomes recur are not compared in blocks, and UCB_alpha takes the place of the tilts.
+    Elsewhere it is shown beside them for two arms, where theory can say what it does.
 
     >>> [rule.label for rule in candidates(PlanRequest(arms=3))][:2]
     ['Tilt_1', 'Tilt_3']
@@ -74,11 +117,13 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         looked_at.append(even_split(request))
     else:
         looked_at = [tilted(request, tilt) for tilt in TILTS]
-        if len(request.names) == 2:
-            if _has_spread(request):
-                looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
-            if not request.outcome.estimated and request.covariates is None:
-                looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+        if tilted(request, 1.0) != Tilt(1.0):
+            looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
+        # What theory does not reach has to be played, and many arms take long.
+        tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
+        looked_at += [rule for tilt in tilts for rule in with_horizon(request, tilt)]
+        if len(request.names) == 2 and not request.outcome.estimated and request.covariates is None:
+            looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
     return tuple(dict.fromkeys([*looked_at, *rules]))
 
 
@@ -119,7 +164,7 @@ def search(
     """Return every candidate with what to expect of it, and a few more near the best of them."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
-    best = best_in_time(points, request.waiting_cost)
+    best = best_in_time(accepted(points), request.waiting_cost)
     if best is not None and _worth_a_closer_look(request, best, points):
         points += _points(request, closer(best.rule, first), sweep, progress)
     order = list(dict.fromkeys(series(point.rule) for point in points))
@@ -154,7 +199,8 @@ def _points(
         progress("searching", done, len(rules))
         design = design_of(request, rule)
         expected = predicted(request, rule) or _pilot(request, rule, sweep)
-        points.append(Point(design, expected))
+        zero = predicted_at_zero(request, rule)
+        points.append(Point(design, expected, request=request, zero=zero))
     return points
 
 

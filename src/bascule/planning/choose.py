@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from bascule.core.design import Design
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, plain_estimate
-from bascule.planning.request import PlanRequest
+from bascule.planning.request import AcceptedGuarantee, PlanRequest
+from bascule.planning.value import Value, value_of
 
-IN_TIME = 0.9
-"""A design meets the deadline when it decides by then with this probability."""
+DEFAULT_REQUEST = PlanRequest()
+
+EvidenceKind = Literal["mixture", "effect", "horizon"]
+"""What the evidence of a design is made for: any effect, the planned one, or an end as well."""
 
 NEARLY = 0.02
 """Prices that differ by this part are taken for equal, and then the sooner design is better."""
@@ -23,12 +26,15 @@ NEARLY = 0.02
 class Point:
     """One design on the frontier of a plan: what is expected of it, and what runs showed.
 
-    What is expected comes from theory, or from a few runs where theory says too little.
+    What is expected comes from theory, or from a few runs where theory says too little. `zero` is
+    what is expected if no arm is better than another.
     """
 
     design: Design
     expected: Forecast
     simulated: Forecast | None = None
+    request: PlanRequest = DEFAULT_REQUEST
+    zero: Forecast | None = None
 
     @property
     def rule(self) -> Rule:
@@ -52,8 +58,25 @@ class Point:
 
     @property
     def in_time(self) -> bool:
-        """Whether it decides by the deadline often enough."""
-        return self.forecast.decided.mean >= IN_TIME
+        """Whether it decides by the deadline with the probability that was asked for."""
+        return self.forecast.decided.mean >= self.request.power
+
+    @property
+    def accepted(self) -> bool:
+        """Whether its guarantee is one that the request accepts."""
+        return self.request.accepts(self.design)
+
+    @property
+    def evidence(self) -> EvidenceKind:
+        """What its evidence is made for."""
+        if self.design.procedure.has_horizon:
+            return "horizon"
+        return "mixture" if getattr(self.rule, "effect", None) is None else "effect"
+
+    @property
+    def value(self) -> Value | None:
+        """What the design is worth to the population of the request; None without one."""
+        return value_of(self.request, self.expected, self.zero)
 
     def with_simulation(self, forecast: Forecast) -> Point:
         """Return the point with what a simulation showed."""
@@ -71,14 +94,44 @@ class Point:
                 "expected_cost": plain_estimate(expected.cost)["mean"],
                 "decided_by_deadline": plain_estimate(expected.decided)["mean"],
             },
+            "guarantee": self.design.calibration.guarantee,
+            "evidence": self.evidence,
+            "at_zero_effect": None if self.zero is None else self.zero.to_dict(),
+            "value": None if self.value is None else self.value.to_dict(),
             "in_time": self.in_time,
+            "accepted": self.accepted,
             "chosen": chosen,
         }
 
 
-def price(forecast: Forecast, waiting_cost: float | None) -> float:
-    """Return what a design costs, with what its days are worth."""
-    return forecast.cost.mean + (waiting_cost or 0.0) * forecast.days.mean
+def accepted(points: Sequence[Point]) -> list[Point]:
+    """Return the points whose guarantee is accepted; where none is, those with the strongest.
+
+    Some outcomes, such as those with an estimated spread, have no design that is proven.
+    """
+    found = [point for point in points if point.accepted]
+    if found:
+        return found
+    for guarantee in get_args(AcceptedGuarantee):
+        found = [point for point in points if point.design.calibration.guarantee == guarantee]
+        if found:
+            return found
+    return list(points)
+
+
+def nearest(points: Sequence[Point]) -> Point:
+    """Return the point that decides by the deadline with the highest probability."""
+    return max(points, key=lambda point: (point.forecast.decided.mean, -point.forecast.days.mean))
+
+
+def price(point: Point, waiting_cost: float | None) -> float:
+    """Return what a design is expected to cost, with what its days are worth.
+
+    With a population it is what all of that loses.
+    """
+    expected, value = point.expected, point.value
+    cost = expected.cost.mean if value is None else value.loss
+    return cost + (waiting_cost or 0.0) * expected.days.mean
 
 
 def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point | None:
@@ -90,7 +143,7 @@ def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point |
     eligible = [point for point in points if point.in_time]
     if not eligible:
         return None
-    prices = [price(point.expected, waiting_cost) for point in eligible]
+    prices = [price(point, waiting_cost) for point in eligible]
     least = min(prices)
     enough = least * (1 + NEARLY) + _doubt(eligible[prices.index(least)].expected)
     cheapest = [p for p, paid in zip(eligible, prices, strict=True) if paid <= enough]

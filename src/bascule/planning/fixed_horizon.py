@@ -19,8 +19,6 @@ from typing import Any
 from bascule.planning.request import PlanRequest
 from bascule.theory.unit_path import units_at
 
-POWER = 0.9
-
 ROUNDS = 50
 """More than it takes to find units that agree with the length of their own test."""
 
@@ -32,7 +30,7 @@ class FixedHorizon:
     units_per_arm: int
     days: float
     cost: float
-    power: float = POWER
+    power: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -45,7 +43,7 @@ class FixedHorizon:
 
 
 def fixed_horizon(request: PlanRequest) -> FixedHorizon:
-    """Return the fixed-horizon test of the same error and sides, with 90 % power at the lift.
+    """Return the fixed-horizon test of the same error and sides, with the power that was asked for.
 
     >>> test = fixed_horizon(PlanRequest())
     >>> test.units_per_arm, round(test.days, 2), round(test.cost)
@@ -54,11 +52,12 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     10918
     """
     arms, quantile = len(request.names), NormalDist().inv_cdf
-    level = quantile(1 - request.side_error / (arms - 1)) + quantile(POWER)
+    level = quantile(1 - request.side_error / (arms - 1)) + quantile(request.power)
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
-    return FixedHorizon(units, arms * units / request.units_per_day, units * sum(request.gaps))
+    days, cost = arms * units / request.units_per_day, units * sum(request.gaps)
+    return FixedHorizon(units, days, cost, request.power)
 
 
 def _variance(request: PlanRequest, mean: float) -> float:

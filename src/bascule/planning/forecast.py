@@ -136,8 +136,28 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
         p90_days=days_until(0.9),
         cost=_exact(kept * found.regret),
         decided=_exact(decided),
-        wrong=_exact(math.nan),
+        wrong=_exact(found.wrong),
     )
+
+
+@lru_cache(maxsize=256)
+def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
+    """Return the forecast by theory if no arm is better than another; None where there is none.
+
+    >>> import bascule as bs
+    >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
+    27
+    """
+    design = played_design(request, design_of(request, rule))
+    zeros, cap = (0.0,) * len(request.gaps), float(request.max_units)
+    try:
+        found = predict(design, zeros, best=request.baseline, noise=request.spread, cap=cap)
+    except NoPredictionError:
+        return None
+    days = found.decision_time / request.units_per_day
+    decided = found.decided_by(cap)
+    ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
+    return Forecast(*ends)
 
 
 def played(
@@ -216,12 +236,15 @@ def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> fl
     return float(np.sort(values)[math.ceil(share * len(values)) - 1])
 
 
-def _kept(found: Prediction, cap: float) -> float:
-    """Which part of the expected time lies before the cap: the area above the course up to it."""
+def _kept(found: Prediction, end: float) -> float:
+    """Which part of the expected time lies before an end: the area above the course up to it."""
     times, decided = (np.array(column) for column in zip(*found.course, strict=True))
     times = np.concatenate([[0.0], times])
     still_open = 1.0 - np.concatenate([[0.0], decided])
+    if found.limited:
+        times = np.append(times, max(found.open_until, times[-1]))
+        still_open = np.append(still_open, still_open[-1])
     middle = (still_open[1:] + still_open[:-1]) / 2
     whole = float(np.diff(times) @ middle)
-    before = float(np.diff(np.minimum(times, cap)) @ middle)
+    before = float(np.diff(np.minimum(times, end)) @ middle)
     return before / whole if whole > 0 else 1.0

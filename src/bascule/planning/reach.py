@@ -2,7 +2,7 @@
 
 Where a request is impossible the same searches give the nearest ones that are not: a larger lift, a
 larger error, a later deadline, more traffic. All of it is predicted for the design that decides
-soonest, an even split.
+soonest: an even split, with a horizon where one is possible.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bascule.planning.candidates import even_split
-from bascule.planning.choose import IN_TIME
+from bascule.planning.candidates import soonest
 from bascule.planning.forecast import prediction
 from bascule.planning.request import PlanRequest
 
@@ -24,7 +23,7 @@ AHEAD = 3.5
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What an even split decides by the deadline with probability 0.9, changed one at a time.
+    """What the soonest design decides by the deadline often enough, changed one at a time.
 
     None where nothing would help. An error of 1e-12 stands for that and less.
     """
@@ -58,26 +57,28 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
 
 
 def time_needed(request: PlanRequest) -> float:
-    """Units by which an even split has decided with probability 0.9, predicted; inf if unknown.
+    """Units by which the soonest design has decided often enough, predicted; inf if unknown.
 
-    Several arms are taken for as many pairs as they are, each at its part of the error. Where only
-    the average time is known, it is that, and who asks has to know by how much it is too short.
+    More arms than theory follows are taken for as many pairs as they are, each at its part of the
+    error. Where only the average time is known, it is that, and who asks has to know by how much it
+    is too short.
     """
     arms = len(request.names)
-    pair = request
-    if arms > 2:
+    found = prediction(request, soonest(request))
+    if arms > 2 and (found is None or not found.course):
         pair = replace(
             request,
             baseline=request.rival,
             lift=request.best - request.rival,
             arms=2,
-            control=None,
             error=request.error / (arms - 1),
+            control=None,
         )
-    found = prediction(pair, even_split(pair))
+        alone = prediction(pair, soonest(pair))
+        return math.inf if alone is None else alone.time_until(request.power) * arms / 2
     if found is None:
         return math.inf
-    return (found.time_until(IN_TIME) if found.course else found.decision_time) * arms / 2
+    return found.time_until(request.power) if found.course else found.decision_time
 
 
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 from bascule.core import checks
 from bascule.core.covariates.model import Covariate
@@ -14,6 +14,7 @@ from bascule.core.design import (
     DEFAULT_ERROR,
     MOST_ARMS,
     MOST_UNITS,
+    Design,
     check_kind,
     checked_sides,
     cost_unit,
@@ -33,6 +34,10 @@ BASELINE, LIFT = 0.05, "20%"
 
 ZERO_OR_ONE = Bernoulli()
 UNITS_PER_DAY, DEADLINE_DAYS = 5000.0, 28.0
+POWER, LEAST_POWER, MOST_POWER = 0.9, 0.5, 0.999
+
+AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
+"""Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
 
 Lift = float | str | Sequence[float | str]
 """A lift, or one for each arm after the first."""
@@ -55,6 +60,12 @@ class RequestOptions(TypedDict, total=False):
     harm_error: float
     covariate: Covariate | str | None
     correlation: float
+    guarantee: AcceptedGuarantee
+    power: float
+    futility: float | None
+    population: float | None
+    switch_cost: float | None
+    choose_error: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,14 @@ class PlanRequest:
     what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
     and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
     `sides=2` that either of two equal arms is. `metrics` are guardrails and secondary metrics of
-    the design; a plan says how long the guardrails take.
+    the design; a plan says how long the guardrails take. `power` is the probability with which a
+    design has to decide by the deadline if the lift is as requested. `guarantee` is the weakest
+    that is accepted: "proven", "gaussian" for designs that are exact for normal outcomes, or
+    "asymptotic" for those that are right in the long run. `futility` ends designs with a horizon
+    early, once the probability to find the lift by their end is below it. `population` are all
+    units that the decision is for, those of the test included, and `switch_cost` what changing
+    from the first arm to another costs: a plan then takes the design by which they lose the least,
+    and with `choose_error` also the error.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -97,16 +115,45 @@ class PlanRequest:
     sides: int | None = None
     metrics: Sequence[Metric] = ()
     harm_error: float = DEFAULT_ERROR
+    guarantee: AcceptedGuarantee = "proven"
+    power: float = POWER
+    futility: float | None = None
+    population: float | None = None
+    switch_cost: float | None = None
+    choose_error: bool = False
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
-        for name in ("error", "units_per_day", "deadline_days", "waiting_cost", "outcomes_per_day"):
+        for name in (
+            "error",
+            "power",
+            "units_per_day",
+            "deadline_days",
+            "waiting_cost",
+            "outcomes_per_day",
+        ):
             if isinstance(given := getattr(self, name), str):
                 put(self, name, amount(name, given, "give it as a number"))
         put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
         put(self, "sides", checked_sides(self.sides))
+        checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
+        power = checks.probability("power", self.power, "0.9 is usual")
+        if not LEAST_POWER <= power <= MOST_POWER:
+            raise InputError(
+                "power",
+                f"power must lie between {LEAST_POWER:g} and {MOST_POWER:g} (got {power:g}): it is "
+                "the probability of a decision by the deadline; 0.9 is usual",
+            )
+        put(self, "power", power)
+        if self.futility is not None:
+            futility = checks.probability("futility", self.futility, "0.2 is usual")
+            if futility >= power:
+                raise InputError(
+                    "futility", f"futility must be below power, {power:g} (got {futility:g})"
+                )
+            put(self, "futility", futility)
         put(self, "arms", _names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
         put(self, "metrics", check_metrics(self.metrics, None))
@@ -117,12 +164,19 @@ class PlanRequest:
         days = checks.positive("deadline_days", self.deadline_days, "28 is four weeks")
         put(self, "deadline_days", days)
         self._check_deadline()
+        self._check_population()
         if self.waiting_cost is not None:
             worth = "it is what a day is worth, in outcome units; leave it out if nothing"
             put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
         put(self, "covariate", self._checked_covariate())
         put(self, "spread", self._checked_spread())
         put(self, "outcomes_per_day", self._checked_rate())
+
+    def accepts(self, design: Design) -> bool:
+        """Return whether the guarantee of a design is one that is accepted."""
+        order = get_args(AcceptedGuarantee)
+        given = design.calibration.guarantee
+        return given in order and order.index(given) <= order.index(self.guarantee)
 
     @property
     def side_error(self) -> float:
@@ -256,6 +310,12 @@ class PlanRequest:
             "lift": list(self.lifts),
             "error": self.error,
             "sides": self.sides or 1,
+            "guarantee": self.guarantee,
+            "power": self.power,
+            "futility": self.futility,
+            "population": self.population,
+            "switch_cost": self.switch_cost,
+            "error_was_chosen": self.choose_error,
             "units_per_day": self.units_per_day,
             "deadline_days": self.deadline_days,
             "waiting_cost": self.waiting_cost,
@@ -386,6 +446,25 @@ class PlanRequest:
                 f"units a day make {self.max_units} units by then, and the first blocks take "
                 f"{least}; give it {least / self.units_per_day:.2g} days or more",
             )
+
+    def _check_population(self) -> None:
+        if self.population is None:
+            for name in ("switch_cost", "choose_error"):
+                if getattr(self, name):
+                    raise InputError(
+                        name,
+                        f"{name} needs population, the units that the decision is for: give it too",
+                    )
+            return
+        units = checks.positive("population", self.population, "all units of the decision")
+        if units < FIRST_UNITS * len(self.names):
+            raise InputError("population", f"population must be larger than a test (got {units:g})")
+        object.__setattr__(self, "population", units)
+        if self.switch_cost is not None:
+            cost = checks.finite("switch_cost", self.switch_cost, "in outcome units")
+            if cost < 0:
+                raise InputError("switch_cost", f"switch_cost must be at least 0 (got {cost:g})")
+            object.__setattr__(self, "switch_cost", cost)
 
     def _checked_spread(self) -> float | None:
         if not (self.outcome.limited and self.outcome.variance(self.baseline) is None):

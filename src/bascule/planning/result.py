@@ -11,7 +11,7 @@ from bascule.core.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
 from bascule.planning.candidates import even_split
-from bascule.planning.choose import IN_TIME, Point, best_tilt
+from bascule.planning.choose import Point, accepted, best_in_time, best_tilt, nearest
 from bascule.planning.fixed_horizon import FixedHorizon
 from bascule.planning.forecast import Forecast
 from bascule.planning.reach import Reach
@@ -28,13 +28,14 @@ class WhatIf:
     """The recommended design when the true lift is another one: `name` is half, double or zero.
 
     `means` is None where the outcomes have no room for such a lift, and `forecast` where nothing is
-    known yet.
+    known yet. `others` has predictions for the best design of each other kind of evidence.
     """
 
     name: str
     lift: float
     means: tuple[float, ...] | None = None
     forecast: Forecast | None = None
+    others: tuple[Forecast | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,8 +75,28 @@ class Plan:
 
     @property
     def possible(self) -> bool:
-        """Whether the recommended design decides by the deadline with probability 0.9."""
+        """Whether the recommended design decides by the deadline often enough."""
         return self.chosen.in_time
+
+    @property
+    def alternatives(self) -> tuple[Point, ...]:
+        """The best design of each other kind of evidence, in time or nearest to it."""
+        kinds = dict.fromkeys(point.evidence for point in accepted(self.points))
+        found = []
+        for kind in kinds:
+            alike = [point for point in accepted(self.points) if point.evidence == kind]
+            if kind != self.chosen.evidence and not self.request.outcome.recurring:
+                found.append(best_in_time(alike, self.request.waiting_cost) or nearest(alike))
+        return tuple(found)
+
+    @property
+    def weaker(self) -> Point | None:
+        """Where no accepted design is in time, the best whose guarantee is weaker; None if none."""
+        if self.possible:
+            return None
+        return best_in_time(
+            [point for point in self.points if not point.accepted], self.request.waiting_cost
+        )
 
     @property
     def expected_days(self) -> Estimate:
@@ -171,7 +192,11 @@ class Plan:
             },
             **({"guardrail_days": self.guardrails} if self.design.guardrails else {}),
             "nearest": None if self.possible else self.reach.to_dict(),
-            "in_time": IN_TIME,
+            "in_time": self.request.power,
+            "why": presenter("plan.text").why(self),
+            "at_zero_effect": None if self.chosen.zero is None else self.chosen.zero.to_dict(),
+            "alternatives": [point.to_dict(chosen=False) for point in self.alternatives],
+            "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
             "balanced_tilt": best_tilt(self.request),
             "prediction_error": None
             if missed is None
@@ -212,7 +237,10 @@ class Plan:
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:
-    return None if case.forecast is None else {"lift": case.lift, **case.forecast.to_dict()}
+    if case.forecast is None:
+        return None
+    others = [None if other is None else other.to_dict() for other in case.others]
+    return {"lift": case.lift, **case.forecast.to_dict(), "alternatives": others}
 
 
 def _row(point: Point, chosen: bool) -> dict[str, Any]:

@@ -11,10 +11,18 @@ from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError
 from bascule.core.rules import Rule
 from bascule.planning.amounts import tidy
-from bascule.planning.candidates import by_theory, even_split, search, series
-from bascule.planning.choose import Point, best_in_time
+from bascule.planning.candidates import by_theory, even_split, search, series, soonest
+from bascule.planning.choose import Point, accepted, best_in_time, nearest
+from bascule.planning.chosen_error import with_chosen_error
 from bascule.planning.fixed_horizon import fixed_horizon
-from bascule.planning.forecast import Forecast, forecast_of, hopeless, played_design, predicted
+from bascule.planning.forecast import (
+    Forecast,
+    forecast_of,
+    hopeless,
+    played_design,
+    predicted,
+    predicted_at_zero,
+)
 from bascule.planning.reach import reach, time_needed
 from bascule.planning.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
@@ -29,8 +37,11 @@ CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 PARTS = 7
 """Simulations that a plan takes as a rule."""
 
-MAIN = Budget(steps=9_000_000, fewest=100, most=2000, longest=4_000_000)
-SIDE = Budget(steps=1_500_000, fewest=32, most=400, longest=12_500_000)
+FEWEST = 256
+"""Runs behind a figure that is shown as simulated, at the least."""
+
+MAIN = Budget(steps=40_000_000, fewest=FEWEST, most=2000, longest=800_000)
+SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 """Runs of the recommended design, and of any other; where they take too long, the prediction
 has to do."""
 
@@ -52,6 +63,7 @@ def stages(
     if threads is not None:
         threads = checks.whole("threads", threads, 1, "leave it out to use every core")
     seed = checked_seed(seed)
+    request = with_chosen_error(request)
     planning = _Planning(request, runs, Sweep(seed, threads), progress or _silent)
     for answer in planning.answers(rules):
         sweep = planning.sweep
@@ -91,9 +103,12 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        for case, factor in zip(answer.what_if, CASES.values(), strict=True):
+        for case in answer.what_if:
+            answer = answer.with_case(_predicted_case(answer, case, CASES[case.name]))
+        yield answer
+        for case in answer.what_if:
             if case.means is not None:
-                answer = answer.with_case(self._case(answer, case, factor))
+                answer = answer.with_case(self._case(answer, case, CASES[case.name]))
                 yield answer
         yield replace(answer, complete=True)
 
@@ -122,9 +137,10 @@ class _Planning:
         assert case.means is not None
         # The time goes with the inverse square of the lift, nearly.
         days = answer.expected_days.mean / factor**2 if factor else request.deadline_days
+        if not factor and answer.chosen.zero is not None:
+            days = answer.chosen.zero.days.mean
         shown = self._play(f"{case.name} lift", answer.design, request.world_at(case.means), days)
-        other = request.scaled(factor) if shown is None and factor else None
-        return replace(case, forecast=shown if other is None else predicted(other, answer.rule))
+        return case if shown is None else replace(case, forecast=shown)
 
     def _play(
         self, what: str, design: Design, world: World, days: float, main: bool = False
@@ -152,9 +168,22 @@ class _Planning:
 
 
 def _choice(points: Sequence[Point], request: PlanRequest) -> Point:
-    """The rule of the choice; where no design is in time, the even split, which is the soonest."""
-    even = next(point for point in points if point.rule == even_split(request))
-    return best_in_time(points, request.waiting_cost) or even
+    """The rule of the choice; where no design is in time, the one that comes nearest."""
+    eligible = accepted(points)
+    return best_in_time(eligible, request.waiting_cost) or nearest(eligible)
+
+
+def _predicted_case(answer: Plan, case: WhatIf, factor: float) -> WhatIf:
+    """What theory says of the recommended design and its alternatives at another lift."""
+
+    def expected(rule: Rule) -> Forecast | None:
+        if not factor:
+            return predicted_at_zero(answer.request, rule)
+        other = answer.request.scaled(factor)
+        return None if other is None else predicted(other, rule)
+
+    others = tuple(expected(point.rule) for point in answer.alternatives)
+    return replace(case, forecast=expected(answer.rule), others=others)
 
 
 def _neighbours(answer: Plan) -> list[Rule]:
@@ -177,10 +206,10 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 
 
 def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
-    """How many times as long the even split takes as `time_needed` says."""
-    even = next(point.expected for point in points if point.rule == even_split(request))
+    """How many times as long the soonest design takes as `time_needed` says."""
+    first = next(point.expected for point in points if point.rule == soonest(request))
     alone = time_needed(request) / request.units_per_day
-    return even.p90_days / alone if math.isfinite(even.p90_days) else 1.0
+    return first.p90_days / alone if math.isfinite(first.p90_days) else 1.0
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -164,6 +164,15 @@ def day(days: float) -> str:
     return f"{days:.1f}" if days >= 1 else f"{days:.2g}"
 
 
+def by_day(days: float) -> str:
+    """Return by which day something happens, or that it is after the deadline.
+
+    >>> by_day(6.587), by_day(math.inf)
+    ('by day 6.6', 'after the deadline')
+    """
+    return "after the deadline" if math.isinf(days) else f"by day {day(days)}"
+
+
 def duration(days: float | None) -> str:
     """Return a length of time in the unit that people would use.
 

@@ -123,9 +123,9 @@ def course_of_bets(
     typical = most = float(shares[-1])
     block = rule.batch * most / (1 + most)
     for _ in range(ROUNDS):
-        walk = walk_of_bets(threshold, outcomes, typical, centre)
-        if walk is None:
+        if not bets_win(outcomes, typical, centre):
             return None
+        walk = walk_of_bets(threshold, outcomes, typical, centre)
         drift = walk.mean / walk.deviation
         pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
         passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace)
@@ -149,13 +149,17 @@ class Walk:
     scale: float
 
 
+def bets_win(outcomes: Outcomes, typical: float, centre: float = ORDINARY) -> bool:
+    """Return whether some bet grows on average, with `typical` units of the leader in a block."""
+    values, chances = _between(outcomes.law, typical)
+    return bool((chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any())
+
+
 def walk_of_bets(
     threshold: float, outcomes: Outcomes, typical: float, centre: float = ORDINARY
-) -> Walk | None:
-    """Return the walk with `typical` units of the leader in a block; None if bets never win."""
+) -> Walk:
+    """Return the walk with `typical` units of the leader in a block."""
     values, chances = _between(outcomes.law, typical)
-    if not (chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any():
-        return None
     # A block adds its difference, times its information, to the total.
     each, mean = typical / (1 + typical), float(values @ chances)
     deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))

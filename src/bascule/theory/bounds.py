@@ -72,8 +72,12 @@ def _first_branch(alpha: float) -> float:
     return (alpha + 1) / 2 * ((alpha + 1) / 2)
 
 
-def checked_gaps(design: Design, gaps: float | Sequence[float]) -> tuple[float, ...]:
+def checked_gaps(
+    design: Design, gaps: float | Sequence[float], zero: bool = False
+) -> tuple[float, ...]:
     """One positive gap for each arm that is not the best; a single number stands for all.
+
+    With `zero` a gap may also be 0.
 
     >>> import bascule as bs
     >>> checked_gaps(bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.ETC()), 0.5)
@@ -86,6 +90,8 @@ def checked_gaps(design: Design, gaps: float | Sequence[float]) -> tuple[float, 
             "gaps",
             f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(given)})",
         )
+    if zero and not any(given):
+        return (0.0,) * rivals
     return tuple(checks.positive("gaps", gap, "an arm below the best has one") for gap in given)
 
 

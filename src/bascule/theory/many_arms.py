@@ -10,15 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bascule.core.evidence.horizon import conditional_power
 from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.theory.course import LEADS, decided_along
+from bascule.theory.course import LEADS, POINTS
 from bascule.theory.passage import OVERSHOOT
 
-CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 500, 150
+CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 1000, 150
 """Paths times pairs of arms that are followed at once, and how many paths there are."""
 
 MOST_ARMS = 12
@@ -39,24 +43,66 @@ Line = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a test ends without a decision: at a clock of some pair, at units, or when futile.
+
+    `effect` is the planned one, in standard deviations of an outcome, and `futility` the
+    conditional power at it below which a test ends.
+    """
+
+    clock: float = math.inf
+    units: float = math.inf
+    effect: float = 0.0
+    futility: float = 0.0
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing but a decision ends a test."""
+        return math.isinf(self.clock) and math.isinf(self.units)
+
+
+@dataclass(frozen=True, slots=True)
 class Paths:
-    """Units of every arm, best first, at the end of each path that found the best arm."""
+    """Units of every arm, best first, at the end of each path, and the arm that won; -1 for none.
+
+    Without limits only paths that found the best arm are there.
+    """
 
     units: FloatArray
+    winners: NDArray[np.int64]
 
     @property
     def course(self) -> tuple[tuple[float, float], ...]:
         """Pairs of a number of units and the probability of a decision by then."""
-        times = self.units.sum(axis=1)
-        found = decided_along(times, np.full(len(times), 1.0 / len(times)))
-        return tuple(zip(*(column.tolist() for column in found), strict=True))
+        times = self.units.sum(axis=1)[self.winners >= 0]
+        if not len(times):
+            return ((0.0, 0.0),)
+        # Paths of an even split end together, at the end of a step.
+        at, counts = np.unique(times, return_counts=True)
+        so_far = np.append(np.cumsum(counts) - counts / 2, len(times)) / len(self.units)
+        kept = np.unique(np.linspace(0, len(at), POINTS).astype(np.int64))
+        return tuple(zip(np.append(at, at[-1])[kept].tolist(), so_far[kept].tolist(), strict=True))
+
+    @property
+    def open_until(self) -> float:
+        """The units at which a test that is still undecided ends; infinite if there is none."""
+        still = self.units.sum(axis=1)[self.winners < 0]
+        return float(still.mean()) if len(still) else math.inf
+
+    @property
+    def wrong(self) -> float:
+        """The share of paths that another arm than the best has won."""
+        return float(np.mean(self.winners > 0))
+
+
+NO_LIMITS = Limits()
 
 
 def paths_of(arms: int) -> int:
     """Return how many paths are followed.
 
-    >>> paths_of(3), paths_of(10)
-    (500, 150)
+    >>> paths_of(2), paths_of(10)
+    (1000, 150)
     """
     return 2 * (min(MOST_PATHS, max(FEWEST_PATHS, CELLS // arms**2)) // 2)
 
@@ -86,7 +132,12 @@ def overstep(length: FloatArray, speed: FloatArray) -> FloatArray:
 
 
 def blocks(
-    gaps: tuple[float, ...], line: Line, shares: FloatArray, batch: int, scale: float = 1.0
+    gaps: tuple[float, ...],
+    line: Line,
+    shares: FloatArray,
+    batch: int,
+    scale: float = 1.0,
+    limits: Limits = NO_LIMITS,
 ) -> Paths | None:
     """Return the paths of a test in blocks; None if too many do not end.
 
@@ -96,60 +147,96 @@ def blocks(
     arms = len(gaps) + 1
     count, rng = paths_of(arms), np.random.default_rng(1)
     means = -np.array([0.0, *gaps])
-    drift = means[:, None] - means[None, :]
-    units = np.zeros((count, arms))
-    active = np.ones((count, arms), bool)
+    drift, eye = means[:, None] - means[None, :], np.eye(arms, dtype=bool)
+    units, active = np.zeros((count, arms)), np.ones((count, arms), bool)
     totals, clocks = np.zeros((count, arms, arms)), np.zeros((count, arms, arms))
-    ended: list[FloatArray] = []
-    alive = np.arange(count)
-    done, eye = 0.0, np.eye(arms, dtype=bool)
+    alive, done = np.arange(count), 0.0
+    ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
     while len(units) and done < LONGEST:
         rows = np.arange(len(units))
-        repeat = max(1.0, float(round(GROWTH * done / batch)))
-        apart = np.where(
-            active[:, None, :] & ~eye, totals / np.sqrt(np.maximum(clocks, 1e-300)), math.inf
-        )
+        both = active[:, :, None] & active[:, None, :] & ~eye
+        apart = np.where(both, totals / np.sqrt(np.maximum(clocks, 1e-300)), math.inf)
         leads = np.where(active, apart.min(axis=2), -math.inf)
         leader = leads.argmax(axis=1)
         ahead = np.clip(scale * leads[rows, leader], 0.0, LEADS[-1])
         taken = batch * active.astype(float)
         taken[rows, leader] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
+        pair = taken[:, :, None] + taken[:, None, :]
+        weight = np.where(
+            both, taken[:, :, None] * taken[:, None, :] / np.maximum(pair, 1e-12), 0.0
+        )
+        # A long step is as many blocks, for each path no more than there is room for.
+        blocks_ahead = max(1.0, float(round(GROWTH * done / batch)))
+        room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
+        room = np.minimum(
+            room.min(axis=(1, 2)), (limits.units - units.sum(axis=1)) / taken.sum(axis=1)
+        )
+        last = room <= 1.5 * blocks_ahead
+        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)[:, None]
         noise = mirrored(rng, count, arms)[alive]
         seen = means + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
-        weight = taken[:, :, None] * taken[:, None, :]
-        weight = np.where(
-            eye, 0.0, weight / np.maximum(taken[:, :, None] + taken[:, None, :], 1e-12)
-        )
+        gone = repeat[:, :, None] * weight
         before = line(clocks)
-        totals += repeat * weight * (seen[:, :, None] - seen[:, None, :])
-        clocks += repeat * weight
+        totals += gone * (seen[:, :, None] - seen[:, None, :])
+        clocks += gone
         bound = line(clocks)
-        gone = repeat * weight
         with np.errstate(invalid="ignore", divide="ignore"):
             rising = np.where(before < math.inf, (bound - before) / gone, 0.0)
         speed = np.maximum(0.0, drift - np.where(np.isfinite(rising), rising, 0.0))
-        bound = bound - (overstep(gone, speed) - overstep(weight, speed))
-        beaten = active & (
-            (totals >= bound) & active[:, :, None] & active[:, None, :] & (weight > 0)
-        ).any(axis=1)
+        # At the end what counts is whether a path has been beyond the boundary, and not when.
+        speed = np.where(last[:, None, None], 0.0, speed)
+        bound = bound - (overstep(gone, speed) - overstep(np.minimum(weight, gone), speed))
+        beaten = active & ((totals >= bound) & both).any(axis=1)
         # Never all at once: the one that leads stays.
         beaten[rows, leader] &= (active & ~beaten).any(axis=1)
         stays = active & ~beaten
-        over = stays.sum(axis=1) == 1
+        won = stays.sum(axis=1) == 1
+        over = won | last | futile(totals, clocks, bound, stays, limits)
         # Who leaves in a long step leaves half-way, and half of the last block is too much.
-        part = 0.5 * (1.0 + 1.0 / repeat) * repeat
-        units += taken * np.where(beaten | over[:, None], part, repeat)
-        done += repeat * batch
-        if over.any():
-            # A path that has lost the best arm is one of a wrong decision.
-            ended.append(units[over & stays[:, 0]])
-            keep = ~over & stays[:, 0]
-            units, active, alive = units[keep], stays[keep], alive[keep]
-            totals, clocks = totals[keep], clocks[keep]
-        else:
-            active = stays
-    found = np.concatenate(ended) if ended else np.empty((0, arms))
-    return None if len(units) > 0.01 * count or not len(found) else Paths(found)
+        part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
+        units += taken * np.where(beaten | won[:, None], part, repeat)
+        done += blocks_ahead * batch
+        # A path that has lost the best arm need never end.
+        keep = ~over & (stays[:, 0] | (not limits.none))
+        leaving = over & (stays[:, 0] | (not limits.none))
+        ended.append((units[leaving], np.where(won, stays.argmax(axis=1), -1)[leaving]))
+        units, active, alive = units[keep], stays[keep], alive[keep]
+        totals, clocks = totals[keep], clocks[keep]
+    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
+    return None if len(units) > 0.01 * count or not len(found.units) else found
+
+
+def futile(
+    totals: FloatArray,
+    clocks: FloatArray,
+    bound: FloatArray,
+    active: NDArray[np.bool_],
+    limits: Limits,
+) -> NDArray[np.bool_]:
+    """Return which paths have no arm left that would beat every rival with enough probability."""
+    if limits.futility == 0.0:
+        return np.zeros(len(totals), bool)
+    left = limits.effect**2 * (limits.clock - clocks)
+    lefts, rooms = futile_rooms(limits.effect**2 * limits.clock, limits.futility)
+    hopeless = limits.effect * (bound - totals) > np.interp(left, lefts, rooms)
+    rivals = active[:, None, :] & ~np.eye(active.shape[1], dtype=bool)
+    return np.asarray(~(active & ~(hopeless & rivals).any(axis=2)).any(axis=1))
+
+
+@lru_cache(maxsize=16)
+def futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
+    """Return how far the boundary may be when so much is left, in units of the planned effect.
+
+    >>> lefts, rooms = futile_rooms(10.5, 0.2)
+    >>> bool(rooms[0] == 0.0), round(float(rooms[-1]), 1)
+    (True, 12.5)
+    """
+    lefts = np.linspace(0.0, whole, 60)
+    rooms = [
+        turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
+        for left in lefts[1:].tolist()
+    ]
+    return lefts, np.array([0.0, *rooms])
 
 
 def rounds(gaps: tuple[float, ...], wide: Callable[[float], float], drops: bool) -> Paths | None:
@@ -190,8 +277,10 @@ def rounds(gaps: tuple[float, ...], wide: Callable[[float], float], drops: bool)
         keep = ~over & right
         units, sums, alive = units[keep], sums[keep], alive[keep]
         active = stays[keep] if drops else active[keep]
-    found = np.concatenate(ended) if ended else np.empty((0, arms))
-    return None if len(units) > 0.01 * count or not len(found) else Paths(found)
+    found = np.concatenate(ended)
+    if len(units) > 0.01 * count or not len(found):
+        return None
+    return Paths(found, np.zeros(len(found), np.int64))
 
 
 def levels(
@@ -231,4 +320,4 @@ def levels(
     first = over.argmax(axis=1)[found]
     rows = np.flatnonzero(found)
     units = [grid[first], *(grid[place[rows, first]] for place in places)]
-    return Paths(np.column_stack(units))
+    return Paths(np.column_stack(units), np.zeros(len(rows), np.int64))

@@ -18,6 +18,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.betting import BETS
+from bascule.core.evidence.horizon import normal_constant
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.numerics import turning_point
@@ -32,13 +33,23 @@ from bascule.theory.betting_course import (
     ROUNDS,
     Outcomes,
     bell,
+    bets_win,
     coins,
     course_of_bets,
     walk_of_bets,
 )
 from bascule.theory.bounds import checked_gaps
 from bascule.theory.course import shares_of
-from bascule.theory.many_arms import MOST_ARMS, Paths, blocks, levels, rounds, tabulated
+from bascule.theory.many_arms import (
+    MOST_ARMS,
+    Limits,
+    Line,
+    Paths,
+    blocks,
+    levels,
+    rounds,
+    tabulated,
+)
 from bascule.theory.solve import units_until
 from bascule.theory.static import expected_stages
 from bascule.theory.two_arms import course_of
@@ -57,13 +68,16 @@ class Prediction:
     """Expected units (best arm first), decision time and regret. Not a guarantee.
 
     `course` has pairs of a number of units and the probability of a decision by then; it is empty
-    where only the mean path is known.
+    where only the mean path is known. `open_until` are the units at which a test that is still
+    undecided ends, and `wrong` the probability of a wrong decision, where it is known.
     """
 
     decision_time: float
     regret: float
     units: tuple[float, ...]
     course: tuple[tuple[float, float], ...] = ()
+    open_until: float = math.inf
+    wrong: float = math.nan
 
     def decided_by(self, units: float) -> float:
         """The probability of a decision by so many units; nan where no course is known."""
@@ -77,7 +91,12 @@ class Prediction:
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)
-        return float(np.interp(share, decided, times))
+        return float(np.interp(share, decided, times, right=math.inf if self.limited else None))
+
+    @property
+    def limited(self) -> bool:
+        """Whether some tests end without a decision."""
+        return self.open_until < math.inf
 
 
 def predict(
@@ -85,11 +104,13 @@ def predict(
     gaps: float | Sequence[float],
     best: float | None = None,
     noise: float | None = None,
+    cap: float | None = None,
 ) -> Prediction:
     """The expected decision time and regret of a design at given gaps.
 
     0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
-    spread that they really have. The noise of a test is taken into account for up to 12 arms.
+    spread that they really have. The noise of a test is taken into account for up to 12 arms. With
+    a `cap`, which is for tests in blocks, a test ends at so many units, and gaps may be 0.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
@@ -98,7 +119,7 @@ def predict(
     (86.2, 855)
     """
     design = with_known_spread(design, noise)
-    others = checked_gaps(design, gaps)
+    others = checked_gaps(design, gaps, zero=cap is not None)
     if best is not None:
         design.outcome.check_mean(best)
         best = design.oriented(best)
@@ -109,6 +130,8 @@ def predict(
         return _of_static(design, procedure, others)
     if isinstance(procedure, RecurrentProcedure):
         return _of_units(design, procedure, others, predict)
+    if cap is not None or procedure.has_horizon:
+        return _limited(design, others, best, noise, math.inf if cap is None else cap)
     if len(others) == 1:
         return _two_arms(design, others[0], best, noise)
     return _many_arms(design, others, best, noise)
@@ -133,6 +156,10 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     if isinstance(procedure, RecurrentProcedure):
         return _of_units(design, procedure, others, mean_path)
     if isinstance(procedure, BlockProcedure):
+        if procedure.has_horizon:
+            raise NoPredictionError(
+                "rule", f"{procedure.label} ends at a horizon, and has no mean path: use predict"
+            )
         if procedure.steps.evidence is None:
             raise NoPredictionError(
                 "outcome",
@@ -203,10 +230,6 @@ def _of_units(
 def _refuse_unpredictable(procedure: Procedure) -> None:
     if not isinstance(procedure, BlockProcedure | ArmProcedure | StaticProcedure):
         raise NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
-    if isinstance(procedure, BlockProcedure) and procedure.has_horizon:
-        raise NoPredictionError(
-            "rule", f"{procedure.label} ends at a horizon, and has no prediction: simulate it"
-        )
     if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
         raise NoPredictionError(
             "radius",
@@ -232,7 +255,28 @@ def _two_arms(design: Design, gap: float, best: float | None, noise: float | Non
         return Prediction(math.inf, math.inf, (math.inf, math.inf))
     seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
     units = (course.better, course.worse)
-    return Prediction(sum(units), gap * course.worse, units, seen)
+    return Prediction(sum(units), gap * course.worse, units, seen, wrong=course.wrong)
+
+
+def _limited(
+    design: Design, others: tuple[float, ...], best: float | None, noise: float | None, cap: float
+) -> Prediction:
+    """A test in blocks that ends at a horizon or a cap."""
+    procedure = design.procedure
+    if not isinstance(procedure, BlockProcedure) or len(others) >= MOST_ARMS:
+        raise NoPredictionError(
+            "rule", f"{procedure.label} has no prediction with an end for these arms: simulate it"
+        )
+    paths = _paths_in_blocks(design, procedure, others, best, noise, cap)
+    if paths is None:
+        raise NoPredictionError("rule", f"{procedure.label} has no prediction here: simulate it")
+    return _of_paths(paths, others)
+
+
+def _of_paths(paths: Paths, others: tuple[float, ...]) -> Prediction:
+    units = tuple(float(count) for count in paths.units.mean(axis=0))
+    summed = _summed(units, others)
+    return replace(summed, course=paths.course, open_until=paths.open_until, wrong=paths.wrong)
 
 
 def _many_arms(
@@ -249,8 +293,8 @@ def _many_arms(
     if paths is None:
         infinite = Prediction(math.inf, math.inf, (math.inf,) * len(design.arms))
         return infinite if bets and len(others) < MOST_ARMS else mean_path(design, others)
-    units = tuple(float(count) for count in paths.units.mean(axis=0))
-    return replace(_summed(units, others), course=paths.course)
+    # Only paths that found the best arm are there, and how many did not is not known well.
+    return replace(_of_paths(paths, others), wrong=math.nan)
 
 
 def _paths_in_blocks(
@@ -259,27 +303,69 @@ def _paths_in_blocks(
     others: tuple[float, ...],
     best: float | None,
     noise: float | None,
+    cap: float = math.inf,
 ) -> Paths | None:
     shares = shares_of(procedure.tilt, procedure.steps.share)
-    line, sigma = procedure.steps.boundary, design.outcome.sigma
-    if line is not None:
-        asked = (procedure.threshold, procedure.scaled_effect)
-        gaps = tuple(gap / sigma for gap in others)
-        return blocks(gaps, tabulated(lambda clock: line(clock, *asked)), shares, procedure.batch)
+    if procedure.horizon is not None:
+        spread = _spread(design, others, best, noise)
+        effect, reach = procedure.effect / spread, procedure.horizon.reach
+        end = (reach / effect) ** 2
+        line = _flat(procedure, end)
+        limits = Limits(end, cap, effect, procedure.horizon.futility)
+        return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits)
+    limits, line_at = Limits(units=cap), procedure.steps.boundary
+    if line_at is not None:
+        asked = (procedure.threshold, procedure.shape)
+        line = tabulated(lambda clock: line_at(clock, *asked))
+        gaps = _over(others, design.outcome.sigma)
+        return blocks(gaps, line, shares, procedure.batch, 1.0, limits)
     outcomes = _outcomes_of(design, min(others), best, noise)
     paths, typical = None, float(shares[-1])
     # A block of the usual size stands for all of them, as for two arms.
     for _ in range(ROUNDS):
-        walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
-        if walk is None:
+        if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
             return None
-        gaps = tuple(gap / design.outcome.scale / walk.deviation for gap in others)
-        paths = blocks(gaps, tabulated(walk.boundary), shares, procedure.batch, walk.scale)
+        walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
+        gaps = _over(others, design.outcome.scale * walk.deviation)
+        line = tabulated(walk.boundary)
+        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits)
         if paths is None:
             return None
         units = paths.units.mean(axis=0)
         typical = min(float(shares[-1]), max(1.0, float(units[0] / units[1:].max())))
     return paths
+
+
+def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
+    return tuple(gap / spread for gap in gaps)
+
+
+def _flat(procedure: BlockProcedure, end: float) -> Line:
+    """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
+    line = procedure.steps.boundary
+    height = normal_constant(procedure.design.calibration.delta) * math.sqrt(end)
+    if line is not None:
+        height = line(end, procedure.threshold, end)
+    return lambda clocks: np.where(clocks > 0.0, height, math.inf)
+
+
+def _spread(
+    design: Design, others: tuple[float, ...], best: float | None, noise: float | None
+) -> float:
+    """The spread of one outcome, as far as it is known: that of the best arm and its rival."""
+    outcome = design.outcome
+    if outcome.known_spread:
+        return outcome.sigma
+    if best is not None:
+        known = [outcome.variance(best), outcome.variance(best - min(others))]
+        stated = [variance for variance in known if variance is not None]
+        if len(stated) == len(known):
+            return math.sqrt(sum(stated) / len(stated))
+    if noise is None:
+        raise NoPredictionError(
+            "noise", f"{design.rule.label} is predicted with the spread of outcomes: give noise"
+        )
+    return noise
 
 
 def _paths_of_intervals(design: Design, others: tuple[float, ...]) -> Paths | None:

@@ -158,7 +158,8 @@ class Tilt(Rule):
         """`Tilt_r`, with the effect, power and reach when there are."""
         named = [(name, getattr(self, name)) for name in ("effect", "power", "reach")]
         about = "".join(f", {name} {value:g}" for name, value in named if value is not None)
-        return f"Tilt_{self.tilt:g}{about}"
+        normal = ", gaussian" if self.guarantee == "gaussian" else ""
+        return f"Tilt_{self.tilt:g}{about}{normal}"
 
     @property
     def words(self) -> str:

@@ -54,6 +54,7 @@ def page(plan: Plan) -> str:
         charts=(chart_of(plan, "wide", *WIDE), chart_of(plan, "narrow", *NARROW)),
         comparison=words.comparison(plan),
         what_if=words.what_if(plan),
+        by_evidence=words.by_evidence(plan),
         frontier=words.frontier(plan),
         design_file=json.dumps(plan.design.to_dict(), indent=2),
         means=" ".join(f"{mean:g}" for mean in plan.request.means),

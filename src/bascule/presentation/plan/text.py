@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bascule.core.design import Design
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
-from bascule.planning.choose import best_tilt
+from bascule.planning.choose import Point, best_tilt
 from bascule.planning.forecast import Forecast
 from bascule.planning.request import PlanRequest
 from bascule.planning.sample import Sample
@@ -37,6 +37,9 @@ COLUMNS = 80
 
 SKEWED = 2.0
 """A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
+
+FIRST_LOOK = 200
+"""So many simulated tests or fewer are a first look, and too few to be shown as a result."""
 
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 
@@ -107,34 +110,111 @@ def headline(plan: Plan) -> str:
     """Return the recommendation as a heading."""
     rule = plan.rule
     if not plan.possible:
+        kind = {
+            "proven": " whose error is proven",
+            "gaussian": " that is exact for normal outcomes",
+        }
+        which = kind.get(plan.design.calibration.guarantee, "")
         return (
-            f"No design decides this by day {plan.request.deadline_days:g} with probability 0.9. "
-            f"{rule.label} comes nearest"
+            f"No design{which} decides this by day {plan.request.deadline_days:g} with probability "
+            f"{plan.request.power:g}. {rule.label} comes nearest"
         )
     return f"Run {'an even split' if plan.chosen.even else rule.words} ({rule.label})"
+
+
+EVIDENCE = {
+    "mixture": "evidence for an effect of any size",
+    "effect": "evidence around the planned effect",
+    "horizon": "evidence with a horizon",
+}
+"""What the evidence of a design is called."""
+
+REASONS = {
+    "mixture": "it suits effects of any size, and the test may run until it decides",
+    "effect": "it is strongest around the planned effect",
+    "horizon": "the error is spent up to the end of the test, instead of over one without an end",
+}
+
+
+def why(plan: Plan) -> str:
+    """Say in a sentence why this design was chosen, with what the best of each other kind does."""
+    kind, deadline = plan.chosen.evidence, f"day {plan.request.deadline_days:g}"
+    others = []
+    for point in plan.alternatives:
+        seen = point.forecast
+        figures = (
+            f"{amount(seen.days.mean)} days and {amount(seen.cost.mean)} {plan.request.cost_unit}"
+        )
+        late = "" if point.in_time else f", {percent(seen.decided.mean)} decided by {deadline}"
+        others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
+    if not plan.possible:
+        return ""
+    price = "cost" if plan.request.population is None else "loss to its population"
+    price += "" if plan.request.waiting_cost is None else " and waiting"
+    lines = (
+        f"Why: of the designs that decide by {deadline} with probability {plan.request.power:g} it "
+        f"has the least {price}, or nearly so and the shortest duration; it has {EVIDENCE[kind]}: "
+        f"{REASONS[kind]}."
+    )
+    return f"{lines} In comparison, {'; '.join(others)}." if others else lines
+
+
+def value_words(plan: Plan) -> str:
+    """Say what the design is worth to the population; nothing without one."""
+    value, request = plan.chosen.value, plan.request
+    if value is None or request.population is None:
+        return ""
+    chosen = (
+        f"An error of {percent(request.error)} was chosen for that. "
+        if request.choose_error
+        else ""
+    )
+    switching = f" + {amount(value.switching)} for switching" if request.switch_cost else ""
+    return (
+        f"{chosen}For a population of {count(request.population)} units it was chosen to lose the "
+        f"least, averaged over a lift as asked, the opposite one and none: {amount(value.loss)} "
+        f"{request.cost_unit} ({amount(value.during)} in the test + {amount(value.after)} after "
+        f"wrong or missing decisions{switching}); it gains {amount(value.gain)} over keeping the "
+        "first arm."
+    )
 
 
 def comparison(plan: Plan) -> list[Cells]:
     """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
     request = plan.request
     fixed = plan.fixed_horizon
+    decided = f"decided by day {request.deadline_days:g}"
     rows = [
-        ("", "days", "50 %, 90 %", "cost", f"decided by day {request.deadline_days:g}"),
+        ("", "days", "50 %, 90 %", "cost", decided),
         ("this design", *forecast_cells(plan.chosen.forecast)),
     ]
     if plan.chosen.forecast is not plan.even_split:
         rows.append(("even split", *forecast_cells(plan.even_split)))
     late = fixed.days > request.deadline_days
-    rows.append(
-        (
-            "fixed horizon",
-            amount(fixed.days),
-            "",
-            amount(fixed.cost),
-            "too long" if late else f"power {percent(fixed.power)}",
-        )
-    )
+    power = "too long" if late else f"power {percent(fixed.power)}"
+    rows.append(("fixed horizon", amount(fixed.days), "", amount(fixed.cost), power))
     return rows
+
+
+def by_evidence(plan: Plan) -> list[Cells]:
+    """List days and decisions at several lifts for the best design of each kind of evidence."""
+    asked = [plan.chosen, *plan.alternatives]
+    cases = {case.name: (case.forecast, *case.others) for case in plan.what_if}
+    rows: list[Cells] = [("days, decided if the lift is", "half", "as asked", "twice", "zero")]
+    for place, point in enumerate(asked):
+        name = EVIDENCE[point.evidence].removeprefix("evidence ")
+        shown = {"as asked": point.forecast, "zero": point.zero}
+        for case, found in cases.items():
+            if place < len(found) and found[place] is not None:
+                shown[case] = found[place]
+        columns = ("half", "as asked", "double", "zero")
+        rows.append((name, *(_short_cell(shown.get(column)) for column in columns)))
+    return rows
+
+
+def _at_zero(point: Point) -> str:
+    """The days of a design if no arm is better; there it costs nothing but its days."""
+    return "-" if point.zero is None else amount(point.zero.days.mean)
 
 
 def forecast_cells(forecast: Forecast) -> Cells:
@@ -175,21 +255,40 @@ def decided_words(forecast: Forecast) -> str:
 
 def frontier(plan: Plan) -> list[Cells]:
     """List every design that was looked at, with headings."""
-    rows = [("design", "days", "50 %, 90 %", "cost", "decided in time", "runs")]
+    headings = ("design", "days", "50 %, 90 %", "cost", "decided in time", "days at no effect")
+    rows = [(*headings, "runs")]
     return rows + [
         (
-            point.rule.label,
+            point.rule.label + ("" if point.accepted else f" ({_guarantee(point)})"),
             *forecast_cells(point.forecast),
-            count(point.forecast.runs) if point.forecast.simulated else "predicted",
+            _at_zero(point),
+            runs_words(point.forecast),
         )
         for point in plan.points
     ]
+
+
+def runs_words(forecast: Forecast) -> str:
+    """Say where a forecast comes from: how many simulated tests, a first look, or theory."""
+    if not forecast.simulated:
+        return "predicted"
+    return count(forecast.runs) if forecast.runs > FIRST_LOOK else "first look"
+
+
+def _guarantee(point: Point) -> str:
+    return point.design.calibration.guarantee
 
 
 def what_if(plan: Plan) -> list[Cells]:
     """List what the recommended design does at other lifts, with headings."""
     rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
     return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
+
+
+def _short_cell(forecast: Forecast | None) -> str:
+    if forecast is None:
+        return "-"
+    return f"{amount(forecast.days.mean)}, {part(forecast.decided.mean)} %"
 
 
 def case_words(case: WhatIf, request: PlanRequest) -> str:
@@ -256,18 +355,43 @@ def limits(plan: Plan) -> list[str]:
             least = "1e-12 or less" if reach.error <= 1.001e-12 else f"about {reach.error:.1g}"
             lines.append(f"At this lift an error of {least} could be afforded.")
         return lines
+    lines = [line for line in (weaker_words(plan), _fixed_fits(plan)) if line]
     wanted = []
-    if reach.deadline_days is not None:
+    if reach.deadline_days is not None and reach.deadline_days > request.deadline_days:
         wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
     if lift is not None:
         wanted.append(f"a lift of {lift}")
     if reach.error is not None and reach.error > request.error:
         wanted.append(f"an error of {percent(reach.error)}")
-    if reach.units_per_day is not None:
+    if reach.units_per_day is not None and reach.units_per_day > request.units_per_day:
         wanted.append(f"{amount(reach.units_per_day)} units a day")
-    if not wanted:
-        return []
-    return [f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}."]
+    if wanted:
+        lines.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
+    return lines
+
+
+def weaker_words(plan: Plan) -> str:
+    """Say which design with a weaker guarantee is in time, where only such a one is."""
+    point = plan.weaker
+    if point is None:
+        return ""
+    seen, kind = point.forecast, _guarantee(point)
+    return (
+        f"With a weaker guarantee (guarantee={kind}) {point.rule.label} decides by then with "
+        f"probability {percent(seen.decided.mean)}: {amount(seen.days.mean)} days and "
+        f"{amount(seen.cost.mean)} {plan.request.cost_unit} on average."
+    )
+
+
+def _fixed_fits(plan: Plan) -> str:
+    """Say that the fixed-horizon test fits, where it does and no design here."""
+    days = plan.fixed_horizon.days
+    if days > plan.request.deadline_days:
+        return ""
+    return (
+        f"The fixed-horizon test fits, with its {amount(days)} days: it spends its whole error on "
+        "one look, and may not be looked at before."
+    )
 
 
 def design_in_words(design: Design, units_per_day: float) -> str:
@@ -282,7 +406,8 @@ def design_in_words(design: Design, units_per_day: float) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Say how the figures came about and what is guaranteed."""
-    lines = [line for line in (savings(plan), *guardrail_lines(plan), *limits(plan)) if line]
+    parts = (why(plan), value_words(plan), savings(plan), *guardrail_lines(plan), *limits(plan))
+    lines = [line for line in parts if line]
     balanced = best_tilt(plan.request)
     if balanced is not None:
         lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
@@ -312,7 +437,7 @@ def origin(plan: Plan) -> str:
         return "Figures are predictions, good to about 10 %; nothing was simulated."
     words = (
         f"{count(seen.runs)} simulated tests, seed {plan.seed}; ± is one standard error, brackets "
-        "are 95 % intervals."
+        "are 95 % intervals, and figures without either are predictions."
     )
     missed = plan.prediction_error()
     if missed is None:
@@ -330,6 +455,8 @@ def answer(plan: Plan) -> list[str]:
     lines += [*_wrapped(recommendation(plan)), ""]
     lines += _table(comparison(plan))
     lines += ["", *_table(what_if(plan)), ""]
+    if plan.alternatives:
+        lines += [*_table(by_evidence(plan)), ""]
     lines += [*text_plot(plan), ""]
     for note in notes(plan):
         lines += _wrapped(note)

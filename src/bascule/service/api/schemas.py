@@ -11,6 +11,7 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics import Goal
 from bascule.core.outcomes import Outcome
 from bascule.live.api import State
+from bascule.planning.request import AcceptedGuarantee
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -158,6 +159,12 @@ class Wish(Model):
     arms: int | list[str] | None = None
     error: float | str = Field(0.05, examples=["5%"])
     sides: int | None = Field(None, ge=1, le=2)
+    power: float | str = Field(0.9, examples=["90%"])
+    guarantee: AcceptedGuarantee = "proven"
+    futility: float | str | None = None
+    population: float | str | None = None
+    switch_cost: float | str | None = None
+    choose_error: bool = False
     units_per_day: float | str = Field(5000.0, examples=["5k"])
     deadline_days: float | str = 28.0
     waiting_cost: float | str | None = None

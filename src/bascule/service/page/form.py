@@ -26,6 +26,9 @@ LABELS = {
     "goal": "Goal",
     "lift": "Minimum detectable effect",
     "error": "Error",
+    "power": "Decided in time",
+    "futility": "Stop for futility",
+    "guarantee": "Guarantee",
     "units_per_day": "Units per day",
     "deadline_days": "Maximum duration",
     "window": "Conversion window",
@@ -57,6 +60,9 @@ class Form:
     lift: str = "20%"
     error: str = "5%"
     sides: str = "1"
+    power: str = "90%"
+    futility: str = ""
+    guarantee: str = "proven"
     units_per_day: str = "5000"
     deadline_days: str = "28"
     counts: str = "window"
@@ -94,6 +100,9 @@ class Form:
             arms=self.names,
             error=amount("error", self.error, "5% is usual"),
             sides=2 if self.sides == "2" else None,
+            power=amount("power", self.power, "90% is usual"),
+            futility=amount("futility", self.futility, "20% is usual") if self.futility else None,
+            guarantee=self.guarantee,  # type: ignore[arg-type]
             units_per_day=_number("units_per_day", self.units_per_day),
             deadline_days=_number("deadline_days", self.deadline_days),
             goal=self.goal,  # type: ignore[arg-type]

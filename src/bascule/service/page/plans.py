@@ -5,7 +5,7 @@ Plans are kept, since the form asks again whenever something was typed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from starlette.concurrency import run_in_threadpool
 
@@ -64,19 +64,9 @@ def wish(wishes: Wishes) -> Wish:
     >>> wish(Wishes()).lift
     [0.01]
     """
-    return Wish(
-        outcome=wishes.outcome,
-        baseline=wishes.baseline,
-        lift=list(wishes.lifts),
-        arms=list(wishes.names),
-        error=wishes.error,
-        sides=wishes.sides,
-        units_per_day=wishes.units_per_day,
-        deadline_days=wishes.deadline_days,
-        goal=wishes.goal,
-        control=wishes.control,
-        seed=0,
-    )
+    shared = {field.name for field in fields(Wishes)} & set(Wish.model_fields)
+    given = {name: getattr(wishes, name) for name in shared}
+    return Wish(**{**given, "lift": list(wishes.lifts), "arms": list(wishes.names)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +92,7 @@ class Answer:
     question: str
     figures: tuple[tuple[str, str, str], ...]
     savings: str
+    why: str
     limits: tuple[str, ...]
     choices: tuple[Choice, ...]
     cost_unit: str
@@ -120,6 +111,7 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
         plan.request.words,
         _figures(plan, point),
         words.savings(plan) if point.rule == plan.rule else "",
+        words.why(plan) if point.rule == plan.rule else "",
         tuple(words.limits(plan)),
         tuple(_choice(plan, one, point) for one in plan.points),
         plan.wishes.cost_unit,
