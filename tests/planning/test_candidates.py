@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 import bascule as bs
-from bascule.planning.candidates import ALPHAS, TILTS, candidates, closer, even_split, series
+from bascule.planning.candidates import (
+    ALPHAS,
+    ENDING_TILTS,
+    TILTS,
+    candidates,
+    closer,
+    even_split,
+    series,
+    soonest,
+)
 from bascule.planning.forecast import design_of
 
 SPENDING = bs.PlanRequest(bs.Gaussian(5), 20, 2)
@@ -27,8 +36,17 @@ def test_every_candidate_makes_a_design() -> None:
 
 def test_a_known_spread_lets_blocks_know_the_lift() -> None:
     assert {rule.effect for rule in tilts(SPENDING)} == {2.0, None}
-    assert {rule.effect for rule in tilts(bs.PlanRequest())} == {None}
-    assert {rule.tilt for rule in tilts(bs.PlanRequest())} == set(TILTS)
+    endless = [rule for rule in tilts(bs.PlanRequest()) if rule.power is None]
+    assert {rule.effect for rule in endless} == {None}
+    assert {rule.tilt for rule in endless} == set(TILTS)
+
+
+def test_every_request_in_blocks_is_offered_a_horizon() -> None:
+    ending = [rule for rule in tilts(bs.PlanRequest(power=0.8)) if rule.power is not None]
+    assert {rule.tilt for rule in ending} == set(ENDING_TILTS)
+    assert {(rule.effect, rule.baseline, rule.power) for rule in ending} == {(0.01, 0.05, 0.8)}
+    assert soonest(bs.PlanRequest()) in tilts(bs.PlanRequest())
+    assert soonest(VISITS) == even_split(VISITS)
 
 
 def test_both_knobs_are_there() -> None:

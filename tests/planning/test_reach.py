@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import bascule as bs
-from bascule.planning.candidates import even_split
+from bascule.planning.candidates import soonest
 from bascule.planning.forecast import design_of, played
 from bascule.planning.reach import reach, time_needed
 
@@ -16,7 +16,7 @@ HARD = bs.PlanRequest(bs.Gaussian(1), 0, 0.2, units_per_day=20, deadline_days=10
 
 
 def decided(request: bs.PlanRequest) -> float:
-    return played(request, design_of(request, even_split(request)), 1000, seed=3)[0].decided.mean
+    return played(request, design_of(request, soonest(request)), 1000, seed=3)[0].decided.mean
 
 
 @pytest.mark.parametrize("question", [EASY, HARD])

@@ -31,7 +31,7 @@ def plan(
 ) -> Plan:
     """Return the design to run, how long it will take and what it will cost.
 
-    It is the cheapest that decides by the deadline with probability 0.9 if the lift is as
+    It is the cheapest that decides by the deadline with probability `power` if the lift is as
     requested; with a `waiting_cost`, cost and waiting together. A request may be given whole, as a
     `PlanRequest`, or by its parts: `options` are `arms`, `error`, `units_per_day`,
     `deadline_days`, `waiting_cost`, `spread` and `outcomes_per_day`, explained there. A `sample`

@@ -12,6 +12,7 @@ from dataclasses import replace
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.procedures.many_state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
+from bascule.planning.amounts import tidy
 from bascule.planning.choose import Point, accepted, best_in_time
 from bascule.planning.forecast import (
     Forecast,
@@ -20,7 +21,6 @@ from bascule.planning.forecast import (
     hopeless,
     played_design,
     predicted,
-    predicted_at_zero,
 )
 from bascule.planning.request import PlanRequest
 from bascule.planning.sweep import Budget, Sweep
@@ -71,7 +71,7 @@ def tilted(request: PlanRequest, tilt: float) -> Tilt:
     >>> tilted(PlanRequest(bs.Gaussian(1.0), 0, 0.5), 3.0).effect
     0.5
     """
-    informed = Tilt(tilt, request.gap)
+    informed = Tilt(tilt, tidy(request.gap))
     return informed if is_possible(request, informed) else Tilt(tilt)
 
 
@@ -82,9 +82,8 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
     ['Tilt_3, effect 0.01, power 0.9']
     """
     baseline = min(request.best, request.rival) if request.outcome.binary else None
-    proven = Tilt(
-        tilt, request.gap, power=request.power, baseline=baseline, futility=request.futility
-    )
+    planned = {"power": request.power, "baseline": baseline, "futility": request.futility}
+    proven = Tilt(tilt, tidy(request.gap), **planned)  # type: ignore[arg-type]
     found = [proven]
     # With fewer arms what is proven decides as soon as what is exact for normal outcomes.
     if len(request.names) > MANY:
@@ -199,8 +198,7 @@ def _points(
         progress("searching", done, len(rules))
         design = design_of(request, rule)
         expected = predicted(request, rule) or _pilot(request, rule, sweep)
-        zero = predicted_at_zero(request, rule)
-        points.append(Point(design, expected, request=request, zero=zero))
+        points.append(Point(design, expected, request=request))
     return points
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from bascule.core.design import Design
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, plain_estimate
+from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
 from bascule.planning.request import AcceptedGuarantee, PlanRequest
 from bascule.planning.value import Value, value_of
 
@@ -26,15 +26,13 @@ NEARLY = 0.02
 class Point:
     """One design on the frontier of a plan: what is expected of it, and what runs showed.
 
-    What is expected comes from theory, or from a few runs where theory says too little. `zero` is
-    what is expected if no arm is better than another.
+    What is expected comes from theory, or from a few runs where theory says too little.
     """
 
     design: Design
     expected: Forecast
     simulated: Forecast | None = None
     request: PlanRequest = DEFAULT_REQUEST
-    zero: Forecast | None = None
 
     @property
     def rule(self) -> Rule:
@@ -74,8 +72,15 @@ class Point:
         return "mixture" if getattr(self.rule, "effect", None) is None else "effect"
 
     @property
+    def zero(self) -> Forecast | None:
+        """What is expected if no arm is better than another; None where theory does not say."""
+        return predicted_at_zero(self.request, self.rule)
+
+    @property
     def value(self) -> Value | None:
         """What the design is worth to the population of the request; None without one."""
+        if self.request.population is None:
+            return None
         return value_of(self.request, self.expected, self.zero)
 
     def with_simulation(self, forecast: Forecast) -> Point:

@@ -149,6 +149,8 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     27
     """
     design = played_design(request, design_of(request, rule))
+    if design.procedure.counts != "blocks":
+        return None
     zeros, cap = (0.0,) * len(request.gaps), float(request.max_units)
     try:
         found = predict(design, zeros, best=request.baseline, noise=request.spread, cap=cap)

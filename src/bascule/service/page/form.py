@@ -29,6 +29,8 @@ LABELS = {
     "power": "Decided in time",
     "futility": "Stop for futility",
     "guarantee": "Guarantee",
+    "population": "Population",
+    "switch_cost": "Cost of switching",
     "units_per_day": "Units per day",
     "deadline_days": "Maximum duration",
     "window": "Conversion window",
@@ -63,6 +65,8 @@ class Form:
     power: str = "90%"
     futility: str = ""
     guarantee: str = "proven"
+    population: str = ""
+    switch_cost: str = ""
     units_per_day: str = "5000"
     deadline_days: str = "28"
     counts: str = "window"
@@ -103,6 +107,8 @@ class Form:
             power=amount("power", self.power, "90% is usual"),
             futility=amount("futility", self.futility, "20% is usual") if self.futility else None,
             guarantee=self.guarantee,  # type: ignore[arg-type]
+            population=_number("population", self.population) if self.population else None,
+            switch_cost=_number("switch_cost", self.switch_cost) if self.switch_cost else None,
             units_per_day=_number("units_per_day", self.units_per_day),
             deadline_days=_number("deadline_days", self.deadline_days),
             goal=self.goal,  # type: ignore[arg-type]
