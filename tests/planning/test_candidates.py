@@ -37,7 +37,7 @@ def test_every_candidate_makes_a_design() -> None:
 def test_a_known_spread_lets_blocks_know_the_lift() -> None:
     assert {rule.effect for rule in tilts(SPENDING)} == {2.0, None}
     endless = [rule for rule in tilts(bs.PlanRequest()) if rule.power is None]
-    assert {rule.effect for rule in endless} == {None}
+    assert {(rule.effect, rule.baseline) for rule in endless} == {(None, None), (0.01, 0.05)}
     assert {rule.tilt for rule in endless} == set(TILTS)
 
 

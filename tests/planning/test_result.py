@@ -65,7 +65,7 @@ def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
 
 def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.Plan) -> None:
     text = " ".join(repr(impossible).split())
-    assert "No design decides this by day 28 with probability 0.9." in text
+    assert "No design whose error is proven decides this by day 28 with probability 0.9." in text
     assert "Nearest that would do" in text
     assert "later" in text
 

@@ -31,6 +31,9 @@ TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
 """Tilts that are looked at with a horizon."""
 
+INFORMED_TILTS = (1.0, 3.0, 8.0)
+"""Tilts that are looked at with bets on 0/1 outcomes around the planned effect."""
+
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
 
@@ -81,14 +84,23 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
     >>> [rule.label for rule in with_horizon(PlanRequest(), 3.0)]
     ['Tilt_3, effect 0.01, power 0.9']
     """
-    baseline = min(request.best, request.rival) if request.outcome.binary else None
-    planned = {"power": request.power, "baseline": baseline, "futility": request.futility}
+    planned = {
+        "power": request.power,
+        "baseline": _baseline(request),
+        "futility": request.futility,
+    }
     proven = Tilt(tilt, tidy(request.gap), **planned)  # type: ignore[arg-type]
     found = [proven]
     # With fewer arms what is proven decides as soon as what is exact for normal outcomes.
     if len(request.names) > MANY:
         found.append(replace(proven, guarantee="gaussian"))
     return [rule for rule in found if is_possible(request, rule)]
+
+
+def _baseline(request: PlanRequest) -> float | None:
+    """The mean of 0/1 outcomes without the effect, which says how they vary."""
+    plain = request.outcome.binary and request.covariates is None
+    return min(request.best, request.rival) if plain else None
 
 
 def is_possible(request: PlanRequest, rule: Rule) -> bool:
@@ -118,6 +130,10 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         looked_at = [tilted(request, tilt) for tilt in TILTS]
         if tilted(request, 1.0) != Tilt(1.0):
             looked_at += [Tilt(tilt) for tilt in PLAIN_TILTS]
+        baseline = _baseline(request)
+        if baseline is not None:
+            informed = [Tilt(t, tidy(request.gap), baseline=baseline) for t in INFORMED_TILTS]
+            looked_at += [rule for rule in informed if is_possible(request, rule)]
         # What theory does not reach has to be played, and many arms take long.
         tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
         looked_at += [rule for tilt in tilts for rule in with_horizon(request, tilt)]

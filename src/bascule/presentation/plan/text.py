@@ -200,9 +200,9 @@ def by_evidence(plan: Plan) -> list[Cells]:
     """List days and decisions at several lifts for the best design of each kind of evidence."""
     asked = [plan.chosen, *plan.alternatives]
     cases = {case.name: (case.forecast, *case.others) for case in plan.what_if}
-    rows: list[Cells] = [("days, decided if the lift is", "half", "as asked", "twice", "zero")]
+    rows: list[Cells] = [("days, decided", "half lift", "this lift", "twice it", "no lift")]
     for place, point in enumerate(asked):
-        name = EVIDENCE[point.evidence].removeprefix("evidence ")
+        name = {"mixture": "any effect", "effect": "this effect"}.get(point.evidence, "horizon")
         shown = {"as asked": point.forecast, "zero": point.zero}
         for case, found in cases.items():
             if place < len(found) and found[place] is not None:
