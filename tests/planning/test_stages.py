@@ -283,7 +283,7 @@ def test_more_traffic_means_no_more_computing() -> None:
     assert played[1] < 1.5 * played[0]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_plans_of_random_problems_keep_their_promise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     gap, error = float(rng.uniform(0.3, 0.8)), float(rng.choice([0.01, 0.05, 0.1]))
