@@ -228,7 +228,7 @@ def test_nonsense_about_the_simulation_is_refused(changes: dict[str, Any]) -> No
 
 
 def test_a_deadline_that_a_fixed_horizon_test_keeps_with_a_quarter_to_spare_is_kept() -> None:
-    request = bs.PlanRequest(baseline="3%", lift="10%", units_per_day=2000, deadline_days=75)
+    request = bs.PlanRequest(baseline=0.03, lift="10%", units_per_day=2000, deadline_days=75)
     answer = next(stages(request))
     fixed = fixed_horizon(request)
     assert answer.possible
@@ -241,7 +241,7 @@ def test_a_deadline_that_a_fixed_horizon_test_keeps_with_a_quarter_to_spare_is_k
 
 
 def test_an_impossible_plan_does_not_contradict_the_fixed_horizon_test() -> None:
-    request = bs.PlanRequest(baseline="3%", lift="10%", units_per_day=2000, deadline_days=60)
+    request = bs.PlanRequest(baseline=0.03, lift="10%", units_per_day=2000, deadline_days=60)
     answer = next(stages(request))
     text = repr(answer)
     assert not answer.possible

@@ -18,8 +18,8 @@ def value(wrong: float = 0.0, decided: float = 0.9, **parts: float) -> Value:
     zero = [bs.Estimate(part, math.nan) for part in (20.0, 0.0, 0.08, 0.08)]
     found = value_of(
         request,
-        Forecast(seen[0], 9.0, 20.0, *seen[1:]),
-        Forecast(zero[0], math.inf, math.inf, *zero[1:]),
+        Forecast(seen[0], 9.0, 20.0, seen[1], seen[2], seen[3]),
+        Forecast(zero[0], math.inf, math.inf, zero[1], zero[2], zero[3]),
     )
     assert found is not None
     return found

@@ -17,6 +17,9 @@ from bascule.planning.request import PlanRequest
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
 
+LINES = 3
+"""Straight lines that are followed to an error."""
+
 AHEAD = 3.5
 """The evidence that a test needs beyond log(1 / error), nearly: for the first guess only."""
 
@@ -94,19 +97,17 @@ def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | Non
 
 
 def _error_for(request: PlanRequest, needed: float, factor: float) -> float | None:
-    """The time goes with the logarithm of the error, nearly: one step and a straight line."""
+    """The time goes with the logarithm of the error, nearly: a few straight lines find it."""
     part = request.max_units / needed
     here = -math.log(request.error)
-    there = _within((here + AHEAD) * part - AHEAD)
-    if abs(there - here) < 0.01:
-        return request.error
-    slope = (time_needed(replace(request, error=math.exp(-there))) * factor - needed) / (
-        there - here
-    )
-    wanted = here + (request.max_units - needed) / slope
-    if wanted < -math.log(LARGEST_ERROR):
-        return None
-    return math.exp(-_within(wanted))
+    wanted = there = _within((here + AHEAD) * part - AHEAD)
+    for _ in range(LINES):
+        if abs(there - here) < 0.01:
+            return request.error
+        time = time_needed(replace(request, error=math.exp(-there))) * factor
+        wanted = here + (request.max_units - needed) * (there - here) / (time - needed)
+        there = _within(wanted)
+    return None if wanted < -math.log(LARGEST_ERROR) else math.exp(-there)
 
 
 def _within(evidence: float) -> float:
