@@ -22,8 +22,8 @@ def with_chosen_error(request: PlanRequest) -> PlanRequest:
 
     One that names its error is returned as it is.
 
-    >>> with_chosen_error(PlanRequest(population=1e6, choose_error=True)).error < 0.05
-    True
+    >>> with_chosen_error(PlanRequest(error=0.02)).error
+    0.02
     """
     if not request.choose_error:
         return request

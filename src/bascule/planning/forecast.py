@@ -146,7 +146,7 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
 
     >>> import bascule as bs
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
-    27
+    26
     """
     design = played_design(request, design_of(request, rule))
     if design.procedure.counts != "blocks":
