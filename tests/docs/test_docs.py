@@ -37,7 +37,7 @@ console.log(JSON.stringify(JSON.parse(terms).map((term) => [term, first(term)]))
 """Search the built pages with their own scripts: the first three pages for each term."""
 
 PAGES = {
-    "CUPED": "explanation/comparison",
+    "CUPED": "explanation/covariates",
     "GDPR": "how-to/erase-units",
     "GrowthBook": "explanation/comparison",
     "SRM": "explanation/diagnostics",
