@@ -36,7 +36,8 @@ test:
 pytest: clients
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --ignore tests/engines
 
-# Engines beyond this machine: a Dask cluster, and others that take longer to install than to test.
+# Engines and services of others, which are optional: Dask, a simulated GPU, sign-in with OpenID
+# Connect, notifications, traces and assistants.
 test-engines: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[engines]'

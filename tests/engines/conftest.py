@@ -1,0 +1,7 @@
+"""The running service that tests of optional services need."""
+
+from __future__ import annotations
+
+from tests.service.conftest import admin, name, service
+
+__all__ = ["admin", "name", "service"]
