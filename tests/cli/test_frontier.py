@@ -100,7 +100,7 @@ BAD = [
     ("--means 0 1 --outcome poisson", "'gaussian', 'bernoulli'"),
     ("--means 0.2 0.4 --outcome bounded", "compare the rules on Gaussian(sigma) or Bernoulli()"),
     ("--means 0.1 0.2 --outcome bernoulli --sigma 1", "--sigma belongs to --outcome gaussian"),
-    ("--means 0.1 0.2 --outcome bernoulli --effect 0.1", "known spread"),
+    ("--means 0.1 0.2 --outcome bernoulli --effect 0.1", "give baseline too"),
     ("--means 0.5 1.5 --outcome bernoulli", "must lie between 0 and 1"),
 ]
 

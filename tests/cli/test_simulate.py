@@ -150,7 +150,7 @@ BAD = [
     ("--means 0 one", "means"),
     ("--outcome bernoulli --means 0.5 1.5", "means of 0/1 outcomes must lie between 0 and 1"),
     ("--outcome bernoulli --means 0.5 0.6 --sigma 1", "--sigma belongs to --outcome gaussian"),
-    ("--outcome bernoulli --rule tilt --effect 0.1 --means 0.5 0.6", "known spread"),
+    ("--outcome bernoulli --rule tilt --effect 0.1 --means 0.5 0.6", "give baseline too"),
     ("--rule thompson --means 0 1", "'ucb', 'etc', 'etc-prime', 'tilt'"),
     ("--rule etc --alpha 2 --means 0 1", "--alpha belongs to --rule ucb"),
     ("--means 0 1 --runs 0", "runs must be at least 1"),

@@ -32,7 +32,7 @@ def test_a_store_tells_what_is_missing_from_what_is_taken_and_what_comes_too_lat
             lambda: store.get("other"),
             lambda: store.create("button", design),
             lambda: store.delete("button"),
-            lambda: test.assign("ann"),
+            lambda: test.assign("ann", strict=True),
             test.pause,
             test.release,
             lambda: test.knob(tilt=-1),

@@ -49,6 +49,7 @@ class Life(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.clock = bs.ManualClock()
         self.arms: dict[int, str] = {}
+        self.dropped: set[str] = set()
         self.verdict: Verdict | None = None
         self.matured = 0
         self.events = 0
@@ -61,12 +62,26 @@ class Life(RuleBasedStateMachine):
     @rule(unit=UNITS)
     def assign(self, unit: int) -> None:
         try:
-            arm = self.test.assign(unit)
+            arm = self.test.assign(unit, strict=True)
         except bs.InputError as problem:
             assert unit not in self.arms
             refused_for(problem, "state", "max_units")
             return
-        assert self.arms.setdefault(unit, arm) == arm
+        found = self.test.assignment(unit)
+        assert found is not None
+        assigned = "abc"[found.arm]
+        assert self.arms.setdefault(unit, assigned) == assigned
+        # Users of an arm that was dropped are served another one; they stay in their own.
+        assert arm == assigned or assigned in self.dropped
+
+    @rule(unit=UNITS)
+    def assign_where_it_may_be_refused(self, unit: int) -> None:
+        """Without `strict` every unit is answered, and only enrolled ones are kept."""
+        arm = self.test.assign(unit)
+        assert arm in "abc"
+        found = self.test.assignment(unit)
+        if found is not None:
+            self.arms.setdefault(unit, "abc"[found.arm])
 
     @rule(unit=UNITS, value=VALUES, retry=st.booleans())
     def record(self, unit: int, value: float, retry: bool) -> None:
@@ -98,6 +113,7 @@ class Life(RuleBasedStateMachine):
     def drop_arm(self, arm: str) -> None:
         try:
             self.test.drop_arm(arm)
+            self.dropped.add(arm)
         except bs.InputError as problem:
             refused_for(problem, "state", "arm")
 

@@ -37,7 +37,7 @@ def test_a_design_survives_its_file(rule: Any, tmp_path: Path) -> None:
         ({"outcome": {"kind": "poisson"}}, "outcome", "'gaussian', 'bernoulli'"),
         ({"outcome": {"kind": "bernoulli", "sigma": 1}}, "sigma", "remove it"),
         ({"outcome": None}, "outcome", "outcome"),
-        ({"rule": {"kind": "tilt", "effect": 0.1}}, "effect", "known spread"),
+        ({"rule": {"kind": "tilt", "effect": 0.1}}, "effect", "give baseline too"),
     ],
 )
 def test_bad_design_files_name_the_field(changes: dict[str, Any], field: str, words: str) -> None:
@@ -53,7 +53,7 @@ def test_a_file_that_names_no_kind_is_about_gaussian_outcomes() -> None:
 
 
 def test_an_effect_belongs_to_outcomes_with_a_known_spread() -> None:
-    with pytest.raises(bs.InputError, match="known spread") as caught:
+    with pytest.raises(bs.InputError, match="give baseline too") as caught:
         design(bs.Tilt(3, effect=0.01))
     assert caught.value.field == "effect"
 

@@ -37,9 +37,10 @@ DOORS: list[tuple[str, str, str]] = [
     ],
     *[
         ("POST", f"/v1/experiments/{{}}/{verb}", "admin")
-        for verb in ("start", "pause", "stop", "release", "knob", "arms", "description")
+        for verb in ("start", "pause", "stop", "release", "knob", "arms", "description", "share")
     ],
     ("POST", "/v1/experiments/{}/assign", "client"),
+    ("POST", "/v1/experiments/{}/link", "client"),
     ("POST", "/v1/experiments/{}/outcomes", "client"),
     ("POST", FLAG, "client"),
     ("POST", f"{FLAG}/{{}}", "client"),

@@ -237,7 +237,7 @@ def test_every_change_is_told_in_words() -> None:
     assert told == [
         "Stopped for good",
         "Paused",
-        "Dropped c",
+        "Dropped c; its users get a",
         "Resumed b",
         "Paused b",
         "Turned tilt from 3 to 8",

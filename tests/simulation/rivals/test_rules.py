@@ -34,7 +34,7 @@ def test_track_and_stop_keeps_its_error_between_equal_arms() -> None:
 
 def test_a_live_test_refuses_a_rival() -> None:
     with bs.open(":memory:") as store, pytest.raises(bs.InputError, match="another tool's rule"):
-        store.create("test", design(MixtureAdaptive()))
+        store.create("test", design(MixtureAdaptive()), reports="always")
 
 
 def test_an_audit_says_that_nothing_covers_a_rival() -> None:

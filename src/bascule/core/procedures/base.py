@@ -62,7 +62,7 @@ class Problem(Protocol):
         """The smallest difference that matters, if one was named."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Decision:
     """The arm that a test declares best, or none if no difference matters, with its guarantee.
 
@@ -76,6 +76,15 @@ class Decision:
     guarantee: Guarantee
     harm: tuple[str, ...] = ()
     by: Literal["primary", "guardrails"] = "primary"
+
+    def __repr__(self) -> str:
+        parts: dict[str, object] = {"arm": self.arm, "name": self.name, "error": self.error}
+        parts["guarantee"] = self.guarantee
+        if self.harm:
+            parts["harm"] = self.harm
+        if self.by != "primary":
+            parts["by"] = self.by
+        return f"Decision({', '.join(f'{name}={value!r}' for name, value in parts.items())})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,6 +289,8 @@ class _StageLog(_UnitLog):
         design, wanted = self.stored.design, self.stored.state
         assert design.measure is not None
         if wanted.origin is None:
+            # No unit has arrived yet; arms may have been dropped all the same.
+            self.replay = self.replay.changed()
             return
         is_hashed = design.procedure.assigns == "hash"
         chances = frozenset((1.0 / len(design.arms) if is_hashed else 1.0,))
