@@ -5,6 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 CLIENTS := tests/service/clients
+# Tests of minutes rather than seconds, beside those of optional engines and services.
+LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
+	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/test_openapi.py \
+	tests/simulation/rivals tests/comparison tests/core/covariates/test_adjustment.py \
+	tests/analysis/evidence/test_adjusted.py tests/core/test_effects.py \
+	tests/core/procedures/test_many_arms.py tests/live/test_knob.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,14 +40,15 @@ test:
 # A file's tests stay in one process, which compiles a loop once; pages, the slowest, come first.
 # The documentation is built by tests/docs, with warnings as errors.
 pytest: clients
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --ignore tests/engines
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder \
+		$(foreach path,tests/engines $(LONG),--ignore=$(path))
 
 # Engines and services of others, which are optional: Dask, a simulated GPU, sign-in with OpenID
-# Connect, notifications, traces and assistants.
+# Connect, notifications, traces and assistants; and the tests that take longest.
 test-engines: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[engines]'
-	$(BIN)/python -m pytest -q tests/engines
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder tests/engines $(LONG)
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed
