@@ -8,7 +8,7 @@ CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
 LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
 	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/test_openapi.py \
-	tests/simulation/rivals tests/comparison tests/core/covariates/test_adjustment.py \
+	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/test_effects.py \
 	tests/core/procedures/test_many_arms.py tests/live/test_knob.py
 

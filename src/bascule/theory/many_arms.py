@@ -229,7 +229,7 @@ def futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]
 
     >>> lefts, rooms = futile_rooms(10.5, 0.2)
     >>> bool(rooms[0] == 0.0), round(float(rooms[-1]), 1)
-    (True, 12.5)
+    (True, 13.6)
     """
     lefts = np.linspace(0.0, whole, 60)
     rooms = [

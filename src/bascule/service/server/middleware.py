@@ -36,6 +36,7 @@ NOT_KEPT = (b"cache-control", b"no-store")
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
+CLOSED = "the handler is closed"
 
 
 class Envelope:
@@ -62,7 +63,13 @@ class Envelope:
                 headers.extend(HEADERS)
                 if not scope["path"].startswith("/static/"):
                     headers.append(NOT_KEPT)
-            await send(message)
+            try:
+                await send(message)
+            except RuntimeError as error:
+                # How uvloop says that the client has hung up while an answer was written.
+                if CLOSED not in str(error):
+                    raise
+                raise ClientDisconnect from error
 
         try:
             length = _length(scope)
