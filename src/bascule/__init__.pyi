@@ -49,7 +49,8 @@ from .live.api.experiment import Experiment
 from .live.api.store import Store
 from .live.clock import ManualClock
 from .live.reports.doctor import StoreCheck, doctor
-from .live.reports.status import ArmStatus, Point, Status
+from .live.reports.history import Point
+from .live.reports.status import ArmStatus, Status
 from .live.steps.maturity import Receipt
 from .planning import plan
 from .planning.request import PlanRequest

@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.live.reports.export import export
-from bascule.live.reports.status import audit_words
+from bascule.live.reports.history import audit_words
 
 LATENCY = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)
 SPEND = bs.Metric("spend", bs.Bounded(0, 10), role="secondary")

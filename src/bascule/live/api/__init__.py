@@ -8,7 +8,8 @@ from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
-from bascule.live.reports.status import Point, Status, audit_words
+from bascule.live.reports.history import Point, audit_words
+from bascule.live.reports.status import Status
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt

@@ -12,7 +12,8 @@ from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
-from bascule.live.reports.status import Point, Status, point_of, spread, status_of
+from bascule.live.reports.history import Point, point_of, spread
+from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.description import Description
 from bascule.live.storage.queries import (
     Loaded,

@@ -1,4 +1,4 @@
-"""What guardrails and secondary metrics of a live test have shown."""
+"""What guardrails, secondary metrics and covariates of a live test have shown."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bascule.core.design import Design
 from bascule.core.guardrails import MetricView, Standing, metric_views, waiting_arm
 from bascule.core.metrics import Goal, Role
 from bascule.core.statistics import Statistics
+from bascule.live.storage.state import ExperimentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +79,34 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
         f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
         f"the margin of {' and '.join(open_ones)}"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class CovariateStatus:
+    """What outcomes are adjusted by: the coefficient of each covariate for the next block.
+
+    Means and differences are those of adjusted outcomes. `lacking` counts the units that came
+    without one of the covariates, and `beyond` those with one beyond its limits.
+    """
+
+    coefficients: dict[str, float]
+    lacking: int
+    beyond: int
+
+    @property
+    def words(self) -> str:
+        """The adjustment in a line: "adjusted for spend_before; 12 units came without it"."""
+        parts = [f"adjusted for {', '.join(self.coefficients)}"]
+        if self.lacking:
+            parts.append(f"{self.lacking:,} units came without it and count with its missing value")
+        if self.beyond:
+            parts.append(f"{self.beyond:,} lay beyond its limits and count as the nearer one")
+        return "; ".join(parts)
+
+
+def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | None:
+    """Return by what outcomes are adjusted, or None."""
+    if design.adjustment is None:
+        return None
+    found = design.adjustment.coefficients(state.once.covariates)
+    return CovariateStatus(found, state.lacking, state.beyond)

@@ -7,38 +7,35 @@ million units as after ten.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from bascule.core.approximate import about
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.effects import Effect, advantages, effects, effects_of
+from bascule.core.effects import Effect, advantages, effects_of
 from bascule.core.ends import end_reason, ending, winner_promise
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.clock import moment
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
-from bascule.live.reports.metric_status import MetricStatus, metric_statuses, waiting_words
+from bascule.live.reports.metric_status import (
+    CovariateStatus,
+    MetricStatus,
+    covariates_of,
+    metric_statuses,
+    waiting_words,
+)
+from bascule.live.reports.waiting import DAY, Waiting, waiting_of
 from bascule.live.steps.serving import everyones_arm
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 
-Item = TypeVar("Item")
-
-DAY = 86400.0
-
 FIRST_EDITION_PARTS = {"active": "in", "dropped": "taken out"}
-
-HELD_UNITS, HELD_SHARE = 100, 0.1
-"""A test is held up if so many units wait for one that has had this part of its time to report."""
 
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
@@ -62,30 +59,6 @@ class ArmStatus:
     part: str
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Units that have not counted yet, and the oldest of them, before which no other can count.
-
-    `until` is when its conversion window ends; None where it counts when it reports. `is_held` says
-    that the test is held up by it: it has had a large part of the test's time to report.
-    """
-
-    units: int
-    since: str
-    days: float
-    until: str | None
-    is_held: bool
-
-    @property
-    def words(self) -> str:
-        """One line: how many wait, and for what."""
-        if self.until is not None:
-            first = f"{self.until[:10]} {self.until[11:16]} UTC"
-            return f"{self.units:,} units are in their conversion window, the oldest until {first}"
-        waited = about(self.days)
-        return f"{self.units:,} units have not counted; the oldest has not reported for {waited}"
-
-
 FUTILE = "it is unlikely to find the planned difference by its horizon"
 
 ENDED_BY: dict[EndReason | None, str] = {
@@ -94,29 +67,6 @@ ENDED_BY: dict[EndReason | None, str] = {
     "futility": f": {FUTILE}",
 }
 """Why a test is over, as the end of a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class CovariateStatus:
-    """What outcomes are adjusted by: the coefficient of each covariate for the next block.
-
-    Means and differences are those of adjusted outcomes. `lacking` counts the units that came
-    without one of the covariates, and `beyond` those with one beyond its limits.
-    """
-
-    coefficients: dict[str, float]
-    lacking: int
-    beyond: int
-
-    @property
-    def words(self) -> str:
-        """The adjustment in a line: "adjusted for spend_before; 12 units came without it"."""
-        parts = [f"adjusted for {', '.join(self.coefficients)}"]
-        if self.lacking:
-            parts.append(f"{self.lacking:,} units came without it and count with its missing value")
-        if self.beyond:
-            parts.append(f"{self.beyond:,} lay beyond its limits and count as the nearer one")
-        return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +121,13 @@ class Status:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
-        data: dict[str, Any] = _finite(asdict(self))
+        data: dict[str, Any] = finite(asdict(self))
         for arm in data["arms"]:
             # Programs read the first edition's words under the first edition's name.
             arm["state"] = arm["part"]
             arm["part"] = FIRST_EDITION_PARTS.get(arm["part"], arm["part"])
         if self.diagnostics is not None:
-            data["diagnostics"] = [_finite(one.to_dict()) for one in self.diagnostics]
+            data["diagnostics"] = [finite(one.to_dict()) for one in self.diagnostics]
         return data
 
     def __str__(self) -> str:
@@ -236,57 +186,6 @@ class Status:
         return lines if self.covariates is None else [*lines, f"means {self.covariates.words}"]
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A point of a test's history, after `matured` units."""
-
-    time: str
-    matured: int
-    means: tuple[float | None, ...]
-    units: tuple[int, ...]
-    effects: tuple[Effect, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data; None for what is not known."""
-        data: dict[str, Any] = _finite(asdict(self))
-        return data
-
-
-def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | None:
-    """Return by what outcomes are adjusted, or None."""
-    if design.adjustment is None:
-        return None
-    found = design.adjustment.coefficients(state.once.covariates)
-    return CovariateStatus(found, state.lacking, state.beyond)
-
-
-def waiting_of(
-    design: Design,
-    phase: Phase,
-    state: ExperimentState,
-    now: float,
-    created: float,
-    oldest: float | None,
-) -> Waiting | None:
-    """Return which units have not counted; `oldest` is when the first of them came.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
-    >>> state = ExperimentState.empty(design)._replace(assigned=(200, 100))
-    >>> waiting_of(design, "running", state, 90000.0, 0.0, 3600.0).words
-    '300 units have not counted; the oldest has not reported for 1 day'
-    """
-    units = state.units - state.folded
-    if phase not in OPEN or units <= 0 or oldest is None:
-        return None
-    waited = now - oldest
-    until = None
-    if design.measure is not None:
-        until = moment(design.matures(oldest) or oldest).isoformat()
-    is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
-    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held)
-
-
 def status_of(
     name: str,
     design: Design,
@@ -310,7 +209,7 @@ def status_of(
     leader, share = lead(design, seen, better)
     left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
     arms = _arms(design, state)
-    means, units = _means(design, seen), [arm.units for arm in arms]
+    means, units = arm_means(design, seen), [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     if state.verdict is not None and isinstance(seen, Statistics):
@@ -372,38 +271,13 @@ def _left(
     return left, (max(0.0, coming) * seconds / state.units + wait) / DAY
 
 
-@lru_cache(maxsize=4096)
-def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> Point:
-    """A point of a test's history."""
-    return Point(
-        moment(time).isoformat(),
-        matured,
-        tuple(_means(design, statistics)),
-        tuple(arm.units for arm in statistics.arms),
-        effects(design, statistics),
-    )
-
-
-def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
-    """At most so many of the points, spread evenly over their places, the last one included.
-
-    >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
-    ['d', 'f', 'g']
-    """
-    if most is None or len(points) <= most:
-        return list(points)
-    wanted = (places[-1] * (i + 1) / most for i in range(most))
-    kept = {bisect_left(places, place) for place in wanted}
-    return [points[i] for i in sorted(kept)]
-
-
 def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
     seen = state.statistics
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
     if design.procedure.has_intervals:
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
-    means, sizes = _means(design, seen), design.procedure.arm_sizes
+    means, sizes = arm_means(design, seen), design.procedure.arm_sizes
     for i, name in enumerate(design.arms):
         units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
         if isinstance(seen, Statistics):
@@ -423,7 +297,7 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
     return tuple(found)
 
 
-def _means(design: Design, seen: AnyStatistics) -> list[float | None]:
+def arm_means(design: Design, seen: AnyStatistics) -> list[float | None]:
     """What each arm has shown on average; None before it has shown anything."""
     if isinstance(seen, Statistics):
         return [arm.mean if arm.units else None for arm in seen.arms]
@@ -458,61 +332,10 @@ def _promise(design: Design, seen: AnyStatistics, phase: Phase) -> str:
     return "nothing is decided"
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return plain data for JSON, with None for infinite bounds."""
     if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: finite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
+        return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def audit_words(entry: Mapping[str, Any]) -> str:
-    """Return an entry of the audit log as a sentence.
-
-    >>> audit_words({"action": "knob", "detail": {"knob": "tilt", "before": 3.0, "now": 8.0}})
-    'Turned tilt from 3 to 8'
-    """
-    action, detail = str(entry["action"]), entry["detail"]
-    if action == "harm":
-        return f"Removed {detail['arm']}, which is harmful: {', '.join(detail['metrics'])}"
-    if action == "knob":
-        return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
-    if action == "share":
-        return f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"
-    if action == "create":
-        return f"Created, with the arms {', '.join(detail.get('arms', []))}"
-    named = {
-        "start": "Started",
-        "pause": "Paused",
-        "stop": "Stopped for good",
-        "release": "Released the winner, {arm}",
-        "drop arm": "Dropped {arm}",
-        "pause arm": "Paused {arm}",
-        "resume arm": "Resumed {arm}",
-        "delete": "Deleted",
-        "import": "Imported",
-    }
-    to = detail.get("to") if isinstance(detail, Mapping) else None
-    if action == "stop" and to:
-        return f"Stopped for good; everyone gets {to}"
-    if action == "drop arm" and to:
-        return f"Dropped {detail['arm']}; its users get {to}"
-    if action in named:
-        arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
-        return named[action].replace("{arm}", arm)
-    if action == "describe":
-        return f"Described: {', '.join(detail)}"
-    if action == "erase":
-        return f"Erased {detail['units']:,} unit{'' if detail['units'] == 1 else 's'}"
-    if action == "alarm":
-        return f"Alarm: {detail['message']}"
-    if action == "end":
-        why = detail.get("reason")
-        return f"Ended undecided: {why}" if why else "Ended undecided"
-    if action == "decide" and detail.get("harm"):
-        return f"Kept {detail.get('name', '')}: all else is harmful ({', '.join(detail['harm'])})"
-    if action == "decide":
-        return f"Decided: {detail.get('name', '')}"
-    parts = ", ".join(f"{key} {value}" for key, value in dict(detail).items())
-    return f"{action.capitalize()}{': ' if parts else ''}{parts}"

@@ -1,0 +1,66 @@
+"""Units of a live test that have not counted yet, and what they wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bascule.core.approximate import about
+from bascule.core.design import Design
+from bascule.live.clock import moment
+from bascule.live.storage.state import OPEN, ExperimentState, Phase
+
+DAY = 86400.0
+
+HELD_UNITS, HELD_SHARE = 100, 0.1
+"""A test is held up if so many units wait for one that has had this part of its time to report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Units that have not counted yet, and the oldest of them, before which no other can count.
+
+    `until` is when its conversion window ends; None where it counts when it reports. `is_held` says
+    that the test is held up by it: it has had a large part of the test's time to report.
+    """
+
+    units: int
+    since: str
+    days: float
+    until: str | None
+    is_held: bool
+
+    @property
+    def words(self) -> str:
+        """One line: how many wait, and for what."""
+        if self.until is not None:
+            first = f"{self.until[:10]} {self.until[11:16]} UTC"
+            return f"{self.units:,} units are in their conversion window, the oldest until {first}"
+        waited = about(self.days)
+        return f"{self.units:,} units have not counted; the oldest has not reported for {waited}"
+
+
+def waiting_of(
+    design: Design,
+    phase: Phase,
+    state: ExperimentState,
+    now: float,
+    created: float,
+    oldest: float | None,
+) -> Waiting | None:
+    """Return which units have not counted; `oldest` is when the first of them came.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
+    >>> state = ExperimentState.empty(design)._replace(assigned=(200, 100))
+    >>> waiting_of(design, "running", state, 90000.0, 0.0, 3600.0).words
+    '300 units have not counted; the oldest has not reported for 1 day'
+    """
+    units = state.units - state.folded
+    if phase not in OPEN or units <= 0 or oldest is None:
+        return None
+    waited = now - oldest
+    until = None
+    if design.measure is not None:
+        until = moment(design.matures(oldest) or oldest).isoformat()
+    is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
+    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held)
