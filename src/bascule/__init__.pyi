@@ -42,14 +42,17 @@ from .core.progress import (
     record,
 )
 from .core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
+from .core.segments import Segments
 from .core.statistics import ArmStatistics, PairStatistics, Statistics
 from .live import open  # noqa: A004
 from .live.api.backup import backup, restore
 from .live.api.experiment import Experiment
+from .live.api.segmented import SegmentedExperiment
 from .live.api.store import Store
 from .live.clock import ManualClock
 from .live.reports.doctor import StoreCheck, doctor
 from .live.reports.history import Point
+from .live.reports.segmented import SegmentedStatus
 from .live.reports.status import ArmStatus, Status
 from .live.steps.maturity import Receipt
 from .planning import plan
@@ -146,6 +149,9 @@ __all__ = [
     "RolloutCase",
     "Rule",
     "Sample",
+    "SegmentedExperiment",
+    "SegmentedStatus",
+    "Segments",
     "Simulation",
     "SimulationSummary",
     "Stage",

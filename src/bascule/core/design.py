@@ -24,6 +24,7 @@ from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
 from bascule.core.rules import RULES, Rule
+from bascule.core.segments import Segments
 from bascule.core.serialization import as_data, read, read_json
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class Design:
     at most `harm_error`. With `decides="guardrails"` the test is a guarded rollout: the second arm
     is shipped once every guardrail has found it within its margin, whatever the primary metric.
     `covariates` are numbers known of a unit before its assignment, by which outcomes of the primary
-    metric are adjusted.
+    metric are adjusted. With `segments` each of them has a test and a winner of its own
+    (`by_segment`), and `error` bounds a wrong decision in any of them; `max_units` and the deadline
+    are those of each.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
@@ -93,6 +96,7 @@ class Design:
     harm_error: float = DEFAULT_HARM_ERROR
     decides: Decides = "primary"
     covariates: Sequence[Covariate] | None = None
+    segments: Segments | None = None
     __pydantic_config__: ClassVar[dict[str, Any]] = {
         "extra": "forbid",
     }
@@ -169,6 +173,12 @@ class Design:
         checks.choice("decides", self.decides, get_args(Decides))
         if self.decides == "guardrails":
             self._check_rollout()
+        if self.segments is not None:
+            check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
+            if self.error is None:
+                raise InputError("segments", "segments split the error: give it in place of delta")
+            # Refuses what a part of the error is too small for.
+            self.by_segment  # noqa: B018
 
     def _check_metrics(self) -> None:
         if self.outcome.recurring:
@@ -190,6 +200,31 @@ class Design:
                 "decides",
                 'decides "guardrails" needs two arms, the present version and the new one, at '
                 "least one guardrail, and no min_effect",
+            )
+
+    @cached_property
+    def by_segment(self) -> dict[str, Design]:
+        """The design of each segment, with its part of every error; empty without segments."""
+        segments = self.segments
+        if segments is None:
+            return {}
+
+        def one(name: str) -> Design:
+            metrics = tuple(
+                replace(metric, error=segments.part(metric.error, name)) for metric in self.metrics
+            )
+            error = segments.part(self.error or DEFAULT_ERROR, name)
+            harm = segments.part(self.harm_error, name) if metrics else self.harm_error
+            return replace(self, segments=None, error=error, metrics=metrics, harm_error=harm)
+
+        return {name: one(name) for name in segments.all}
+
+    def _refuse_segments(self) -> None:
+        if self.segments is not None:
+            raise InputError(
+                "segments",
+                "a design with segments is one test for each of them: use simulate_segments, "
+                "Store.create_segmented, or design.by_segment[NAME]",
             )
 
     @property
@@ -244,12 +279,14 @@ class Design:
     @cached_property
     def calibration(self) -> Calibration:
         """The nominal delta of this design and the error that it proves."""
+        self._refuse_segments()
         error = None if self.error is None else self.error / (self.sides or 1)
         return self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
 
     @cached_property
     def procedure(self) -> Procedure:
         """How a test of this design proceeds."""
+        self._refuse_segments()
         if self.covariates is not None:
             return replace(self, outcome=_widened(self.outcome), covariates=None).procedure
         if self.goal == "increase":
@@ -425,7 +462,7 @@ def _widened(outcome: Outcome) -> Outcome:
 
 def _check_covariates(design: Design) -> None:
     assert design.covariates is not None
-    outcome, without = design.outcome, replace(design, covariates=None)
+    outcome, without = design.outcome, replace(design, covariates=None, segments=None)
     if without.procedure.counts != "blocks":
         raise InputError(
             "covariates",

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design, Reports
-from bascule.core.enrolment.audience import Audience
+from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
+from bascule.core.segments import Member, member_name
 from bascule.live.api.experiment import Experiment
+from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.clock import Clock
 from bascule.live.commit.context import StoreContext, acting
 from bascule.live.steps.description import Description
@@ -28,10 +30,13 @@ from bascule.live.storage.queries import (
     fetch,
     gone,
     load,
+    members,
 )
 from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bascule.live.api.erasure import Expired
     from bascule.live.reports.verify import Verification
 
@@ -83,53 +88,137 @@ class Store(StoreContext):
         gets in, everyone if it is not given. `values` gives every arm a value for programs: all
         true or false, all numbers, all texts or all objects.
         """
-        from sqlalchemy import insert, select
+        design = read_design(design, measure, reports)
+        check_name(name)
+        if design.segments is not None:
+            raise InputError("segments", "a design with segments: use create_segmented")
+        check_live(design)
+        delivery = checked_delivery(design, audience, values)
+        with self._database.writing() as connection:
+            self._check_free(connection, name)
+            return self._add(connection, name, design, placed(connection, delivery), start)
+
+    def create_segmented(
+        self,
+        name: str,
+        design: Design | Mapping[str, Any] | str | Path,
+        *,
+        start: bool = True,
+        measure: Measure | None = None,
+        reports: Reports | None = None,
+        audience: Audience | Mapping[str, Any] | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> SegmentedExperiment:
+        """Create a test with segments: an experiment `NAME.SEGMENT` for each; return all of them.
+
+        The arguments are those of `create`. Each segment has its part of the design's error, its
+        own blocks and its own decision.
+
+        >>> import bascule as bs
+        >>> segments = bs.Segments("country", ["fr", "de"])
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create_segmented("button", design, reports="always")
+        ...     arm = test.assign("user-42", {"country": "fr"})
+        ...     test.segment_of("user-42")
+        'fr'
+        """
+        design = read_design(design, measure, reports)
+        check_name(name)
+        if design.segments is None:
+            raise InputError("segments", "the design has no segments: use create, or name them")
+        for segment, one in design.by_segment.items():
+            check_name(member_name(name, segment))
+            check_live(one)
+            if one.procedure.assigns == "hash":
+                raise InputError(
+                    "segments",
+                    f"units of {one.rule.label} are assigned by a hash and not stored, so that "
+                    "nothing keeps them in their segment: use Tilt(tilt)",
+                )
+            delivery = checked_delivery(one, audience, values)
+        with self._database.writing() as connection:
+            self._check_free(connection, name)
+            # Placed once: all segments have the same part of a layer.
+            delivery = placed(connection, delivery)
+            tests = {}
+            error = sum(one.calibration.error for one in design.by_segment.values())
+            for segment, one in design.by_segment.items():
+                member = Member(name, segment, design.segments, error)
+                child = member_name(name, segment)
+                self._check_free(connection, child)
+                its = delivery._replace(member=member)
+                tests[segment] = self._add(connection, child, one, its, start)
+        return SegmentedExperiment(self, member, tests)
+
+    def get_segmented(self, name: str) -> SegmentedExperiment:
+        """Return the test with segments of that name."""
+        with self.reading() as connection:
+            found = members(connection, name)
+        if not found:
+            raise gone(name)
+        tests = {one.segment: Experiment(self, number, child) for number, child, one in found}
+        member = found[0][2]
+        lacking = [segment for segment in member.segments.all if segment not in tests]
+        if lacking:
+            names = ", ".join(member_name(name, segment) for segment in lacking)
+            raise InputError("segments", f"{name} lacks {names}: import or restore all of it")
+        return SegmentedExperiment(self, member, {one: tests[one] for one in member.segments.all})
+
+    def segmented(self) -> list[SegmentedExperiment]:
+        """Return all tests with segments, the oldest first."""
+        with self.reading() as connection:
+            names = dict.fromkeys(one.test for _, _, one in members(connection))
+        return [self.get_segmented(name) for name in names]
+
+    def _check_free(self, connection: Connection, name: str) -> None:
+        """Raise unless no experiment, and no test with segments, has this name."""
+        from sqlalchemy import select
+
+        from bascule.live.storage.schema import experiments
+
+        asked = select(experiments.c.id).where(experiments.c.name == name)
+        if connection.execute(asked).scalar() is not None or members(connection, name):
+            message = f"there is an experiment {name!r} already: take another"
+            raise InputError("name", message, kind="conflict")
+
+    def _add(
+        self, connection: Connection, name: str, design: Design, delivery: Delivery, start: bool
+    ) -> Experiment:
+        """Add an experiment that was checked."""
+        from sqlalchemy import insert
 
         from bascule.live.storage.schema import audit, experiments
 
-        if isinstance(design, Mapping):
-            design = Design.from_dict(dict(design))
-        if not isinstance(design, Design):
-            design = load_design(design)
-        check_name(name)
-        design = completed(design, measure, reports)
-        check_live(design)
+        guard = self.runner.guard
+        now = guard.now(guard.kind, database_time(connection))
+        if design.deadline is not None and design.deadline.timestamp() <= now:
+            raise InputError(
+                "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
+            )
+        state = ExperimentState.empty(design)._replace(clock=guard.kind)
+        if start:
+            state = begun(design, state, now)._replace(began=now)
         data = design.to_dict()
-        delivery = checked_delivery(design, audience, values)
-        with self._database.writing() as connection:
-            guard = self.runner.guard
-            now = guard.now(guard.kind, database_time(connection))
-            if design.deadline is not None and design.deadline.timestamp() <= now:
-                raise InputError(
-                    "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
-                )
-            state = ExperimentState.empty(design)._replace(clock=guard.kind)
-            if start:
-                state = begun(design, state, now)._replace(began=now)
-            delivery = placed(connection, delivery)
-            asked = select(experiments.c.id).where(experiments.c.name == name)
-            if connection.execute(asked).scalar() is not None:
-                message = f"there is an experiment {name!r} already: take another"
-                raise InputError("name", message, kind="conflict")
-            made = connection.execute(
-                insert(experiments).values(
-                    name=name,
-                    created=now,
-                    design=json.dumps(data),
-                    state="running" if start else "ready",
-                    standing=state_to_json(state),
-                    statistics=statistics_to_json(state.statistics),
-                    version=0,
-                    delivery=delivery.to_json(),
-                )
-            ).inserted_primary_key
-            assert made is not None
-            entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
-            said = json.loads(delivery.to_json() or "{}")
-            detail = json.dumps({**data, **{key: part for key, part in said.items() if part}})
-            connection.execute(insert(audit).values(action="create", detail=detail, **entry))
-            if start:
-                connection.execute(insert(audit).values(action="start", detail="{}", **entry))
+        made = connection.execute(
+            insert(experiments).values(
+                name=name,
+                created=now,
+                design=json.dumps(data),
+                state="running" if start else "ready",
+                standing=state_to_json(state),
+                statistics=statistics_to_json(state.statistics),
+                version=0,
+                delivery=delivery.to_json(),
+            )
+        ).inserted_primary_key
+        assert made is not None
+        entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
+        said = json.loads(delivery.to_json() or "{}")
+        detail = json.dumps({**data, **{key: part for key, part in said.items() if part}})
+        connection.execute(insert(audit).values(action="create", detail=detail, **entry))
+        if start:
+            connection.execute(insert(audit).values(action="start", detail="{}", **entry))
         return Experiment(self, int(made[0]), name)
 
     def link(self, unit: str | int, other: str | int) -> dict[str, str | None]:
@@ -310,6 +399,19 @@ def opened_store(location: str, actor: str) -> Iterator[Store]:
             if is_new:
                 for part in ("", "-wal", "-shm"):
                     Path(f"{location}{part}").unlink(missing_ok=True)
+
+
+def read_design(
+    design: Design | Mapping[str, Any] | str | Path,
+    measure: Measure | None = None,
+    reports: Reports | None = None,
+) -> Design:
+    """Return a design that was given as such, as plain data or as a file, completed."""
+    if isinstance(design, Mapping):
+        design = Design.from_dict(dict(design))
+    if not isinstance(design, Design):
+        design = load_design(design)
+    return completed(design, measure, reports)
 
 
 def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:

@@ -19,7 +19,7 @@ from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.database import Database
-from bascule.live.storage.queries import Loaded, load
+from bascule.live.storage.queries import Loaded, execute, load, members
 from bascule.live.storage.state import Deal
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -47,6 +47,7 @@ class Runner:
         self._kept: dict[int, _Kept] = {}
         self._latest: dict[int, tuple[Loaded, float, Served | None]] = {}
         self._erased: dict[int, int] = {}
+        self._tests: dict[int, str] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
@@ -131,6 +132,7 @@ class Runner:
     def _run(self, jobs: list[Job]) -> None:
         try:
             with self._database.writing() as connection:
+                self._lock_tests(connection, jobs)
                 done = [
                     self._one(connection, [job for job in jobs if job.experiment == experiment])
                     # Always in the same order, so that two programs never wait for each other.
@@ -146,6 +148,21 @@ class Runner:
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
             self._notice_erasures(kept.loaded)
             self.memory.learn(experiment, arms)
+
+    def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
+        """Let no other program enrol units in another segment of the same tests at the same time.
+
+        SQLite has one writer at a time anyway. Before any experiment is locked, and in order, so
+        that two programs never wait for each other.
+        """
+        if connection.dialect.name == "sqlite":
+            return
+        enrolling = {job.experiment for job in jobs if job.enrols}
+        if enrolling - self._tests.keys():
+            self._tests |= dict.fromkeys(enrolling, "")
+            self._tests |= {number: one.test for number, _, one in members(connection)}
+        for test in sorted({self._tests[number] for number in enrolling} - {""}):
+            execute(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", (test,))
 
     def _one(
         self, connection: Connection, jobs: list[Job]

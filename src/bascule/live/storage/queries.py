@@ -19,6 +19,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
+from bascule.core.segments import Member
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.description import Description
 from bascule.live.storage.state import (
@@ -82,6 +83,7 @@ _ELSEWHERE = (
     "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
+_DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
 _DESCRIPTIONS = "SELECT experiment, description FROM descriptions"
@@ -310,6 +312,32 @@ def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple
 def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
     """Which of the units are in another experiment, and in which."""
     return dict(map(tuple, fetch_listed(connection, _ELSEWHERE, experiment, units)))
+
+
+def homes(
+    connection: Connection, experiments: Sequence[int], units: Sequence[str]
+) -> dict[str, int]:
+    """Return which of some experiments each unit is in, by its own name or one it was linked to."""
+    found: dict[str, int] = {}
+    for experiment in experiments:
+        left = [unit for unit in units if unit not in found]
+        found |= dict.fromkeys(find_arms(connection, experiment, left), experiment)
+    for experiment in experiments:
+        left = [unit for unit in units if unit not in found]
+        names = identities(connection, experiment, left)
+        known = find_arms(connection, experiment, [*names.values()])
+        found |= {unit: experiment for unit, name in names.items() if name in known}
+    return found
+
+
+def members(connection: Connection, test: str | None = None) -> list[tuple[int, str, Member]]:
+    """Return the experiments that are segments of a test, or of any, in the order of creation."""
+    rows = ((row[0], row[1], delivery_from_json(row[2])) for row in fetch(connection, _DELIVERIES))
+    return [
+        (number, name, delivery.member)
+        for number, name, delivery in rows
+        if delivery.member is not None and test in (None, delivery.member.test)
+    ]
 
 
 def description_of(connection: Connection, experiment: int) -> Description:

@@ -10,9 +10,11 @@ from bascule.core.covariates.model import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
+from bascule.core.segments import Member
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
+from bascule.live.storage.queries import homes, members
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
@@ -57,6 +59,9 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     if new and work.delivery.audience is not None:
         outside = _kept_out(work, work.delivery.audience, zip(asked, items, strict=True))
         refused = {**outside, **refused}
+    if new and work.delivery.member is not None:
+        pairs = zip(asked, items, strict=True)
+        refused = {**_in_another_segment(work, work.delivery.member, new, pairs), **refused}
     if refused:
         new = [unit for unit in new if unit not in refused]
     problem = _enrol(work, new, known) if new else None
@@ -100,13 +105,40 @@ def _kept_out(
     return {unit: InputError(why, WHY[why]) for unit, why in reasons.items() if why is not None}
 
 
+def _in_another_segment(
+    work: UnitOfWork,
+    member: Member,
+    units: Sequence[str],
+    asked: Iterable[tuple[str, Newcomer]],
+) -> dict[str, InputError]:
+    """Return those units that are in another segment of the test, or belong there by context."""
+    others = {
+        number: one.segment
+        for number, _, one in members(work.connection, member.test)
+        if number != work.before.id
+    }
+    found = homes(work.connection, [*others], units)
+    why = {unit: f"is in segment {others[number]} already" for unit, number in found.items()}
+    for unit, item in asked:
+        context = None if isinstance(item, str) else item.context
+        if unit not in why and context is not None and member.segments.attribute in context:
+            segment = member.segments.found(context)
+            if segment != member.segment:
+                why[unit] = f"belongs to segment {segment or '(none)'} by its context"
+    use = f"assign it with {member.test}, not with {work.before.name}"
+    return {
+        unit: InputError("segment", f"unit {unit!r:.60} {reason}: {use}", kind="conflict")
+        for unit, reason in why.items()
+    }
+
+
 def _answer(
     work: UnitOfWork, arm: int | None, problem: InputError | None, served: Served | None
 ) -> Any:
     if arm is not None:
         return arm if served is None else Answer(served.arms[arm], served.reasons[arm])
     assert problem is not None
-    if problem.field == "covariates" or (problem.field == "clock" and served is None):
+    if problem.field in ("covariates", "segment") or (problem.field == "clock" and served is None):
         # A clock that is wrong is an error of the machine: nothing is known about the test now.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)

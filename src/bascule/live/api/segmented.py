@@ -1,0 +1,283 @@
+"""A live test with segments: an experiment for each, and every unit in one of them for good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bascule.core.enrolment.targeting import Context
+from bascule.core.errors import InputError
+from bascule.core.segments import Member, Segments
+from bascule.live.api.experiment import Experiment
+from bascule.live.api.units import Covariates
+from bascule.live.commit.context import StoreContext
+from bascule.live.reports.segmented import SegmentedStatus
+from bascule.live.steps.inputs import checked_unit, event_of
+from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.serving import Evaluation
+from bascule.live.storage.queries import homes
+
+if TYPE_CHECKING:
+    from bascule.live.reports.verify import Verification
+
+Result = TypeVar("Result")
+
+
+class SegmentedExperiment:
+    """A live test with segments. `Store.create_segmented` makes it, `Store.get_segmented` finds it.
+
+    `tests` has the experiment of each segment, with all that an experiment can do.
+
+    >>> import bascule as bs
+    >>> segments = bs.Segments("device", ["mobile", "desktop"])
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
+    >>> store = bs.open(":memory:")
+    >>> test = store.create_segmented("button", design, reports="always")
+    >>> arm = test.assign("user-42", segment="mobile")
+    >>> test.record("user-42", 1.0).accepted
+    True
+    >>> test.tests["mobile"].status().units
+    1
+    """
+
+    def __init__(
+        self, store: StoreContext, member: Member, tests: Mapping[str, Experiment]
+    ) -> None:
+        self.store = store
+        self.name = member.test
+        self.error = member.error
+        self.segments: Segments = member.segments
+        self.tests = dict(tests)
+        self._by_number = {test.id: segment for segment, test in self.tests.items()}
+
+    # Units
+
+    def segment_of(self, unit: str | int) -> str | None:
+        """Return the segment that a unit is in, or None; looking never enrols it."""
+        named = checked_unit(unit)
+        return self._homes([named]).get(named)
+
+    def assign(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        segment: str | None = None,
+        covariates: Covariates | None = None,
+        strict: bool = False,
+    ) -> str:
+        """Assign a unit in its segment and return the arm to serve; it is on disk by then.
+
+        A new unit belongs to the `segment` that is given, or to that of its context, and stays in
+        it for good, whatever is said later. One that belongs to none of them is an error.
+        """
+        more: dict[str, Any] = {"covariates": covariates, "strict": strict}
+        return self._in_segment(
+            unit, context, segment, lambda test: test.assign(unit, context, **more)
+        )
+
+    def assign_many(
+        self,
+        units: Sequence[str | int],
+        contexts: Sequence[Context | None] | None = None,
+        *,
+        segments: Sequence[str | None] | None = None,
+        covariates: Sequence[Covariates | None] | None = None,
+        strict: bool = False,
+    ) -> list[str]:
+        """Assign many units, one transaction a segment, and return the arms to serve in order.
+
+        `contexts`, `segments` and `covariates` have an entry for each unit. All units are looked at
+        before the first is assigned.
+        """
+        if isinstance(units, str):
+            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
+        named = [checked_unit(unit) for unit in units]
+        columns: list[Any] = []
+        lists = {"contexts": contexts, "segments": segments, "covariates": covariates}
+        for field, given in lists.items():
+            if isinstance(given, (str, Mapping)) or (given and len(given) != len(named)):
+                message = f"{field} must be a list with one entry for each of {len(named)} units"
+                raise InputError(field, message)
+            columns.append(given or [None] * len(named))
+        known = self._homes(named)
+        places: dict[str, list[int]] = {}
+        for at, (unit, context, segment, _) in enumerate(zip(named, *columns, strict=True)):
+            if unit not in known:
+                known[unit] = self._segment(context, segment)
+            places.setdefault(known[unit], []).append(at)
+        arms = [""] * len(named)
+        for segment, rows in places.items():
+            its: list[Any] = [[one[at] for at in rows] for one in (columns[0], columns[2])]
+            some, test = [named[at] for at in rows], self.tests[segment]
+            found = test.assign_many(some, its[0], covariates=its[1], strict=strict)
+            for at, arm in zip(rows, found, strict=True):
+                arms[at] = arm
+        return arms
+
+    def evaluate(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        segment: str | None = None,
+        covariates: Covariates | None = None,
+    ) -> Evaluation:
+        """Assign a unit in its segment; return the arm, why, and whether it is in the test."""
+        return self._in_segment(
+            unit,
+            context,
+            segment,
+            lambda test: test.evaluate(unit, context, covariates=covariates),
+        )
+
+    def record(
+        self,
+        unit: str | int,
+        value: float | tuple[float, float],
+        at: datetime | None = None,
+        id: str | None = None,  # noqa: A002
+        *,
+        metric: str | None = None,
+    ) -> Receipt:
+        """Record an outcome in the segment of its unit, or exclude it with a reason."""
+        return self.record_many([(unit, value, at, id, metric)])[0]
+
+    def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
+        """Record many outcomes, each in the segment of its unit; return their receipts in order.
+
+        Outcomes of units that are in none are listed as excluded by the last segment.
+        """
+        events = [event_of(given) for given in outcomes]
+        known = self._homes([event.unit for event in events])
+        places: dict[str, list[int]] = {}
+        for at, event in enumerate(events):
+            places.setdefault(known.get(event.unit, self.segments.all[-1]), []).append(at)
+        receipts: dict[int, Receipt] = {}
+        for segment, rows in places.items():
+            found = self.tests[segment].record_many([events[at] for at in rows])
+            receipts |= dict(zip(rows, found, strict=True))
+        return [receipts[at] for at in range(len(events))]
+
+    def link(self, unit: str | int, other: str | int) -> str | None:
+        """Link two names of one person; return the arm of the first in its segment.
+
+        Names that are in different segments already stay in them.
+        """
+        arms = {segment: test.link(unit, other) for segment, test in self.tests.items()}
+        return arms.get(self.segment_of(unit) or "")
+
+    # Reports
+
+    def status(self) -> SegmentedStatus:
+        """Return the status of every segment, and what is decided so far."""
+        statuses = {segment: test.status() for segment, test in self.tests.items()}
+        return SegmentedStatus(self.name, self.error, self.segments.attribute, statuses)
+
+    def verify(self) -> tuple[Verification, ...]:
+        """Compute every segment again from the raw log, and look for units that are in two."""
+        from bascule.live.reports.segmented import verify_segments
+
+        with self.store.reporting() as connection:
+            return verify_segments(connection, self.tests)
+
+    # Changes: of every segment; `tests[SEGMENT]` changes one
+
+    def start(self) -> None:
+        """Enrol units in every segment, at first or again after a pause."""
+        self._each(Experiment.start, ("ready", "paused"))
+
+    def pause(self) -> None:
+        """Enrol no new units in any segment that still runs."""
+        self._each(Experiment.pause, ("running",))
+
+    def stop(self, to: str | None = None) -> None:
+        """End the test in every segment for good; with `to`, everyone is served this arm."""
+        states = ("ready", "running", "paused", "decided", "over")
+        self._each(lambda test: test.stop(to), states)
+
+    def release(self) -> None:
+        """Give everyone in a segment that is decided its winner."""
+        self._each(Experiment.release, ("decided",))
+
+    def knob(self, **named: float | None) -> None:
+        """Turn the knob in every segment that still runs."""
+        self._each(lambda test: test.knob(**named), ("ready", "running", "paused"))
+
+    def set_share(self, share: float) -> None:
+        """Let another share of the traffic get in, in every segment that still runs."""
+        self._each(lambda test: test.set_share(share), ("ready", "running", "paused"))
+
+    def drop_arm(self, arm: str, to: str | None = None) -> None:
+        """Drop an arm for good in every segment that still runs."""
+        self._each(lambda test: test.drop_arm(arm, to), ("ready", "running", "paused"))
+
+    def describe(self, **given: Any) -> None:
+        """Set words about the test, in every segment."""
+        for test in self.tests.values():
+            test.describe(**given)
+
+    def __repr__(self) -> str:
+        return f"SegmentedExperiment({self.name!r})"
+
+    # Private
+
+    def _each(self, change: Callable[[Experiment], None], states: tuple[str, ...]) -> None:
+        """Change the segments that are in one of some states; an error if there is none."""
+        chosen = [test for test in self.tests.values() if test.state in states]
+        if not chosen:
+            found = ", ".join(f"{name} is {test.state}" for name, test in self.tests.items())
+            message = f"{self.name}: no segment is {' or '.join(states)} ({found})"
+            raise InputError("state", message, kind="conflict")
+        for test in chosen:
+            change(test)
+
+    def _homes(self, units: Sequence[str]) -> dict[str, str]:
+        """Return the segments of those units that have one; what is remembered is not read."""
+        known: dict[str, str] = {}
+        for segment, test in self.tests.items():
+            known |= {unit: segment for unit in units if test.remembered(unit) is not None}
+        left = [*dict.fromkeys(unit for unit in units if unit not in known)]
+        if left:
+            with self.store.reading() as connection:
+                found = homes(connection, [*self._by_number], left)
+            known |= {unit: self._by_number[number] for unit, number in found.items()}
+        return known
+
+    def _segment(self, context: Context | None, segment: str | None) -> str:
+        """Return the segment of a new unit: the one that is named, or that of its context."""
+        if context is not None and not isinstance(context, Mapping):
+            raise InputError("context", f"context must have names and values (got {context!r:.60})")
+        if segment is None:
+            return self.segments.segment_of(context)
+        if context is not None and self.segments.attribute in context:
+            of_context = self.segments.segment_of(context)
+            if of_context != segment:
+                raise InputError(
+                    "segment",
+                    f"segment {segment!r:.60} is given, and the context says {of_context}: leave "
+                    "one of them out",
+                )
+        return self.segments.checked(segment)
+
+    def _in_segment(
+        self,
+        unit: str | int,
+        context: Context | None,
+        segment: str | None,
+        call: Callable[[Experiment], Result],
+    ) -> Result:
+        """Call the experiment of a unit's segment."""
+        named = checked_unit(unit)
+        home = self._homes([named]).get(named)
+        if home is None:
+            home = self._segment(context, segment)
+            try:
+                return call(self.tests[home])
+            except InputError as problem:
+                # Another program has assigned it in another segment a moment ago.
+                home = self._homes([named]).get(named) if problem.field == "segment" else None
+                if home is None:
+                    raise
+        return call(self.tests[home])
