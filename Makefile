@@ -44,10 +44,12 @@ pytest: clients
 		$(foreach path,tests/engines $(LONG),--ignore=$(path))
 
 # Engines and services of others, which are optional: Dask, a simulated GPU, sign-in with OpenID
-# Connect, notifications, traces and assistants; and the tests that take longest.
+# Connect, notifications, traces and assistants; the tests that take longest; and a search for holes
+# with Bandit, whose warnings about comments are left out.
 test-engines: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		--editable '.[engines]'
+	$(BIN)/bandit -q -r src 2> /dev/null
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder tests/engines $(LONG)
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.

@@ -26,9 +26,9 @@ def test_json_is_one_object_and_nothing_else(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, _ = run(capsys, *QUICK, "--sigma", "2", "--effect", "1", "--seed", "3", "--json")
+    code, out, _ = run(capsys, *QUICK, "--sigma", "2", "--effect", "1", "--sides", "2", "--json")
     assert code == 0
-    expected = bs.frontier([0, 1], bs.Gaussian(2), effect=1, runs=20, seed=3).to_dict()
+    expected = bs.frontier([0, 1], bs.Gaussian(2), effect=1, runs=20, sides=2).to_dict()
     assert {**json.loads(out), "seconds": 0} == {**expected, "seconds": 0}
     assert list(tmp_path.iterdir()) == []
 

@@ -51,6 +51,27 @@ def test_every_rule_is_held_to_the_same_error(small: Frontier) -> None:
     assert by_label(small)["UCB_2"].design.error == 0.05
 
 
+def test_a_two_sided_error_is_halved_for_every_rule() -> None:
+    """What the error bounds is the same with `sides=2`, with a design of it, and as half of it."""
+    rules: dict[str, Any] = {"tilts": [3.0], "runs": 50, "families": PUBLISHED_AND_TILT}
+    one = bs.frontier([0.0, 1.0], error=0.05, **rules)
+    both = bs.frontier([0.0, 1.0], error=0.1, sides=2, **rules)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.1, sides=2)
+    of_design = bs.frontier(design, [0.0, 1.0], **rules)
+    assert one.points == both.points
+    assert [p.calibration.error for p in of_design.points] == [
+        p.calibration.error for p in one.points
+    ]
+    assert (one.sides, both.sides, of_design.sides) == (1, 2, 2)
+    assert "error at most 10 %, two-sided (either of two equal arms wins)" in repr(both)
+    assert "at most 5 %; if the arms are equal, either of them with at most 10 %" in repr(both)
+    assert both.to_dict()["sides"] == 2
+    with pytest.raises(bs.InputError, match="sides is given twice"):
+        bs.frontier(design, [0.0, 1.0], sides=2)
+    with pytest.raises(bs.InputError, match="sides must be 1 or 2"):
+        bs.frontier([0.0, 1.0], sides=3)
+
+
 def test_each_family_is_cheaper_and_sooner_than_the_one_it_improves(small: Frontier) -> None:
     points = by_label(small)
     chain = ["UCB_2 as published", "UCB_2", "UCB_2 mixture radius", "UCB_2 mixture stop"]
@@ -165,8 +186,8 @@ def test_progress_is_told_up_to_the_last_run() -> None:
 def test_plain_data_says_everything(small: Frontier) -> None:
     data = json.loads(json.dumps(small.to_dict(), allow_nan=False))
     assert set(data) == {
-        "means", "outcome", "error", "effect", "runs", "seed", "oracle_information", "points",
-        "left_out", "verdict", "steps", "seconds",
+        "means", "outcome", "error", "sides", "effect", "runs", "seed", "oracle_information",
+        "points", "left_out", "verdict", "steps", "seconds",
     }  # fmt: skip
     assert data["outcome"] == {"sigma": 1.0, "kind": "gaussian"}
     assert len(data["points"]) == len(small.points)

@@ -30,6 +30,7 @@ def command(
         DEFAULT_ERROR,
         help="Probability of declaring a worse arm the winner, at most, for every rule.",
     ),
+    sides: int | None = designs.SIDES,
     effect: float | None = typer.Option(
         None, help="The difference worth finding: adds tilted blocks that are informed of it."
     ),
@@ -69,6 +70,7 @@ def command(
             threads=threads,
             progress=tell,
             families=(*USUAL, Family.PEERS) if peers else USUAL,
+            sides=sides,
         )
     note_compilation(result.compile_seconds)
     written = () if out is None else result.save(out)

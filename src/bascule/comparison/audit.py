@@ -103,6 +103,7 @@ class Audit:
         return {
             "rule": self.design.rule.label,
             "error": promise.error,
+            "sides": self.design.sides or 1,
             "guarantee": promise.guarantee,
             "delta": promise.delta,
             "means": list(self.means),

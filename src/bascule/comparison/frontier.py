@@ -25,7 +25,7 @@ from bascule.comparison.contenders import (
 from bascule.comparison.information import information, oracle_of
 from bascule.core import checks
 from bascule.core.calibration import Calibration
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design, checked_sides
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps
@@ -121,7 +121,8 @@ class Frontier:
 
     `points` has one for each rule, and `left_out` the rules that were not played with the reason.
     `oracle` is the information that a test which knows the gap needs. Every rule runs until it
-    decides; `cap_not_applied` is the cap of the design that was given, if it had one.
+    decides; `cap_not_applied` is the cap of the design that was given, if it had one. `error`
+    bounds that a worse arm wins; with `sides` 2, `2 * error` was asked for as a two-sided one.
     """
 
     means: tuple[float, ...]
@@ -137,6 +138,7 @@ class Frontier:
     seconds: float
     compile_seconds: float
     cap_not_applied: int | None = None
+    sides: int = 1
 
     def of(self, family: Family) -> tuple[Point, ...]:
         """The points of one family, along its knob."""
@@ -163,6 +165,7 @@ class Frontier:
             "means": list(self.means),
             "outcome": as_data(self.outcome),
             "error": self.error,
+            "sides": self.sides,
             "effect": self.effect,
             "runs": self.runs,
             "seed": self.seed,
@@ -241,6 +244,7 @@ def frontier(
     outcome: Outcome | None = None,
     rules: Sequence[Rule] = (),
     families: Iterable[str] = USUAL,
+    sides: int | None = None,
 ) -> Frontier:
     """Simulate every rule along its knob at the same error, and say which dominates which.
 
@@ -249,7 +253,8 @@ def frontier(
     `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
     adds any rules. Rules that take many units are played less often than `runs`. `progress` is
     called with the rule and with how many runs of how many are finished. `families` are all that
-    are proven unless you name some; "peers" are rules of other tools and papers.
+    are proven unless you name some; "peers" are rules of other tools and papers. `error` bounds
+    that a worse arm wins; with `sides=2` that either of two equal arms does.
 
     >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]
@@ -257,7 +262,7 @@ def frontier(
     """
     cap, goal = None, INCREASE
     if isinstance(design, Design):
-        _refuse_twice(design, outcome=outcome, error=error)
+        _refuse_twice(design, outcome=outcome, error=error, sides=sides)
         if design.metrics:
             raise InputError(
                 "metrics", "rules are compared on the primary metric alone: leave metrics out"
@@ -269,12 +274,16 @@ def frontier(
                 "out of the design here",
             )
         outcome, error, goal = design.outcome, design.calibration.error, design.goal
+        sides = design.sides or 1
         rules, cap = (*rules, design.rule), design.max_units
     elif design is not None:
         # The form without a design: means first, then their outcome model.
         outcome, means = _second_argument(means, outcome), design
     outcome = STANDARD if outcome is None else outcome
     error = DEFAULT_ERROR if error is None else error
+    if not isinstance(design, Design):
+        sides = checked_sides(sides) or 1
+        error = checks.probability("error", error, "0.05 is usual") / sides
     asked = checked_families(families)
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
     arms = len(means) if isinstance(means, Sized) else 0
@@ -316,6 +325,7 @@ def frontier(
         seconds=sweep.simulating_seconds,
         compile_seconds=sweep.compile_seconds,
         cap_not_applied=cap,
+        sides=sides or 1,
     )
 
 

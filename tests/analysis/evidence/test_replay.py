@@ -34,7 +34,7 @@ def test_it_agrees_with_its_own_status(
     chance, clock = random.Random(3), bs.ManualClock()
     design = bs.Design(["a", "b"], outcome, rule)
     design = replace(design, measure=measure, reports=None if measure else "always")
-    with bs.open(":memory:", clock=clock) as store:
+    with bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle) as store:
         test = store.create("test", design)
         for day in range(8):
             units = [f"{day}-{i}" for i in range(41)]

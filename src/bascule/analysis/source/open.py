@@ -346,7 +346,7 @@ def _query_database(opened: Connections, source: Source) -> Any:
         remote = _connect(opened, url, field)
     query = _only_table(remote, url) if query is None else query.strip().rstrip(";")
     if re.fullmatch(r"\w+(\.\w+)+", query):
-        query = f"SELECT * FROM {query}"
+        query = f"SELECT * FROM {query}"  # nosec B608 - letters, digits and dots alone
     try:
         if query.isidentifier():
             return remote.table(query)

@@ -51,7 +51,7 @@ _COUNT_OLD = (
     "WHERE a.experiment = ? AND a.time < ? AND e.number IS NULL"
 )
 _OLD_EXCLUDED = (
-    "SELECT count(*) FROM set_aside WHERE experiment = ? AND received < ? "
+    "SELECT count(*) FROM set_aside WHERE experiment = ? AND received < ? "  # nosec B608 - a constant
     f"AND unit <> '{PREFIX}excluded'"
 )
 

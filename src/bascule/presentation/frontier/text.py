@@ -17,7 +17,9 @@ HEADINGS = ("rule", "regret", "decision time", "× oracle", "dominated by")
 def title(frontier: Frontier) -> str:
     """Say what is compared, in one line."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
-    promise = f"error at most {percent(frontier.error)}"
+    promise = f"error at most {percent(frontier.sides * frontier.error)}"
+    if frontier.sides == 2:
+        promise += ", two-sided (either of two equal arms wins)"
     return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {promise}"
 
 

@@ -230,7 +230,7 @@ def _add_sign_in(router: APIRouter) -> None:
         try:
             return await oidc.finish(request)
         except Problem as problem:
-            shown = {"problem": problem.detail, "token": None, "oidc": True}
+            shown = {"problem": problem.detail, "token": None, "oidc": True}  # nosec B105 - no token
             return page("sign-in.html", None, problem.status, **shown)
 
     @router.post("/sign-out")
