@@ -183,7 +183,7 @@ def test_a_mistake_in_a_rule_is_raised_and_not_taken_for_a_hopeless_test() -> No
 def test_a_hopeless_test_is_still_said_to_be_one() -> None:
     answer = bs.plan(bs.Gaussian(1), 0, 0.001, arms=3, units_per_day=20, runs=30)
     assert not answer.possible
-    # Without a horizon, at which the planned design would end.
-    endless = bs.Design(answer.design.arms, bs.Gaussian(1), bs.Tilt(3))
+    # A horizon would end the planned design; this one ends at its cap, long before it can decide.
+    capped = bs.Design(answer.design.arms, bs.Gaussian(1), bs.Tilt(3), max_units=20 * 365)
     with pytest.raises(bs.InfeasibleError):
-        bs.simulate(endless, answer.request.means, runs=5)
+        bs.simulate(capped, answer.request.means, runs=5)
