@@ -35,8 +35,14 @@ GUARDED = bs.Design(
         bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, measure=_WEEK),
         bs.Metric("spend", bs.Bounded(0, 100), role="secondary", measure=_WEEK),
     ],
+    covariates=[bs.Covariate("spend_before", 0, 100)],
 )
-"""The same with two metrics more."""
+"""Two metrics more, and a covariate."""
+
+
+def _covariates(design: bs.Design, i: int) -> dict[str, float] | None:
+    """Return what is known of a unit."""
+    return None if design.covariates is None else {"spend_before": float(i % 97)}
 
 
 def _in_a_folder(work: Callable[..., float], *given: object) -> Callable[[], float]:
@@ -55,7 +61,9 @@ def _assigned(path: Path, asked: int, design: bs.Design = DESIGN) -> float:
 
         async def call(caller: int) -> None:
             for i in range(asked):
-                await test.assign_async(f"unit {caller} {i}")
+                await test.assign_async(
+                    f"unit {caller} {i}", covariates=_covariates(design, caller + i)
+                )
 
         async def call_all() -> float:
             # As with plain inserts, what comes before and after them is not counted.
@@ -65,6 +73,24 @@ def _assigned(path: Path, asked: int, design: bs.Design = DESIGN) -> float:
 
         taken = asyncio.run(call_all())
     return CALLERS * asked / taken
+
+
+def _assigned_in_batches(path: Path, design: bs.Design) -> float:
+    """Durable assignments a second: 500 new units in each call."""
+    with bs.open(path) as store:
+        test = store.create("bench", design)
+        test.assign("first")
+        batches = [range(first, first + 500) for first in range(0, EVENTS, 500)]
+        units = [[f"unit {i}" for i in batch] for batch in batches]
+        known = None
+        if design.covariates is not None:
+            known = [[_covariates(design, i) for i in batch] for batch in batches]
+
+        def assign() -> None:
+            for i, batch in enumerate(units):
+                test.assign_many(batch, covariates=None if known is None else known[i])
+
+        return EVENTS / seconds(assign)
 
 
 def _assigned_in_threads(path: Path, asked: int) -> float:
@@ -142,7 +168,8 @@ def _folded_metrics(path: Path, design: bs.Design) -> float:
     with bs.open(path) as store:
         test = store.create("bench", replace(design, measure=None, metrics=bare, reports="always"))
         units = [f"unit {i}" for i in range(EVENTS // 10)]
-        test.assign_many(units)
+        known = [_covariates(design, i) for i in range(len(units))]
+        test.assign_many(units, covariates=known)
         events = [
             (unit, float(i % 2), None, None, name) for i, unit in enumerate(units) for name in names
         ]
@@ -156,12 +183,12 @@ def _folded_metrics(path: Path, design: bs.Design) -> float:
 
 def _with_metrics(name: str, work: Callable[..., float], *given: object) -> Figure:
     return compare(
-        f"{name}, three metrics",
+        f"{name}, three metrics and a covariate",
         _in_a_folder(work, *given, GUARDED),
         _in_a_folder(work, *given, DESIGN),
         target=">= 0.8",
         unit="1/s",
-        against="one metric",
+        against="one metric, no covariate",
         rounds=5,
     )
 
@@ -274,6 +301,7 @@ def figures() -> list[Figure]:
             against="one executemany",
         ),
         _with_metrics("durable assignments", _assigned, FEW),
+        _with_metrics("assignments in batches of 500", _assigned_in_batches),
         _with_metrics("outcomes ingested", _recorded_metrics),
         _with_metrics("outcomes folded", _folded_metrics),
         _many_arms("status", _status_time, "<= 20"),

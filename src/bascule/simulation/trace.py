@@ -164,7 +164,7 @@ def outcome_source(
     waiting: list[float] = []
 
     def values(arms: Sequence[int]) -> list[float]:
-        if len(waiting) < len(arms):
+        while len(waiting) < len(arms):
             waiting.extend(_noise(draws, streams, burst or len(arms)))
         noise = [waiting.pop(0) for _ in arms]
         return [

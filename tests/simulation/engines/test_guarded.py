@@ -16,8 +16,10 @@ RUNS = 100
 def design(arms: int = 2, tilt: float = 3, **changes: Any) -> bs.Design:
     metric = bs.Metric("guard", bs.Gaussian(1), **{"margin": 1.0, "error": 0.2, **changes})
     names = ["control", "b", "c"][:arms]
+    # At tilt 8 a block has more units than outcomes are drawn at a time.
+    rule = bs.Tilt(tilt, batch=4 if tilt == 8 else 1)
     return bs.Design(
-        names, bs.Gaussian(1), bs.Tilt(tilt), metrics=[metric], harm_error=0.2, max_units=120
+        names, bs.Gaussian(1), rule, metrics=[metric], harm_error=0.2, max_units=120 * rule.batch
     )
 
 

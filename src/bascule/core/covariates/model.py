@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 from typing import NamedTuple
 
@@ -92,6 +93,11 @@ class Known(NamedTuple):
     missing: int
     beyond: int
 
+    @property
+    def text(self) -> str:
+        """The values as a JSON list, as they are stored."""
+        return f"[{','.join(map(repr, self.values))}]"
+
 
 def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) -> Known:
     """Return the covariates of a unit as they are stored; InputError for what is no number.
@@ -120,6 +126,31 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     if len(given) > len(values) - missing:
         _refuse_unknown(declared, given)
     return Known(tuple(values), missing, beyond)
+
+
+@lru_cache(maxsize=256)
+def quick_text(declared: tuple[Covariate, ...]) -> Callable[[object], str | None]:
+    """Return a function that writes the covariates of a unit as `Known.text` does, or None.
+
+    It leaves to `known_of` whatever is not a dictionary of one covariate, a float within its
+    limits: nearly all units of a design with one covariate have that.
+
+    >>> quick_text((Covariate("age", 0, 100),))({"age": 30.0})
+    '[30.0]'
+    """
+    if len(declared) != 1:
+        return lambda _: None
+    name = declared[0].name
+    low, high = (declared[0].limited(end) for end in (-checks.LARGEST, checks.LARGEST))
+
+    def text(given: object) -> str | None:
+        if type(given) is dict and len(given) == 1:
+            value = given.get(name)
+            if type(value) is float and low <= value <= high:
+                return f"[{value!r}]"
+        return None
+
+    return text
 
 
 def _refuse_unknown(declared: Sequence[Covariate], given: Mapping[str, object]) -> None:

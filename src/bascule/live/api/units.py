@@ -98,6 +98,9 @@ class Units:
             if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
                 raise InputError(field, message)
+        if contexts is None and covariates and set(map(type, covariates)) == {dict}:
+            # They are read before this returns, so that they need not be copied.
+            return self._assign([*map(Request, named, covariates)], strict)
         nothing = [None] * len(named)
         more = zip(named, covariates or nothing, contexts or nothing, strict=True)
         return self._assign([newcomer(*one) for one in more], strict)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from bascule.core.covariates.model import Known, known_of
+from bascule.core.covariates.model import Known, known_of, quick_text
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
@@ -48,14 +48,14 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         units = [item if isinstance(item, str) else item.unit for item in items]
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
-    known: dict[str, Known] = {}
-    refused: dict[str, InputError] = {}
-    if work.design.covariates is not None or not is_plain:
-        known, refused = _with_covariates(work, zip(asked, items, strict=True))
     work.find_arms(asked)
     settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
+    known: dict[str, str | Known] = {}
+    refused: dict[str, InputError] = {}
+    if new and (work.design.covariates is not None or not is_plain):
+        known, refused = _with_covariates(work, zip(asked, items, strict=True))
     if new and work.delivery.audience is not None:
         outside = _kept_out(work, work.delivery.audience, zip(asked, items, strict=True))
         refused = {**outside, **refused}
@@ -76,16 +76,21 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
 
 def _with_covariates(
     work: UnitOfWork, asked: Iterable[tuple[str, Newcomer]]
-) -> tuple[dict[str, Known], dict[str, InputError]]:
-    """Return the covariates of the units, and the errors of those that are not valid."""
-    known: dict[str, Known] = {}
+) -> tuple[dict[str, str | Known], dict[str, InputError]]:
+    """Return the covariates of new units as they are stored, and the errors of those not valid.
+
+    Where a covariate was missing or beyond its limits, or was not a float, what is known is whole.
+    """
+    known: dict[str, str | Known] = {}
     invalid: dict[str, InputError] = {}
+    declared = work.design.covariates or ()
+    arms, quick = work.arms, quick_text(declared)
     for unit, item in asked:
-        if unit in known or unit in invalid:
+        if arms[unit] is not None or unit in known or unit in invalid:
             continue
+        given = None if isinstance(item, str) else item.covariates
         try:
-            given = None if isinstance(item, str) else item.covariates
-            known[unit] = known_of(work.design.covariates or (), given)
+            known[unit] = quick(given) or known_of(declared, given)
         except InputError as error:
             invalid[unit] = error
     return known, invalid
@@ -144,7 +149,9 @@ def _answer(
     return not_enrolled(work.design, work.phase, work.state, problem)
 
 
-def _enrol(work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known]) -> InputError | None:
+def _enrol(
+    work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known]
+) -> InputError | None:
     """Enrol new units as far as there is room; return why there was no more, or None."""
     state, design = work.state, work.design
     if work.phase not in ENROLLING:
@@ -161,9 +168,10 @@ def _enrol(work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known]) -
     work.state = placed.state
     if design.covariates is not None:
         found = [known[unit] for unit in units[: len(placed.arms)]]
-        texts = [f"[{','.join(map(repr, one.values))}]" for one in found]
-        lacking = state.lacking + sum(one.missing > 0 for one in found)
-        beyond = state.beyond + sum(one.beyond > 0 for one in found)
+        texts = [one if isinstance(one, str) else one.text for one in found]
+        slow = [one for one in found if not isinstance(one, str)]
+        lacking = state.lacking + sum(one.missing > 0 for one in slow)
+        beyond = state.beyond + sum(one.beyond > 0 for one in slow)
         work.state = work.state._replace(lacking=lacking, beyond=beyond)
     columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals, texts)
     work.add_all("assignments", zip(*columns, strict=False))

@@ -32,8 +32,11 @@ NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit 
 
 def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     """Store the events that count, exclude the others, and return a receipt for each."""
-    designs = (work.design, *work.design.metric_designs)
-    if any(one.outcome.pairs for one in designs) or any(type(one.value) is Pair for one in events):
+    names = (None, *(metric.name for metric in work.design.metrics))
+    designs = dict(zip(names, (work.design, *work.design.metric_designs), strict=True))
+    if any(one.outcome.pairs for one in designs.values()) or any(
+        type(one.value) is Pair for one in events
+    ):
         events = [one_number(work.design, event) for event in events]
     work.write("outcomes")
     work.write("set_aside")
@@ -53,7 +56,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     for event in events:
         unit, value, _, name, exposed, metric = event
         assigned = known[unit] or _found(work, unit)
-        receipt, number, at = _judged(work, event, assigned, taken, answered)
+        receipt, number, at = _judged(work, event, designs.get(metric), assigned, taken, answered)
         receipts.append(receipt)
         if receipt.accepted:
             if known[unit] is None and assigned is not None:
@@ -137,6 +140,7 @@ def _take_in(work: UnitOfWork, assigned: Assignment) -> None:
 def _judged(
     work: UnitOfWork,
     event: Event,
+    design: Design | None,
     assigned: Assignment | None,
     taken: Mapping[str, tuple[int, object, str | None]],
     answered: set[tuple[int, str | None]],
@@ -158,12 +162,9 @@ def _judged(
             return Receipt(False, "duplicate", "it was counted before"), number, at
         detail = f"id {name!r:.60} belongs to another outcome"
         return Receipt(False, "id used before", detail), number, at
-    design = work.design
-    if metric is not None:
-        found = next((k for k, m in enumerate(design.metrics) if m.name == metric), None)
-        if found is None:
-            return Receipt(False, "unknown metric", _no_metric(design, metric)), number, at
-        design = design.metric_designs[found]
+    if design is None:
+        assert metric is not None
+        return Receipt(False, "unknown metric", _no_metric(work.design, metric)), number, at
     fit = judge_value(design, value)
     if not fit.accepted:
         return fit, number, at
