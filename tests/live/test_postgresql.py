@@ -38,10 +38,11 @@ def test_a_test_from_its_first_unit_to_its_end(location: str) -> None:
     with bs.open(location, clock=clock) as store:
         test = store.create("test", measured)
         for day in range(30):
-            units = [f"{day}-{i}" for i in range(10)]
-            for unit, arm in zip(units, test.assign_many(units), strict=True):
-                if arm == "b":
-                    test.record(unit, 1.0, id=unit)
+            # What means something to COPY, in which many rows travel, is text like any other.
+            units = [f"{day}-{i}\\N \\. 'é" for i in range(10)]
+            arms = zip(units, test.assign_many(units), strict=True)
+            sales = [(unit, 1.0, None, unit + str(k)) for unit, b in arms for k in "01" if b == "b"]
+            assert {receipt.accepted for receipt in test.record_many(sales)} <= {True}
             clock.advance("1d")
         status = test.status()
         assert status.decision is not None

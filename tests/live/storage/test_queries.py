@@ -37,6 +37,14 @@ def test_sqlite_searches_for_each_value(store: bs.Store, statement: str) -> None
     assert all(step.startswith("SCAN experiments") for step in rest)
 
 
+def test_closing_a_stage_reads_the_events_of_that_stage_alone(store: bs.Store) -> None:
+    with store.reading() as connection:
+        asked = queries._EVENTS_OF_STAGE.replace("?", "1")
+        steps = [row.detail for row in connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"))]
+    assert any("outcomes_of_stage (experiment=? AND stage=?)" in step for step in steps)
+    assert not any(step.startswith("SCAN") for step in steps)
+
+
 def test_there_are_such_statements() -> None:
     assert len(LISTS) >= 5
 

@@ -196,7 +196,8 @@ class Store(StoreContext):
             raise InputError(
                 "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
             )
-        state = ExperimentState.empty(design)._replace(clock=guard.kind)
+        staged = design.procedure.counts == "stages"
+        state = ExperimentState.empty(design)._replace(clock=guard.kind, staged=staged)
         if start:
             state = begun(design, state, now)._replace(began=now)
         data = design.to_dict()

@@ -306,6 +306,6 @@ class _StageLog(_UnitLog):
             self.units += len(rows)
         self._rows.end()
         for stage in range(1, wanted.progress + 1):
-            read = (self.connection, self.stored.id, design.measure, wanted.origin, stage)
+            read = (self.connection, self.stored.id, design.measure, wanted, stage)
             self.replay = self.replay.close_stage(read_stage(*read))
         self.replay = self.replay.changed()

@@ -128,8 +128,6 @@ def copy_rows(
     quoted = ", ".join(f'"{name}"' for name in names)
     # Names come from the schema of this program.
     asked = text(f"SELECT {quoted} FROM {table}{where} ORDER BY {order}")  # nosec B608
-    marks = ", ".join("?" for _ in names)
-    insert = f"INSERT INTO {table} ({quoted}) VALUES ({marks})"  # nosec B608
     replaced = [(names.index(name), new) for name, new in given.items()]
     parameters = {} if column is None else {"value": value}
     result = source.execute(asked, parameters, execution_options={"stream_results": True})
@@ -138,7 +136,7 @@ def copy_rows(
         for place, new in replaced:
             for row in rows:
                 row[place] = new
-        queries.execute(target, insert, [tuple(row) for row in rows])
+        queries.insert(target, table, names, [tuple(row) for row in rows])
 
 
 @contextmanager

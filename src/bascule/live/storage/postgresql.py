@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock, Thread
@@ -16,7 +17,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import InvalidatePoolError
+from sqlalchemy.exc import IntegrityError, InvalidatePoolError, OperationalError
 
 CONNECT_SECONDS = 5
 """How long a new connection may take."""
@@ -88,14 +89,15 @@ def _shut(connection: Any) -> None:
 
 def postgresql_engine(url: URL, limits: Limits) -> Engine:
     """Return an engine whose calls fail rather than wait for a server that does not answer."""
+    seconds = limits.statement + GRACE
     engine = create_engine(
         url,
         pool_size=limits.kept,
         max_overflow=limits.more,
         pool_timeout=limits.wait,
         connect_args={"connect_timeout": CONNECT_SECONDS},
+        execution_options={"client_seconds": seconds},
     )
-    seconds = limits.statement + GRACE
 
     def connected(connection: Any, _: object) -> None:
         OVERDUE.expect(connection, seconds)
@@ -120,7 +122,7 @@ def postgresql_engine(url: URL, limits: Limits) -> Engine:
     def begins(
         connection: Connection, _cursor: object, statement: str, parameters: Any, *_: object
     ) -> tuple[str, Any]:
-        longest = connection.get_execution_options().get("client_seconds", seconds)
+        longest = connection.get_execution_options()["client_seconds"]
         OVERDUE.expect(connection.connection.driver_connection, longest)
         return statement, parameters
 
@@ -152,3 +154,22 @@ def postgresql_engine(url: URL, limits: Limits) -> Engine:
     event.listen(engine, "checkin", checked_in)
     event.listen(engine, "close", checked_in)
     return engine
+
+
+def copy_in(connection: Connection, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Insert rows with COPY, which takes an eighth of the time of single inserts."""
+    import psycopg
+
+    driver: Any = connection.connection.driver_connection
+    OVERDUE.expect(driver, connection.get_execution_options()["client_seconds"])
+    try:
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            for row in rows:
+                copy.write_row(row)
+    except psycopg.Error as problem:
+        # As the statements that do not go to the driver raise it.
+        is_conflict = isinstance(problem, psycopg.IntegrityError)
+        kind = IntegrityError if is_conflict else OperationalError
+        raise kind(statement, None, problem) from problem
+    finally:
+        OVERDUE.answered(driver)

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("bascule.live")
 
+COPIED_FROM = 8
+"""Rows from which on PostgreSQL takes a COPY sooner than single inserts."""
+
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
@@ -67,11 +70,12 @@ _METRIC_EVENTS = (
     "SELECT number, metric, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "AND metric IS NOT NULL ORDER BY number, at, id"
 )
-_EVENTS_BETWEEN = (
+_EVENTS_WITH_UNITS = (
     "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
-    "ON a.experiment = o.experiment AND a.number = o.number "
-    "WHERE o.experiment = ? AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
+    "ON a.experiment = o.experiment AND a.number = o.number WHERE o.experiment = ? "
 )
+_EVENTS_BETWEEN = f"{_EVENTS_WITH_UNITS} AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
+_EVENTS_OF_STAGE = f"{_EVENTS_WITH_UNITS} AND o.stage = ? ORDER BY o.number, o.at, o.id"
 _TAKEN = (
     "SELECT event, number, outcomes.value, metric FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
@@ -162,6 +166,27 @@ def execute(connection: Connection, statement: str, values: Sequence[Any]) -> No
         driver.executemany(statement, values)
     else:
         driver.execute(statement, values)
+
+
+def insert(
+    connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows into some columns of a table."""
+    head = _head(table, tuple(columns))
+    if connection.dialect.name != "sqlite" and len(rows) >= COPIED_FROM:
+        from bascule.live.storage.postgresql import copy_in
+
+        copy_in(connection, f"COPY {head} FROM STDIN", rows)
+        return
+    marks = ", ".join("?" for _ in columns)
+    # Names come from the schema.
+    execute(connection, f"INSERT INTO {head} VALUES ({marks})", list(rows))  # nosec B608
+
+
+@cache
+def _head(table: str, columns: tuple[str, ...]) -> str:
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    return f"{table} ({quoted})"
 
 
 def load(
@@ -273,8 +298,18 @@ def events_of(
 def events_between(
     connection: Connection, experiment: int, first: float, last: float
 ) -> Sequence[tuple[int, int, float, float, float]]:
-    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much."""
+    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much.
+
+    It goes through all events of the test: only tests of earlier versions need it.
+    """
     return fetch(connection, _EVENTS_BETWEEN, experiment, first, last)
+
+
+def events_of_stage(
+    connection: Connection, experiment: int, stage: int
+) -> Sequence[tuple[int, int, float, float, float]]:
+    """Events that count at the end of a stage, as `events_between` returns them."""
+    return fetch(connection, _EVENTS_OF_STAGE, experiment, stage)
 
 
 def metric_events_of(

@@ -82,7 +82,17 @@ outcomes = Table(
     Column("event", Text),
     # The name of the metric; none for the primary one.
     Column("metric", Text),
+    # Where outcomes recur, the stage at whose end it counts.
+    Column("stage", BigInteger),
     Index("outcomes_of_unit", "experiment", "number"),
+    Index(
+        "outcomes_of_stage",
+        "experiment",
+        "stage",
+        "number",
+        sqlite_where=text("stage IS NOT NULL"),
+        postgresql_where=text("stage IS NOT NULL"),
+    ),
     Index(
         "one_outcome_an_event",
         "experiment",

@@ -162,6 +162,8 @@ class ExperimentState(NamedTuple):
     served; `everyone` is the arm that all are served after a stop by hand. `began` is when it was
     started first. `links` counts names that were linked to another, `relinked` those of them that
     had another arm before, and `unenrolled` outcomes of units that are not in the test.
+    `staged` is whether recurring outcomes are stored with the stage in which they count; in tests
+    of earlier versions they are not.
     """
 
     statistics: AnyStatistics
@@ -194,6 +196,7 @@ class ExperimentState(NamedTuple):
     links: int = 0
     relinked: int = 0
     unenrolled: int = 0
+    staged: bool = False
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:

@@ -118,10 +118,10 @@ def _collapse(work: UnitOfWork, number: int) -> None:
         return
     if values:
         counted, _ = unit_outcome(work.design, values)
-        work.add("outcomes", number, counted, time, time, None, None)
+        work.add("outcomes", number, counted, time, time, None, None, None)
     for name, events in others.items():
         counted, _ = unit_outcome(work.design.metric_design(name), events)
-        work.add("outcomes", number, counted, time, time, None, name)
+        work.add("outcomes", number, counted, time, time, None, name, None)
 
 
 def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:

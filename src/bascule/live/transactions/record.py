@@ -52,7 +52,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     receipts = []
     refused: list[tuple[Event, Receipt]] = []
     places = []
-    known, news, now = work.known, work.news, work.now
+    known, news, now, staged = work.known, work.news, work.now, work.state.staged
     for event in events:
         unit, value, _, name, exposed, metric = event
         assigned = known[unit] or _found(work, unit)
@@ -65,7 +65,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 taken[name] = (number, value, metric)
             answered.add((number, metric))
             news.add(number)
-            work.add("outcomes", number, value, at, now, name, metric)
+            stage = _stage(work, assigned, at) if staged else None
+            work.add("outcomes", number, value, at, now, name, metric, stage)
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
@@ -113,6 +114,15 @@ def _found(work: UnitOfWork, unit: str) -> Assignment | None:
         return None
     arms = len(work.design.arms)
     return hashed_assignment(work.before.name, arms, unit, work.state.units, begun)
+
+
+def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
+    """Return the stage at whose end an event of a unit counts."""
+    origin, measure = work.state.origin, work.design.measure
+    assert origin is not None
+    assert measure is not None
+    assert assigned is not None
+    return counting_stage(origin, period_of(measure), assigned.time, at)
 
 
 def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
@@ -201,7 +211,7 @@ def _timely(
         return judge_time(measure, at, assigned.time, now)
     timely = judge_time(None, at, assigned.time, now)
     assert state.origin is not None
-    stage = counting_stage(state.origin, period_of(measure), assigned.time, at)
+    stage = _stage(work, assigned, at)
     if timely.accepted and (stage <= state.progress or now >= due(measure, state.origin, stage)):
         return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
     return timely

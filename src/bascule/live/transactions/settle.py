@@ -207,20 +207,24 @@ def _close_stages(work: UnitOfWork, end: float) -> bool:
         work.state = stages.closed(
             work.design,
             work.state,
-            read_stage(work.connection, work.before.id, measure, origin, stage),
+            read_stage(work.connection, work.before.id, measure, work.state, stage),
             work.now,
         )
     return True
 
 
 def read_stage(
-    connection: Connection, experiment: int, measure: Measure, origin: float, stage: int
+    connection: Connection, experiment: int, measure: Measure, state: ExperimentState, stage: int
 ) -> stages.Sums:
     """Return the sums of the events that count at the end of a stage."""
-    period = stages.period_of(measure)
-    # The period of a unit that came in the middle of a stage began in the one before.
-    first, last = origin + (stage - 2) * period, origin + stage * period
-    rows = queries.events_between(connection, experiment, first, last)
+    origin, period = state.origin, stages.period_of(measure)
+    assert origin is not None
+    if state.staged:
+        rows = queries.events_of_stage(connection, experiment, stage)
+    else:
+        # The period of a unit that came in the middle of a stage began in the one before.
+        first, last = origin + (stage - 2) * period, origin + stage * period
+        rows = queries.events_between(connection, experiment, first, last)
     return stages.sums_of(measure, origin, stage, rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import repeat
 from typing import Any
 
@@ -29,17 +29,12 @@ from bascule.live.storage.state import (
 TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
 
-@lru_cache(maxsize=256)
-def _insert(name: str, experiment: int) -> str:
-    """Return the statement that inserts rows of an experiment, in the order of the schema."""
+@cache
+def _columns(name: str) -> tuple[str, ...]:
+    """Return the columns of the rows that are added to a table, in order."""
     table = TABLES[name]
     names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
-    if table is schema.assignments:
-        names = list(Assignment._fields)
-    marks = "".join(", ?" for _ in names)
-    # Names come from the schema, and the number is formatted as one.
-    head = f"INSERT INTO {name} (experiment, {', '.join(names)})"
-    return f"{head} VALUES ({experiment:d}{marks})"  # nosec B608
+    return ("experiment", *(Assignment._fields if table is schema.assignments else names))
 
 
 LONGEST_RUN = 100
@@ -183,4 +178,6 @@ class UnitOfWork:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows.pop(table, None)
         if rows:
-            queries.execute(self.connection, _insert(table, self.before.id), rows)
+            experiment = self.before.id
+            some = [(experiment, *row) for row in rows]
+            queries.insert(self.connection, table, _columns(table), some)

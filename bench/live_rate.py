@@ -1,0 +1,134 @@
+"""Service processes on one PostgreSQL: `python -m bench.live_rate [SECONDS] [WORKERS] [TESTS]`.
+
+Each worker brings new units in groups, as a service process does whose requests share a
+transaction, to one test after another. On a busy machine the rate says little; what a new
+assignment costs in processor time, commits and waiting for locks says where the limit is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, event
+
+import bascule as bs
+from bench.live_places import place
+
+GROUP = 20
+# It comes to no decision: the arms are alike.
+DESIGN = bs.Design(
+    ["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-9, measure=bs.Measure("1d", "any")
+)
+TICK = os.sysconf("SC_CLK_TCK")
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+WAITING = f"SELECT count(*) FROM ({BACKENDS} AND wait_event_type = 'Lock') AS backends"
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a round showed; times are of processors, in seconds, and for one assignment."""
+
+    workers: int
+    tests: int
+    assigned: int
+    seconds: float
+    client: float
+    server: float
+    commits: float
+    waiting: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.workers:>7} {self.tests:>5} {self.assigned / self.seconds:>13,.0f} "
+            f"{1e6 * self.client:>9.0f} {1e6 * self.server:>9.0f} {self.commits:>8.3f} "
+            f"{100 * self.waiting:>6.0f} %"
+        )
+
+
+HEAD = "workers tests assignments/s client us server us  commits waiting"
+
+
+def work(location: str, seed: int, tests: int, seconds: float, meet: Any, results: Any) -> None:
+    """Assign new units for a while; report how many, their processor time, and commits."""
+    with bs.open(location) as store:
+        all_tests = [store.get(f"test-{k}") for k in range(tests)]
+        for test in all_tests:
+            test.assign_many([f"{seed} first {i}" for i in range(2 * GROUP)])
+        commits: list[object] = []
+        event.listen(Engine, "commit", commits.append)
+        meet.wait()
+        end, group, used = time.perf_counter() + seconds, 0, time.process_time()
+        while time.perf_counter() < end:
+            names = [f"{seed} {group} {i}" for i in range(GROUP)]
+            all_tests[(seed + group) % tests].assign_many(names)
+            group += 1
+        results.put((GROUP * group, time.process_time() - used, len(commits)))
+        meet.wait()
+        meet.wait()
+
+
+def measured(location: str, workers: int, tests: int, seconds: float) -> Rate:
+    """Let workers assign for a while, and watch the database meanwhile."""
+    with bs.open(location) as store:
+        for k in range(tests):
+            store.create(f"test-{k}", DESIGN)
+    context = get_context("spawn")
+    meet, results = context.Barrier(workers + 1), context.Queue()
+    given = (tests, seconds, meet, results)
+    started = [context.Process(target=work, args=(location, k, *given)) for k in range(workers)]
+    for one in started:
+        one.start()
+    with psycopg.connect(location, autocommit=True) as watch:
+        meet.wait()
+        before, since = _server_seconds(watch), time.perf_counter()
+        looks, waiting = 0, 0
+        while time.perf_counter() < since + seconds:
+            waiting += (watch.execute(WAITING).fetchone() or (0,))[0]
+            looks += 1
+            time.sleep(0.02)
+        meet.wait()
+        server, taken = _server_seconds(watch) - before, time.perf_counter() - since
+        meet.wait()
+    found = [results.get() for _ in started]
+    for one in started:
+        one.join()
+    assigned, client, commits = map(sum, zip(*found, strict=True))
+    each = (client / assigned, server / assigned, commits / assigned)
+    return Rate(workers, tests, assigned, taken, *each, waiting / looks / workers)
+
+
+def _server_seconds(watch: psycopg.Connection[Any]) -> float:
+    """Return the processor time that the processes of this database have used so far."""
+    ticks = 0
+    for (pid,) in watch.execute(BACKENDS).fetchall():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICK
+
+
+def main(seconds: float, workers: list[int], tests: list[int]) -> None:
+    """Measure all combinations, each on a database of its own."""
+    print(HEAD)
+    with tempfile.TemporaryDirectory() as folder, place("postgresql", Path(folder)) as location:
+        for few in tests:
+            for some in workers:
+                name = f"rate_{some}_{few}"
+                with psycopg.connect(location, autocommit=True) as admin:
+                    admin.execute(f"CREATE DATABASE {name}")
+                head, _, options = location.partition("?")
+                where = f"{head.rpartition('/')[0]}/{name}?{options}"
+                print(measured(where, some, few, seconds), flush=True)
+
+
+if __name__ == "__main__":
+    given = [*sys.argv[1:], *["3", "1,2,4", "1,10,100"][len(sys.argv) - 1 :]]
+    numbers = ([int(one) for one in text.split(",")] for text in given[1:])
+    main(float(given[0]), *numbers)
