@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.live.conftest import START
 
 import bascule as bs
+from bascule.analysis.live_test import analyze_experiment
+from bascule.live.api import some_rows
 
 SALES = bs.Design(
     ["a", "b"], bs.Bounded(0, 100), bs.Tilt(3), measure=bs.Measure("7d", "sum"), error=1e-6
@@ -242,3 +245,38 @@ def test_events_of_other_metrics_stay_in_the_statistics(
     store.erase("u3")
     assert test.status() == before
     assert test.verify().agrees
+
+
+def test_covariates_go_and_what_can_still_be_computed_is_verified(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    before = bs.Covariate("spend_before", 0, 100)
+    test = store.create("spend", replace(SALES, covariates=[before]))
+    for i in range(60):
+        test.assign(f"customer-{i}", covariates={"spend_before": i + 0.25})
+        test.record(f"customer-{i}", float(i % 7))
+    assert store.unit_data("customer-7")["experiments"][0]["assignment"]["covariates"] == {
+        "spend_before": 7.25
+    }
+    clock.advance("8d")
+    status = test.status()
+    assert status.matured == 60
+    store.erase("customer-7")
+    assert [row["covariates"] for row in _rows(store, "assignments")[6:9]] == [
+        "[6.25]",
+        None,
+        "[8.25]",
+    ]
+    assert test.status() == status
+    found = test.verify()
+    assert found.agrees, found
+    assert "covariates of erased units are gone, so from unit 8 on only" in str(found)
+    rows = some_rows(test, "assignments")[0]
+    assert {len(row) for row in rows} == {7}
+    assert (rows[6][-1], rows[7][-1]) == (6.25, None)
+    notes = analyze_experiment(test).notes
+    assert any("1 units were erased with their covariates" in note for note in notes)
+    # What was changed later is still found.
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE outcomes SET value = 9 WHERE number = 20")
+    assert "total stored as" in str(test.verify())

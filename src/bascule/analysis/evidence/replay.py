@@ -61,7 +61,8 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
                 "assignments",
                 f"assignments have no column for the covariate {one.name}: export them again",
             )
-        found[f"covariate_{k}"] = assignments[one.name].cast("float64")
+        # Those of erased units are gone.
+        found[f"covariate_{k}"] = assignments[one.name].cast("float64").fill_null(one.missing)
     return found
 
 

@@ -97,15 +97,16 @@ def _in_experiment(
         data["linked"] = sorted(names)
     assigned = queries.find_units(connection, experiment, [identity]).get(identity)
     if assigned is not None:
-        arms = store.load(connection, experiment, name).design.arms
+        design = store.load(connection, experiment, name).design
         data["assignment"] = {
-            "arm": arms[assigned.arm],
+            "arm": design.arms[assigned.arm],
             "number": assigned.number,
             "probability": assigned.probability,
             "time": _text(assigned.time),
         }
         if assigned.covariates is not None:
-            data["assignment"]["covariates"] = list(assigned.known)
+            names = [one.name for one in design.covariates or ()]
+            data["assignment"]["covariates"] = dict(zip(names, assigned.known, strict=True))
         data["outcomes"] = [
             {
                 "value": value,
@@ -131,9 +132,9 @@ def erase_unit(
 ) -> tuple[str, ...]:
     """Erase a unit in all experiments, or in some, and return the names of those that had it.
 
-    Its name, event ids, times and excluded outcomes go; what it counted as stays as a number
-    without a name, so that statistics and decisions stay and can be verified. On SQLite what goes
-    is overwritten in the file.
+    Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as a
+    number without a name, so that statistics and decisions stay and can be verified. On SQLite what
+    goes is overwritten in the file.
     """
     named = checked_unit(unit)
     with store.reading() as connection:

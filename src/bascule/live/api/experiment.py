@@ -152,6 +152,11 @@ class Experiment(Units):
         """Whether everyone gets the winner, because it was released."""
         return self._loaded().state.released
 
+    @property
+    def erased(self) -> int:
+        """How many units were erased, on request or by age."""
+        return self._loaded().state.erased
+
     def audit(self) -> list[dict[str, Any]]:
         """Return every change by hand and the decision, the oldest first."""
         with self.store.reading() as connection:

@@ -303,8 +303,8 @@ class Store(StoreContext):
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all experiments, or in some; return the names of those that had it.
 
-        Its name, event ids, times and excluded outcomes go; the number that it counted as stays
-        without a name, so that statistics and decisions stay and can be verified.
+        Its name, event ids, times, covariates and excluded outcomes go; the number that it counted
+        as stays without a name, so that statistics and decisions stay and can be verified.
         """
         from bascule.live.api.erasure import erase_unit
 

@@ -53,9 +53,11 @@ def export(
     write = _write_csv if form == "csv" else _write_parquet
     if spreadsheet and form == "csv":
         write = _write_safe_csv
+    design = experiment.design
+    assigned = partial(_assignments, covariates=len(design.covariates or ()))
     with experiment.store.reading() as connection:
-        columns = columns_of(experiment.design, "assignments")
-        write(paths[0], columns, _all(_assignments, connection, experiment))
+        columns = columns_of(design, "assignments")
+        write(paths[0], columns, _all(assigned, connection, experiment))
         for path, metric in zip(paths[1:], (None, *experiment.metrics), strict=True):
             rows = _all(partial(_outcomes, metric=metric), connection, experiment)
             write(path, COLUMNS["outcomes"], rows)
@@ -99,7 +101,9 @@ def some_rows(
     ...     some_rows(test, "assignments")
     ([], None)
     """
-    read: Any = _assignments if table == "assignments" else partial(_outcomes, metric=metric)
+    read: Any = partial(_outcomes, metric=metric)
+    if table == "assignments":
+        read = partial(_assignments, covariates=len(experiment.design.covariates or ()))
     with experiment.store.reading() as connection:
         rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE, names))
     last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
@@ -118,6 +122,7 @@ def _assignments(
     after: int = -1,
     most: int | None = None,
     names: bool = True,
+    covariates: int = 0,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield assignments in order, each after the number by which it is found again."""
     from sqlalchemy import select
@@ -134,7 +139,8 @@ def _assignments(
     for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
         when = moment(row.time)
         unit = row.unit if names else f"unit-{row.number}"
-        known = () if row.covariates is None else json.loads(row.covariates)
+        # Those of erased units are gone.
+        known = [None] * covariates if row.covariates is None else json.loads(row.covariates)
         place = (arms[row.arm], row.number, row.probability, row.deal, when)
         yield row.number, unit, *place, *known
 

@@ -6,6 +6,7 @@ Damaged rows do not end it: each is listed, and what does not depend on them is 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -35,6 +36,7 @@ from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
+from bascule.live.transactions.erase import PREFIX
 from bascule.live.transactions.settle import read_stage
 
 
@@ -43,7 +45,8 @@ class Verification:
     """Result of a recomputation; `differences` is empty if it gives what is stored.
 
     `erased` units were erased on request or by age: what they counted as was taken from the log,
-    but their single events are gone and cannot be added up again.
+    but their single events are gone and cannot be added up again. Covariates of erased units are
+    gone as well: where they were needed, `unchecked` says what could not be computed again.
     """
 
     name: str
@@ -51,6 +54,7 @@ class Verification:
     outcomes: int
     differences: tuple[str, ...]
     erased: int = 0
+    unchecked: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -61,6 +65,8 @@ class Verification:
         counted = f"{self.units:,} units and {self.outcomes:,} outcomes"
         if self.erased:
             counted += f" ({self.erased:,} units erased: what they counted as stays, without names)"
+        if self.agrees and self.unchecked:
+            return f"{self.name}: {counted} agree with what is stored; {self.unchecked}"
         if self.agrees:
             return f"{self.name}: {counted} give what is stored, to the last digit"
         return f"{self.name}: {counted} do not give what is stored: " + "; ".join(self.differences)
@@ -70,7 +76,7 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
     """Replay the log of an experiment as far as it is folded, and list every difference."""
     findings = Findings()
     stored = _load(connection, experiment, name, findings)
-    units = 0
+    units, unchecked = 0, ""
     if stored is not None:
         check_state(stored, findings)
         staged = stored.design.procedure.counts == "stages"
@@ -81,12 +87,12 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
             findings.add(f"the replay ended at unit {log.units}: {reason(error)}")
         else:
             log.compare()
-        units = log.units
+        units, unchecked = log.units, log.unchecked
         check_outcomes(connection, stored, findings)
     check_leftovers(connection, experiment, stored, findings)
     counted = queries.fetch(connection, _COUNT_OUTCOMES, experiment)[0][0]
     erased = check_erased(connection, experiment, stored, findings)
-    return Verification(name, units, counted, findings.all(), erased)
+    return Verification(name, units, counted, findings.all(), erased, unchecked)
 
 
 def verify_orphans(connection: Connection, name: str) -> Verification:
@@ -149,6 +155,8 @@ class _UnitLog:
         self.units = 0
         self._rows = RowCheck(stored, findings)
         self._folds = True
+        self._since: int | None = None
+        self._total = 0.0
         self._handed: list[int] = []
         self._block = 0
         self._deals: dict[int, Deal] = {}
@@ -183,7 +191,9 @@ class _UnitLog:
 
     def compare(self) -> None:
         """List what the replay gives and what is stored, where they differ."""
-        if not self._folds:
+        if self._since is not None:
+            self._compare_totals()
+        elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
         wanted, verdict = self.stored.state, self.replay.state.verdict
         if verdict is not None and wanted.verdict is not None:
@@ -196,6 +206,28 @@ class _UnitLog:
             if value != given:
                 self.findings.add(f"{name} stored as {short(given)}, computed as {short(value)}")
 
+    @property
+    def unchecked(self) -> str:
+        """What could not be computed again, since covariates of erased units are gone."""
+        if self._since is None:
+            return ""
+        return (
+            f"covariates of erased units are gone, so from unit {self._since + 1:,} on only the "
+            "number and the total of the outcomes were computed again, not what covariates explain"
+        )
+
+    def _compare_totals(self) -> None:
+        """Compare the number and the total of all outcomes that count, before any adjustment."""
+        state = self.stored.state
+        stored = [
+            sum(parts[k] for parts in (state.once.covariates, state.open_covariates) if parts)
+            for k in (0, 1)
+        ]
+        if stored[0] != state.folded:
+            self.findings.add(f"{state.folded} units are folded, {stored[0]:g} are in the sums")
+        if not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
+            self.findings.add(f"total stored as {stored[1]!r}, computed as {self._total!r}")
+
     def _take(self, row: Assignment, values: list[float]) -> None:
         self.units += 1
         slot = None
@@ -206,16 +238,24 @@ class _UnitLog:
             slot = len(self._handed)
             self._handed.append(row.arm)
         sound = self._rows.check(row, self._chances(row, slot))
-        if row.number >= self.stored.state.folded or not self._folds:
+        if row.number >= self.stored.state.folded:
+            return
+        if not self._folds and self._since is None:
             return
         if not sound:
             self._folds = False
             return
+        design = self.stored.design
         try:
-            if self.stored.design.measure is None and not values:
+            if design.measure is None and not values:
                 raise ValueError("it has no outcome")
-            design = self.stored.design
             value, _ = unit_outcome(design, values)
+            self._total += value
+            is_erased = row.covariates is None and row.unit.startswith(PREFIX)
+            if design.adjustment is not None and is_erased and self._since is None:
+                self._since, self._folds = row.number, False
+            if not self._folds:
+                return
             its = self._others.get(row.number, {})
             if design.measure is None and len(its) < len(design.metrics):
                 raise ValueError("it has no outcome of some metric")

@@ -1,9 +1,9 @@
-"""Erase units: their names, event ids, times and excluded outcomes go, what they counted as stays.
+"""Erase units: names, event ids, times, covariates and excluded outcomes go; what counted stays.
 
 A unit that has counted leaves one anonymous number behind, which its arm's sums are made of: the
 statistics stay what they are, and can still be computed again from the log. A unit that has not
-counted yet loses its name at once, and its single outcomes when it has counted, so that nobody can
-change a result by erasing units of one arm. docs/how-to/erase-units.md
+counted yet loses its name at once, and its covariates and single outcomes when it has counted, so
+that nobody can change a result by erasing units of one arm. docs/how-to/erase-units.md
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORGET_OLD_EXCLUDED = (
 )
 _FORGET_LINKS = "DELETE FROM links WHERE experiment = ? AND identity = ?"
 _DROP_OUTCOMES = "DELETE FROM outcomes WHERE experiment = ? AND number = ?"
-_MOVE = "UPDATE assignments SET time = ? WHERE experiment = ? AND number = ?"
+_MOVE = "UPDATE assignments SET time = ?, covariates = NULL WHERE experiment = ? AND number = ?"
 _TIME_BEFORE = "SELECT time FROM assignments WHERE experiment = ? AND number = ?"
 
 

@@ -417,12 +417,17 @@ class SetAside(BaseModel):
 
 
 class UnitInExperiment(BaseModel):
-    """What is known of a unit in one experiment; `assignment` is None if it was never assigned."""
+    """What is known of a unit in one experiment; `assignment` is None if it was never assigned.
+
+    The assignment has the unit's covariates, where the design has any, and `linked` are other names
+    of the same person.
+    """
 
     experiment: str
     assignment: dict[str, Any] | None
     outcomes: list[dict[str, Any]]
     excluded: list[dict[str, Any]]
+    linked: list[str] = []
 
 
 class UnitData(BaseModel):
