@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import html
+
 import httpx
 import pytest
-from tests.service.page.test_router import signed_in
+from tests.service.page.test_router import signed_in, token
 from tests.service.running import DESIGN, Service
 
 from bascule.cli.main import main
@@ -35,6 +37,14 @@ def test_words_are_shown_searched_and_changed(service: Service, admin: httpx.Cli
         assert "Ann &lt;b&gt;" in shown
         assert 'href="https://wiki.example/x"' in shown
         assert "/tests/worded" in browser.get("/", params={"search": "q3"}).text
+        form = {"name": "typed", "lift": "50%", "csrf_token": token(browser), "start": "yes"}
+        unsafe = browser.post("/new", data={**form, "links": "javascript:x"})
+        assert unsafe.status_code == 422
+        assert "A link is as in https://wiki.example/page" in html.unescape(unsafe.text)
+        typed = {"owner": "Bea", "tags": "q4, till", "links": "https://wiki.example/till"}
+        assert browser.post("/new", data={**form, **typed}).status_code == 303
+        assert "Owner: Bea" in browser.get("/tests/typed").text
+        assert "/tests/typed" in browser.get("/", params={"search": "till bea"}).text
         nothing = browser.get("/", params={"search": "<i>none"}).text
         assert "/tests/worded" not in nothing
         assert "No test has these words: &lt;i&gt;none" in nothing

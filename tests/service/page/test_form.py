@@ -55,6 +55,16 @@ def test_what_is_not_ticked_is_not_started() -> None:
     assert Form().start
 
 
+def test_words_about_the_test_are_lists_where_they_have_to_be() -> None:
+    form = Form.read({"links": "https://a.example/x\r\nhttps://b.example", "tags": "q3,\r\n b "})
+    assert form.words() == {
+        "links": ["https://a.example/x", "https://b.example"],
+        "tags": ["q3", "b"],
+    }
+    # What is too long is refused by those who know the limit, and never cut off.
+    assert len(Form.read({"description": "x" * 20_000}).description) == 20_000
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -105,8 +105,8 @@ def _in_experiment(
             "time": _text(assigned.time),
         }
         if assigned.covariates is not None:
-            names = [one.name for one in design.covariates or ()]
-            data["assignment"]["covariates"] = dict(zip(names, assigned.known, strict=True))
+            given = zip(design.covariates or (), assigned.known, strict=True)
+            data["assignment"]["covariates"] = {one.name: value for one, value in given}
         data["outcomes"] = [
             {
                 "value": value,

@@ -27,6 +27,7 @@ from bascule.live.storage.queries import (
     all_descriptions,
     audit_entries,
     database_time,
+    describe,
     fetch,
     gone,
     load,
@@ -80,13 +81,15 @@ class Store(StoreContext):
         reports: Reports | None = None,
         audience: Audience | Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
         `design` may also be plain data, or the path of a design file, JSON or YAML. `measure` or
         `reports` complete a design that has neither, such as that of a plan. `audience` says who
         gets in, everyone if it is not given. `values` gives every arm a value for programs: all
-        true or false, all numbers, all texts or all objects.
+        true or false, all numbers, all texts or all objects. `description` has words about it, as
+        `Experiment.describe` takes them.
         """
         design = read_design(design, measure, reports)
         check_name(name)
@@ -94,9 +97,13 @@ class Store(StoreContext):
             raise InputError("segments", "a design with segments: use create_segmented")
         check_live(design)
         delivery = checked_delivery(design, audience, values)
+        words = Description.of(description or {})
         with self._database.writing() as connection:
             self._check_free(connection, name)
-            return self._add(connection, name, design, placed(connection, delivery), start)
+            test = self._add(connection, name, design, placed(connection, delivery), start)
+            if words:
+                describe(connection, test.id, words)
+            return test
 
     def create_segmented(
         self,

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bascule.live.api import Store
+from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_model
-from bascule.service.api.experiments import calls_of, change
+from bascule.service.api.calls import calls_of, change
 from bascule.service.api.openapi import body, refusals
 from bascule.service.api.units import named
 from bascule.service.auth.access import Caller, admin, allow
@@ -24,7 +25,7 @@ router = APIRouter(prefix="/v1/units", tags=["units"])
 
 @router.post(
     "/data",
-    response_model=models.UnitData,
+    response_model=answers.UnitData,
     responses=refusals(),
     openapi_extra=body(models.Unit),
 )
@@ -39,7 +40,7 @@ async def data(request: Request, caller: Boss) -> Response:
 
 @router.post(
     "/erase",
-    response_model=models.Erased,
+    response_model=answers.Erased,
     responses=refusals(404, 409),
     openapi_extra=body(models.UnitToErase),
 )

@@ -1,87 +1,33 @@
-"""`/v1/experiments`: create, list, show, change and export tests, and read what happened."""
+"""`/v1/experiments`: create, list, show and change tests."""
 
 from __future__ import annotations
 
-import csv
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime
-from io import StringIO
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
-from starlette.responses import StreamingResponse
+from fastapi import APIRouter, Query, Request, Response
 
-from bascule.core.diagnostics import Diagnostic
-from bascule.core.metrics import PRIMARY
-from bascule.live.api import (
-    Description,
-    Experiment,
-    Receipt,
-    Status,
-    Store,
-    acting_as,
-    columns_of,
-    safe_cell,
-    some_rows,
-)
-from bascule.live.api.reads import Summary
+from bascule.live.api import Description, Experiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
+from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, take
+from bascule.service.api.calls import Boss, Looker, calls_of, change, find
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
-from bascule.service.auth.access import Caller, admin, allow, unnamed, viewer
+from bascule.service.auth.access import allow
 from bascule.service.server.responses import Answer, Problem
-from bascule.service.server.shared_renders import SharedRenders
-from bascule.service.server.store_calls import StoreCalls
-
-Result = TypeVar("Result")
-
-Looker = Annotated[Caller, Depends(viewer)]
-Boss = Annotated[Caller, Depends(admin)]
-
-NOT_SHOWN = "(name not shown)"
 
 EARLIEST = datetime.fromisoformat("1970-01-02T00:00:00+00:00")
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
 
-async def find(request: Request, caller: Caller, name: str) -> Summary:
-    """The experiment that a path names, if the caller's key is valid for it."""
-    allow(caller, name)
-    found: Summary = await request.app.state.directory.find(name)
-    return found
-
-
-def calls_of(request: Request) -> StoreCalls:
-    """How an endpoint calls the store."""
-    calls: StoreCalls = request.app.state.calls
-    return calls
-
-
-def renders_of(request: Request) -> SharedRenders:
-    """What callers who ask at about the same time share."""
-    renders: SharedRenders = request.app.state.renders
-    return renders
-
-
-async def change(
-    request: Request, caller: Caller, do: Callable[..., Result], *given: Any, **named: Any
-) -> Result:
-    """Change something in the store, in the caller's name."""
-    with acting_as(caller.name):
-        try:
-            return await calls_of(request).short(do, *given, **named)
-        finally:
-            request.app.state.directory.forget()
-            renders_of(request).forget()
-
-
 @router.post(
     "/experiments",
     status_code=201,
-    response_model=models.ExperimentOut,
+    response_model=answers.ExperimentOut,
     responses=refusals(409, 422),
     openapi_extra=body(models.NewExperiment),
 )
@@ -91,26 +37,18 @@ async def create(request: Request, caller: Boss) -> Response:
     allow(caller, given.name)
     _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
-    words = _words(given.description)
     more: dict[str, Any] = {
         "start": given.start,
         "audience": given.audience,
         "values": given.values,
+        "description": _words(given.description),
     }
-
-    def make() -> Experiment:
-        Description.of(words)
-        made = store.create(given.name, given.design, **more)
-        if words:
-            made.describe(**words)
-        return made
-
-    test = await change(request, caller, make)
+    test = await change(request, caller, store.create, given.name, given.design, **more)
     data = await calls_of(request).long(experiment_data, test, store.clock.now())
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 
-@router.get("/experiments", response_model=models.Statuses, responses=refusals())
+@router.get("/experiments", response_model=answers.Statuses, responses=refusals())
 async def show_all(
     request: Request, caller: Looker, search: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
@@ -134,7 +72,7 @@ async def show_all(
 
 @router.get(
     "/experiments/{name}",
-    response_model=models.ExperimentOut,
+    response_model=answers.ExperimentOut,
     responses=refusals(404),
     openapi_extra=EXPERIMENT,
 )
@@ -160,7 +98,7 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
 
 @router.get(
     "/experiments/{name}/status",
-    response_model=models.StatusOut,
+    response_model=answers.StatusOut,
     responses=refusals(404),
     openapi_extra=EXPERIMENT,
 )
@@ -195,7 +133,7 @@ def _add_moves() -> None:
             operation_id=verb,
             summary=verb.capitalize(),
             description=words,
-            response_model=models.StatusOut,
+            response_model=answers.StatusOut,
             responses=refusals(404, 409),
             openapi_extra=EXPERIMENT,
         )
@@ -206,7 +144,7 @@ _add_moves()
 
 @router.post(
     "/experiments/{name}/stop",
-    response_model=models.StatusOut,
+    response_model=answers.StatusOut,
     responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.Stop, required=False)},
     operation_id="stop",
@@ -223,7 +161,7 @@ async def stop(request: Request, name: str, caller: Boss) -> Response:
 
 @router.post(
     "/experiments/{name}/knob",
-    response_model=models.StatusOut,
+    response_model=answers.StatusOut,
     responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.Knob)},
 )
@@ -237,7 +175,7 @@ async def knob(request: Request, name: str, caller: Boss) -> Response:
 
 @router.post(
     "/experiments/{name}/arms",
-    response_model=models.StatusOut,
+    response_model=answers.StatusOut,
     responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.ArmChange)},
 )
@@ -258,7 +196,7 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
 
 @router.post(
     "/experiments/{name}/description",
-    response_model=models.WordsOut,
+    response_model=answers.WordsOut,
     responses=refusals(404, 422),
     openapi_extra={**EXPERIMENT, **body(models.Words)},
 )
@@ -270,46 +208,9 @@ async def describe(request: Request, name: str, caller: Boss) -> Response:
     return Answer((await calls_of(request).long(_description, entry.test)).to_dict())
 
 
-@router.get(
-    "/experiments/{name}/report",
-    response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "text/html": {"schema": {"type": "string"}},
-                "application/json": {"schema": {"type": "object"}},
-            },
-            "description": "A page, or data",
-        },
-        **refusals(400, 404, 422),
-    },
-    openapi_extra=EXPERIMENT,
-)
-async def report(
-    request: Request,
-    name: str,
-    caller: Looker,
-    form: Annotated[Literal["html", "json"], Query()] = "html",
-) -> Response:
-    """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
-    from bascule.analysis.live_test import analyze_experiment
-
-    entry = await find(request, caller, name)
-
-    def write() -> Any:
-        found = analyze_experiment(entry.test)
-        return found.html() if form == "html" else found.to_dict()
-
-    html = await renders_of(request).get(("report", form, entry.test.id), write)
-    if form == "json":
-        return Answer(html)
-    headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
-    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
-
-
 @router.post(
     "/experiments/{name}/share",
-    response_model=models.StatusOut,
+    response_model=answers.StatusOut,
     responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.Share)},
 )
@@ -319,113 +220,6 @@ async def share(request: Request, name: str, caller: Boss) -> Response:
     given = await read_model(request, models.Share)
     await change(request, caller, entry.test.set_share, given.share)
     return await _status(request, entry.test)
-
-
-@router.get(
-    "/experiments/{name}/history",
-    response_model=models.History,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
-)
-async def history(request: Request, name: str, caller: Looker) -> Response:
-    """The history of a test: the points of a plot."""
-    entry = await find(request, caller, name)
-    points = await calls_of(request).long(entry.test.history)
-    return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
-
-
-@router.get(
-    "/experiments/{name}/audit",
-    response_model=models.AuditLog,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
-)
-async def audit(request: Request, name: str, caller: Looker) -> Response:
-    """The audit log of a test: every change and the decision, with time and actor."""
-    entry = await find(request, caller, name)
-    return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
-
-
-@router.get(
-    "/experiments/{name}/diagnostics",
-    response_model=models.Diagnostics,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
-)
-async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
-    """Drift of the outcomes, and units per arm against the logged probabilities."""
-    entry = await find(request, caller, name)
-    key = ("diagnostics of", entry.test.id)
-    found = await renders_of(request).get(key, entry.test.diagnostics)
-    return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
-
-
-@router.get(
-    "/experiments/{name}/set-aside",
-    response_model=models.SetAside,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
-)
-async def set_aside(request: Request, name: str, caller: Looker) -> Response:
-    """Excluded or changed outcomes, each with its reason."""
-    entry = await find(request, caller, name)
-    rows = await calls_of(request).long(entry.test.excluded)
-    return Answer(set_aside_data(caller, rows))
-
-
-@router.get(
-    "/experiments/{name}/export",
-    response_class=StreamingResponse,
-    responses={
-        200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"},
-        **refusals(400, 404),
-    },
-    openapi_extra=EXPERIMENT,
-)
-async def export(
-    request: Request,
-    name: str,
-    caller: Looker,
-    table: Annotated[Literal["assignments", "outcomes"], Query()] = "assignments",
-    spreadsheet: Annotated[bool, Query()] = False,
-    metric: Annotated[str | None, Query()] = None,
-) -> Response:
-    """All assignments of a test, or all outcomes of one of its metrics, as CSV.
-
-    With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
-    before it. Units have numbers in place of their names, unless the key may see these.
-    """
-    entry = await find(request, caller, name)
-    metric = None if metric == PRIMARY else metric
-    if metric is not None and metric not in [one.name for one in entry.design.metrics]:
-        raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
-    file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
-    return StreamingResponse(
-        _csv(calls_of(request), entry, table, spreadsheet, caller.sees_names, metric),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{file}"'},
-    )
-
-
-async def _csv(
-    calls: StoreCalls,
-    entry: Summary,
-    table: str,
-    spreadsheet: bool,
-    names: bool,
-    metric: str | None,
-) -> AsyncIterator[str]:
-    """The rows, some at a time, so that memory does not grow with their number."""
-    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table)]
-    after: int | None = -1
-    while True:
-        text = StringIO()
-        written = [tuple(map(safe_cell, row)) for row in rows] if spreadsheet else rows
-        csv.writer(text, lineterminator="\n").writerows(written)
-        yield text.getvalue()
-        if after is None:
-            return
-        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
 
 
 def _description(test: Experiment) -> Description:
@@ -481,29 +275,6 @@ def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
     }
 
 
-def audit_data(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """The audit log as JSON data."""
-    return {"audit": [{**entry, "time": time_text(entry["time"])} for entry in entries]}
-
-
-def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Excluded outcomes as JSON data, as the caller may see them."""
-    shown = []
-    for row in rows:
-        unit = row["unit"]
-        receipt = unnamed(caller, unit, Receipt(False, row["reason"], row["detail"]))
-        at = None if row["at"] is None else time_text(row["at"])
-        times = {"at": at, "received": time_text(row["received"])}
-        entry = {**row, **times, "reason": receipt.reason, "detail": receipt.detail}
-        if not caller.sees_names:
-            detail = receipt.detail
-            for secret in (unit, row["event"]):
-                detail = detail.replace(f"{secret!r:.60}", NOT_SHOWN)
-            entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
-        shown.append(entry)
-    return {"set_aside": shown}
-
-
 def time_text(seconds: float) -> str:
     """A stored time as text, also one that no calendar has.
 
@@ -514,12 +285,3 @@ def time_text(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, OSError, TypeError, ValueError):
         return f"{seconds!r} s after 1970-01-01"
-
-
-def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as JSON data; None for what is not a finite number."""
-    return {key: _finite(value) for key, value in found.to_dict().items()}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -8,7 +8,7 @@ from collections import Counter
 from fastapi import APIRouter, Request, Response
 
 from bascule.live.api import Store
-from bascule.service.api import schemas as models
+from bascule.service.api import answers
 from bascule.service.api.openapi import refusals
 from bascule.service.auth.access import viewer
 from bascule.service.auth.sessions import write_probe
@@ -22,13 +22,13 @@ PROBE_EVERY = 2.0
 router = APIRouter(tags=["operation"])
 
 
-@router.get("/healthz", response_model=models.Health)
+@router.get("/healthz", response_model=answers.Health)
 async def healthz() -> Response:
     """Whether the process answers; it does not ask the store."""
     return Answer({"status": "ok"})
 
 
-@router.get("/readyz", response_model=models.Health, responses={503: refusals()[503]})
+@router.get("/readyz", response_model=answers.Health, responses={503: refusals()[503]})
 async def readyz(request: Request) -> Response:
     """Whether the service can do its work: the store can be written, and no stop is under way."""
     state = request.app.state

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.live.api import Evaluation, Store, checked_unit
 from bascule.live.api.reads import Summary, arms_of_unit
+from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json
 from bascule.service.api.openapi import REFS, body
@@ -59,7 +60,7 @@ KNOWN = {
 
 @router.post(
     "/evaluate/flags/{key}",
-    response_model=models.Evaluation,
+    response_model=answers.Evaluation,
     responses=failures(404),
     openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
 )
@@ -85,7 +86,7 @@ async def evaluate(request: Request, key: str) -> Response:
 
 @router.post(
     "/evaluate/flags",
-    response_model=models.Evaluations,
+    response_model=answers.Evaluations,
     responses={304: {"description": "As it was."}, **failures()},
     openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
 )

@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.server.responses import MEDIA_TYPE
 
@@ -27,9 +28,9 @@ SENT: tuple[type[BaseModel], ...] = (
     models.NewOutcomes,
     models.Wish,
     models.EvaluationRequest,
-    models.ProblemDetails,
-    models.EvaluationFailure,
-    models.ServerFailure,
+    answers.ProblemDetails,
+    answers.EvaluationFailure,
+    answers.ServerFailure,
 )
 
 WORDS = {

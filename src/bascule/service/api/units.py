@@ -12,6 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import Event, Experiment, Receipt, checked_unit
+from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
@@ -31,7 +32,7 @@ EARLIEST, LATEST = 0.0, 253370764800.0
 
 @router.post(
     "/experiments/{name}/assign",
-    response_model=models.Assigned,
+    response_model=answers.Assigned,
     responses=refusals(404, 409, 422),
     openapi_extra={**EXPERIMENT, **body(models.Unit)},
 )
@@ -68,7 +69,7 @@ async def assign(request: Request, name: str) -> Response:
 
 @router.post(
     "/experiments/{name}/link",
-    response_model=models.LinkedOut,
+    response_model=answers.LinkedOut,
     responses=refusals(404, 422),
     openapi_extra={**EXPERIMENT, **body(models.Link)},
 )
@@ -84,7 +85,7 @@ async def link(request: Request, name: str) -> Response:
 
 @router.post(
     "/experiments/{name}/outcomes",
-    response_model=models.Receipts,
+    response_model=answers.Receipts,
     responses=refusals(404),
     openapi_extra={**EXPERIMENT, **body(models.NewOutcomes)},
 )

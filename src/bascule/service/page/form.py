@@ -36,11 +36,13 @@ LABELS = {
     "window": "Conversion window",
     "share": "Share of traffic",
     "aggregate": "Combine the events of a unit",
+    "owner": "Owner",
+    "hypothesis": "Hypothesis",
+    "description": "Description",
+    "links": "Links",
+    "tags": "Tags",
 }
 """What the form calls its fields."""
-
-LONGEST = 4000
-"""Characters of a field that are read; nobody types more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,11 @@ class Form:
     aggregate: str = "sum"
     share: str = "100%"
     rule: str = ""
+    owner: str = ""
+    hypothesis: str = ""
+    description: str = ""
+    links: str = ""
+    tags: str = ""
     start: str = "yes"
 
     @classmethod
@@ -81,7 +88,7 @@ class Form:
         """The fields that are there; a box that is not ticked is not sent."""
         known = {field.name for field in fields(cls)}
         typed = {
-            name: value[:LONGEST].replace("\r\n", "\n")
+            name: value.replace("\r\n", "\n")
             for name, value in given.items()
             if name in known and isinstance(value, str)
         }
@@ -131,6 +138,22 @@ class Form:
         """Who gets in; None is everyone."""
         part = amount("share", self.share, "100% is everyone")
         return None if part == 1.0 else Audience(share=part)
+
+    def words(self) -> dict[str, object]:
+        """Words about the test: links are separated by spaces or lines, tags by commas or lines.
+
+        >>> Form(owner="ann ", tags="q3, check out").words()
+        {'owner': 'ann', 'tags': ['q3', 'check out']}
+        """
+        tags = self.tags.replace("\n", ",").split(",")
+        found: dict[str, object] = {
+            "owner": self.owner.strip(),
+            "hypothesis": self.hypothesis.strip(),
+            "description": self.description.strip(),
+            "links": self.links.split(),
+            "tags": [tag.strip() for tag in tags if tag.strip()],
+        }
+        return {name: given for name, given in found.items() if given}
 
     def _outcome(self) -> Outcome:
         if self.outcome == "gaussian":

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.service.api.experiments import calls_of, change, renders_of
+from bascule.service.api.calls import calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
@@ -182,7 +182,11 @@ def _add_new(router: APIRouter) -> None:
         try:
             plan = await plans.plan(request.app.state.planner, form.wishes())
             design = form.design(plan)
-            more = {"start": bool(form.start), "audience": form.audience()}
+            more = {
+                "start": bool(form.start),
+                "audience": form.audience(),
+                "description": form.words(),
+            }
             await change(request, caller, store.create, name, design, **more)
         except InputError as error:
             shown = await answered(request, form)

@@ -7,7 +7,7 @@
 The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
 at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
 is served at `/static`. Calls of the store wait for the disk: in endpoints they go through
-`app.state.calls`, and changes through `experiments.change`, so that the audit log names the caller.
+`app.state.calls`, and changes through `calls.change`, so that the audit log names the caller.
 `await app.state.planner.plan(models.Wish(...))` plans.
 """
 
@@ -31,7 +31,7 @@ from starlette.routing import Route
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
-from bascule.service.api import erasure, experiments, ofrep, units
+from bascule.service.api import erasure, experiments, logs, ofrep, units
 from bascule.service.api import health as operation
 from bascule.service.api.openapi import describe
 from bascule.service.auth.keys import Keyring
@@ -84,7 +84,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.rates = Buckets(settings.rate, settings.rate)
     app.state.is_leaving = False
     app.state.routers = [
-        part.router for part in (operation, units, ofrep, experiments, erasure, planning)
+        part.router for part in (operation, units, ofrep, experiments, logs, erasure, planning)
     ]
     for router in app.state.routers:
         app.include_router(router)

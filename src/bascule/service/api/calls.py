@@ -1,0 +1,50 @@
+"""What the endpoints of experiments share: who calls, which test, and calls of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request
+
+from bascule.live.api import acting_as
+from bascule.live.api.reads import Summary
+from bascule.service.auth.access import Caller, admin, allow, viewer
+from bascule.service.server.shared_renders import SharedRenders
+from bascule.service.server.store_calls import StoreCalls
+
+Result = TypeVar("Result")
+
+Looker = Annotated[Caller, Depends(viewer)]
+Boss = Annotated[Caller, Depends(admin)]
+
+
+async def find(request: Request, caller: Caller, name: str) -> Summary:
+    """The experiment that a path names, if the caller's key is valid for it."""
+    allow(caller, name)
+    found: Summary = await request.app.state.directory.find(name)
+    return found
+
+
+def calls_of(request: Request) -> StoreCalls:
+    """How an endpoint calls the store."""
+    calls: StoreCalls = request.app.state.calls
+    return calls
+
+
+def renders_of(request: Request) -> SharedRenders:
+    """What callers who ask at about the same time share."""
+    renders: SharedRenders = request.app.state.renders
+    return renders
+
+
+async def change(
+    request: Request, caller: Caller, do: Callable[..., Result], *given: Any, **named: Any
+) -> Result:
+    """Change something in the store, in the caller's name."""
+    with acting_as(caller.name):
+        try:
+            return await calls_of(request).short(do, *given, **named)
+        finally:
+            request.app.state.directory.forget()
+            renders_of(request).forget()

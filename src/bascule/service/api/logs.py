@@ -1,0 +1,204 @@
+"""What happened in a test: report, history, audit log, diagnostics, excluded outcomes, export."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import AsyncIterator
+from io import StringIO
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from bascule.core.diagnostics import Diagnostic
+from bascule.core.metrics import PRIMARY
+from bascule.live.api import Receipt, columns_of, safe_cell, some_rows
+from bascule.live.api.reads import Summary
+from bascule.service.api import answers
+from bascule.service.api.calls import Looker, calls_of, find, renders_of
+from bascule.service.api.experiments import time_text
+from bascule.service.api.openapi import EXPERIMENT, refusals
+from bascule.service.auth.access import Caller, unnamed
+from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.store_calls import StoreCalls
+
+NOT_SHOWN = "(name not shown)"
+
+router = APIRouter(prefix="/v1", tags=["experiments"])
+
+
+@router.get(
+    "/experiments/{name}/report",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "text/html": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "object"}},
+            },
+            "description": "A page, or data",
+        },
+        **refusals(400, 404, 422),
+    },
+    openapi_extra=EXPERIMENT,
+)
+async def report(
+    request: Request,
+    name: str,
+    caller: Looker,
+    form: Annotated[Literal["html", "json"], Query()] = "html",
+) -> Response:
+    """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
+    from bascule.analysis.live_test import analyze_experiment
+
+    entry = await find(request, caller, name)
+
+    def write() -> Any:
+        found = analyze_experiment(entry.test)
+        return found.html() if form == "html" else found.to_dict()
+
+    html = await renders_of(request).get(("report", form, entry.test.id), write)
+    if form == "json":
+        return Answer(html)
+    headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
+    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+
+
+@router.get(
+    "/experiments/{name}/history",
+    response_model=answers.History,
+    responses=refusals(404),
+    openapi_extra=EXPERIMENT,
+)
+async def history(request: Request, name: str, caller: Looker) -> Response:
+    """The history of a test: the points of a plot."""
+    entry = await find(request, caller, name)
+    points = await calls_of(request).long(entry.test.history)
+    return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
+
+
+@router.get(
+    "/experiments/{name}/audit",
+    response_model=answers.AuditLog,
+    responses=refusals(404),
+    openapi_extra=EXPERIMENT,
+)
+async def audit(request: Request, name: str, caller: Looker) -> Response:
+    """The audit log of a test: every change and the decision, with time and actor."""
+    entry = await find(request, caller, name)
+    return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
+
+
+@router.get(
+    "/experiments/{name}/diagnostics",
+    response_model=answers.Diagnostics,
+    responses=refusals(404),
+    openapi_extra=EXPERIMENT,
+)
+async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
+    """Drift of the outcomes, and units per arm against the logged probabilities."""
+    entry = await find(request, caller, name)
+    key = ("diagnostics of", entry.test.id)
+    found = await renders_of(request).get(key, entry.test.diagnostics)
+    return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
+
+
+@router.get(
+    "/experiments/{name}/set-aside",
+    response_model=answers.SetAside,
+    responses=refusals(404),
+    openapi_extra=EXPERIMENT,
+)
+async def set_aside(request: Request, name: str, caller: Looker) -> Response:
+    """Excluded or changed outcomes, each with its reason."""
+    entry = await find(request, caller, name)
+    rows = await calls_of(request).long(entry.test.excluded)
+    return Answer(set_aside_data(caller, rows))
+
+
+@router.get(
+    "/experiments/{name}/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"},
+        **refusals(400, 404),
+    },
+    openapi_extra=EXPERIMENT,
+)
+async def export(
+    request: Request,
+    name: str,
+    caller: Looker,
+    table: Annotated[Literal["assignments", "outcomes"], Query()] = "assignments",
+    spreadsheet: Annotated[bool, Query()] = False,
+    metric: Annotated[str | None, Query()] = None,
+) -> Response:
+    """All assignments of a test, or all outcomes of one of its metrics, as CSV.
+
+    With `spreadsheet=true` text that a spreadsheet would take for a formula gets an apostrophe
+    before it. Units have numbers in place of their names, unless the key may see these.
+    """
+    entry = await find(request, caller, name)
+    metric = None if metric == PRIMARY else metric
+    if metric is not None and metric not in [one.name for one in entry.design.metrics]:
+        raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
+    file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
+    return StreamingResponse(
+        _csv(calls_of(request), entry, table, spreadsheet, caller.sees_names, metric),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{file}"'},
+    )
+
+
+async def _csv(
+    calls: StoreCalls,
+    entry: Summary,
+    table: str,
+    spreadsheet: bool,
+    names: bool,
+    metric: str | None,
+) -> AsyncIterator[str]:
+    """The rows, some at a time, so that memory does not grow with their number."""
+    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table)]
+    after: int | None = -1
+    while True:
+        text = StringIO()
+        written = [tuple(map(safe_cell, row)) for row in rows] if spreadsheet else rows
+        csv.writer(text, lineterminator="\n").writerows(written)
+        yield text.getvalue()
+        if after is None:
+            return
+        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
+
+
+def audit_data(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """The audit log as JSON data."""
+    return {"audit": [{**entry, "time": time_text(entry["time"])} for entry in entries]}
+
+
+def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Excluded outcomes as JSON data, as the caller may see them."""
+    shown = []
+    for row in rows:
+        unit = row["unit"]
+        receipt = unnamed(caller, unit, Receipt(False, row["reason"], row["detail"]))
+        at = None if row["at"] is None else time_text(row["at"])
+        times = {"at": at, "received": time_text(row["received"])}
+        entry = {**row, **times, "reason": receipt.reason, "detail": receipt.detail}
+        if not caller.sees_names:
+            detail = receipt.detail
+            for secret in (unit, row["event"]):
+                detail = detail.replace(f"{secret!r:.60}", NOT_SHOWN)
+            entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
+        shown.append(entry)
+    return {"set_aside": shown}
+
+
+def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as JSON data; None for what is not a finite number."""
+    return {key: _finite(value) for key, value in found.to_dict().items()}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
