@@ -43,10 +43,14 @@ def test_a_decision_is_told_in_plain_words_and_no_password_is_stored(
     assert b"secret-word" not in _files(tmp_path)
 
 
-def test_an_address_that_nobody_knows_is_refused_without_its_secrets() -> None:
-    with pytest.raises(bs.InputError, match="no address of the kind 'slacc'") as refused:
-        check_targets(["slacc://secret-word"])
-    assert "secret-word" not in str(refused.value)
+@pytest.mark.parametrize("address", ["slacc://secret-word", "slack://secret-word"])
+def test_an_address_that_is_wrong_is_refused_without_its_secrets(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Apprise itself logs `Could not load Slack URL: slack://secret-word`."""
+    with pytest.raises(bs.InputError, match="no address of the kind 'slac") as refused:
+        check_targets([address])
+    assert "secret-word" not in str(refused.value) + caplog.text
 
 
 def _files(folder: Path) -> bytes:

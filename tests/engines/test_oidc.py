@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from sqlalchemy import select
 from tests.service.running import Service
 
 import bascule as bs
 from bascule.service.auth.access import COOKIE
+from bascule.service.auth.oidc import role_of
+from bascule.service.auth.sessions import sessions
 from bascule.service.server.settings import Settings
 
 with warnings.catch_warnings():
@@ -112,6 +115,36 @@ def test_a_token_for_another_client_or_question_is_refused(
             back = browser.post(changed, data={"sub": "ann"}).headers["location"]
             assert browser.get(back).status_code == 401
             asked = browser.get("/sign-in/oidc").headers["location"]
+
+
+def test_whoever_begins_to_sign_in_writes_nothing_and_asks_the_provider_once(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of these requests, which any page can cause, was a row and a call of the provider."""
+    asked = []
+    get = httpx.AsyncClient.get
+
+    async def counted(self: httpx.AsyncClient, url: str) -> httpx.Response:
+        asked.append(url)
+        return await get(self, url)
+
+    monkeypatch.setattr(httpx.AsyncClient, "get", counted)
+    with service.store.reading() as connection:
+        before = len(connection.execute(select(sessions)).all())
+    with service.caller() as browser:
+        places = {browser.get("/sign-in/oidc").headers["location"] for _ in range(30)}
+    assert (len(places), len(asked) <= 1) == (30, True)
+    with service.store.reading() as connection:
+        assert len(connection.execute(select(sessions)).all()) == before
+
+
+@pytest.mark.parametrize(
+    "email", ["bo\u017fs@shop.example", "boss@\u017fhop.example", "boss", "@shop.example.evil", ""]
+)
+def test_an_address_is_compared_letter_by_letter(email: str) -> None:
+    """Folding takes the long s for an s, and another mailbox for an admin's."""
+    assert role_of(email, ["@evil.example"], ["boss@shop.example"]) is None
+    assert role_of("Boss@Shop.example", [], ["boss@shop.example"]) == "admin"
 
 
 def test_settings_that_would_let_in_everyone_are_refused() -> None:

@@ -21,6 +21,9 @@ from bascule.core.enrolment.audience import (
 VECTORS = json.loads(
     (Path(__file__).parents[3] / "docs/reference/enrolment-vectors.json").read_text("utf-8")
 )
+NESTED: list[Any] = []
+for _ in range(100_000):
+    NESTED = [NESTED]
 UNITS = [f"user-{i}" for i in range(20_000)]
 
 
@@ -133,6 +136,8 @@ def test_values_have_one_type(values: dict[str, Any], kept: tuple[Any, ...]) -> 
         {"a": None, "b": None},
         [1, 2],
         {"a": math.inf, "b": 1.0},
+        {"a": 10**400, "b": 1},
+        {"a": NESTED, "b": []},
     ],
 )
 def test_other_values_are_refused(values: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bascule.core.enrolment.targeting import COMPARISONS, rule_of
+from bascule.core.enrolment.targeting import COMPARISONS, MOST_VALUES, checked_context, rule_of
 from bascule.core.errors import InputError
 
 COUNTRY, AGE = {"var": "country"}, {"var": "user.age"}
@@ -48,6 +48,7 @@ def test_a_rule_is_true_or_false_for_a_context(
         {"var": "country"},
         {"==": [COUNTRY, None]},
         {"==": [COUNTRY, float("nan")]},
+        {"==": [COUNTRY, 10**400]},
         {"==": ["FR", "FR"]},
         {"==": [COUNTRY]},
         {"==": [COUNTRY, "FR"], "!=": [COUNTRY, "DE"]},
@@ -75,6 +76,23 @@ def test_a_rule_may_not_be_nested_without_end() -> None:
         rule = {"!": rule}
     with pytest.raises(InputError, match="nested 10 levels"):
         rule_of(rule)
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"list": [0] * MOST_VALUES},
+        {"user": {"groups": [[0] * 600, [0] * 600]}},
+        {str(i): i for i in range(MOST_VALUES + 1)},
+        ["country", "FR"],
+    ],
+)
+def test_a_context_that_would_take_long_is_refused(context: Any) -> None:
+    """One request with a list of 300,000, and a rule of 160 parts, held all up for 40 seconds."""
+    with pytest.raises(InputError) as refused:
+        checked_context(context)
+    assert refused.value.field == "context"
+    assert checked_context({"list": [0] * (MOST_VALUES - 1)})
 
 
 ANYTHING = st.recursive(

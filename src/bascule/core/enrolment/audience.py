@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from reprlib import repr as shortened
 from typing import Any, ClassVar, NamedTuple
 
 from bascule.core import checks
@@ -269,15 +270,16 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
     if not isinstance(values, Mapping) or set(values) != set(arms):
         raise InputError(
             "values",
-            f"values must name every arm, {', '.join(arms)}, and no other (got {values!r:.80})",
+            f"values must name every arm, {', '.join(arms)}, and no other "
+            f"(got {shortened(values):.80})",
         )
     found = [values[arm] for arm in arms]
     kinds = {_kind(value) for value in found}
     if len(kinds) > 1 or None in kinds:
         raise InputError(
             "values",
-            "values must all be true or false, all numbers, all texts, or all objects "
-            f"(got {found!r:.80})",
+            "values must all be true or false, all finite numbers, all texts, or all objects of up "
+            f"to 10,000 characters (got {shortened(found):.80})",
         )
     if kinds == {"number"} and any(isinstance(value, float) for value in found):
         # A client that asks for a number with a fraction does not take a whole one.
@@ -289,13 +291,13 @@ def _kind(value: object) -> str | None:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
-        return "number" if math.isfinite(value) else None
+        return "number" if -checks.LARGEST <= value <= checks.LARGEST else None
     if isinstance(value, str):
         return "text"
     if isinstance(value, (dict, list)):
         try:
             return "object" if len(json.dumps(value, allow_nan=False)) <= 10_000 else None
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             return None
     return None
 

@@ -8,10 +8,10 @@ another type than what it is compared with, is false.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bascule.core.checks import LARGEST
 from bascule.core.errors import InputError
 
 Context = Mapping[str, Any]
@@ -20,6 +20,33 @@ Term = Callable[[Context], Any]
 
 DEEPEST, MOST_PARTS, LONGEST_TEXT = 10, 500, 500
 """Limits of a rule: how deep it is nested, how many parts it has, and how long its texts are."""
+
+MOST_VALUES = 1000
+"""Values that a context may have, those of its lists and objects included."""
+
+
+def checked_context(context: object) -> Context:
+    """Return a context; raise `InputError` unless a rule is evaluated for it in a short time.
+
+    >>> checked_context({"groups": ["alpha", "beta"]})
+    {'groups': ['alpha', 'beta']}
+    """
+    if not isinstance(context, Mapping):
+        raise InputError("context", f"context must have names and values (got {context!r:.60})")
+    values = 0
+    left: list[Any] = [context]
+    while left:
+        part = left.pop()
+        values += len(part)
+        if values > MOST_VALUES:
+            raise InputError(
+                "context",
+                f"context may have {MOST_VALUES:,} values, those of its lists included: send "
+                "only what targeting rules ask for",
+            )
+        inside = part.values() if isinstance(part, Mapping) else part
+        left += [one for one in inside if isinstance(one, (Mapping, list, tuple))]
+    return context
 
 
 def _is_number(value: object) -> bool:
@@ -122,10 +149,10 @@ class _Reader:
         listed = self._term(right, depth + 1)
 
         def test(context: Context) -> bool:
-            members = listed(context)
+            members, sought = listed(context), value(context)
             if not isinstance(members, (list, tuple)):
                 return False
-            return any(_is_equal(value(context), one) for one in members)
+            return any(_is_equal(sought, one) for one in members)
 
         return test
 
@@ -136,7 +163,7 @@ class _Reader:
             return _attribute(part["var"])
         if isinstance(part, str) and len(part) > LONGEST_TEXT:
             raise _refused(f"a text may have {LONGEST_TEXT} characters (got {len(part):,})")
-        is_finite = _is_number(part) and math.isfinite(part)  # type: ignore[arg-type]
+        is_finite = _is_number(part) and -LARGEST <= part <= LARGEST  # type: ignore[operator]
         if not (isinstance(part, (str, bool)) or is_finite):
             raise _refused(f'{_shown(part)} is no text, number, true, false or {{"var": NAME}}')
         return lambda _: part

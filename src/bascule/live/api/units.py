@@ -11,7 +11,7 @@ from warnings import warn
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.enrolment.targeting import Context
+from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
@@ -431,7 +431,7 @@ def newcomer(unit: str, covariates: Covariates | None, context: Context | None =
             'covariates must be names with numbers, as in {"spend_before": 12.5} '
             f"(got {covariates!r:.60})",
         )
-    if context is not None and not isinstance(context, Mapping):
-        raise InputError("context", f"context must have names and values (got {context!r:.60})")
     known = None if covariates is None else dict(covariates)
-    return Request(unit, known, None if context is None else {"targetingKey": unit, **context})
+    if context is None:
+        return Request(unit, known, None)
+    return Request(unit, known, {"targetingKey": unit, **checked_context(context)})

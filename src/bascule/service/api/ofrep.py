@@ -79,7 +79,7 @@ async def evaluate(request: Request, key: str) -> Response:
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        code = "INVALID_CONTEXT" if problem.field == "covariates" else "GENERAL"
+        code = "INVALID_CONTEXT" if problem.field in ("context", "covariates") else "GENERAL"
         raise Problem(400, str(problem), code=code) from None
     return Answer(flag(entry, found))
 

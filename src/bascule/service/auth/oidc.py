@@ -26,6 +26,9 @@ STATE_COOKIE = "bascule_oidc"
 SECONDS = 600.0
 """How long signing in at the provider may take."""
 
+DISCOVERED_SECONDS = 300.0
+"""How long the provider's description of itself is used."""
+
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Signatures that are accepted; never "none", nor one that a client secret would make."""
 
@@ -57,11 +60,12 @@ def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role |
     >>> role_of("ann@shop.example.evil", ["@shop.example"], []) is None
     True
     """
-    address = email.casefold()
-    names = (address, f"@{address.rpartition('@')[2]}")
-    if any(entry.casefold() in names for entry in admins):
+    # Beyond ASCII, letters that look or fold alike are other mailboxes.
+    address = email.lower() if email.isascii() else ""
+    names = (address, f"@{address.rpartition('@')[2]}") if "@" in address else ()
+    if any(entry.lower() in names for entry in admins):
         return "admin"
-    return "viewer" if any(entry.casefold() in names for entry in viewers) else None
+    return "viewer" if any(entry.lower() in names for entry in viewers) else None
 
 
 async def begin(request: Request) -> Response:
@@ -69,19 +73,18 @@ async def begin(request: Request) -> Response:
     from authlib.common.security import generate_token
 
     settings = _settings(request)
-    about = await _discovered(settings)
+    about = await _discovered(request, settings)
     state, nonce, verifier = (generate_token(43) for _ in range(3))
-    kept = json.dumps({"nonce": nonce, "verifier": verifier})
-    calls, store = request.app.state.calls, request.app.state.store
-    await calls.short(sessions.keep, store, "oidc", state, kept, time.time() + SECONDS)
     client = _client(settings, request)
     url, _ = client.create_authorization_url(
         about["authorization_endpoint"], state=state, nonce=nonce, code_verifier=verifier
     )
     answer = RedirectResponse(url, 303)
     secure = request.url.scheme == "https"
+    # The browser keeps them: a store that wrote a row for whoever comes by could be filled.
+    kept = f"{state}.{nonce}.{verifier}"
     answer.set_cookie(
-        STATE_COOKIE, state, int(SECONDS), path=PATH, httponly=True, samesite="lax", secure=secure
+        STATE_COOKIE, kept, int(SECONDS), path=PATH, httponly=True, samesite="lax", secure=secure
     )
     return answer
 
@@ -89,21 +92,20 @@ async def begin(request: Request) -> Response:
 async def finish(request: Request) -> Response:
     """Open a session for whom the provider names, if the settings let them in."""
     settings, given = _settings(request), request.query_params
-    state = request.cookies.get(STATE_COOKIE, "")
+    state, _, secrets_kept = request.cookies.get(STATE_COOKIE, "").partition(".")
+    nonce, _, verifier = secrets_kept.partition(".")
     # The browser that comes back must be the one that was sent.
     if not state or not secrets.compare_digest(state.encode(), given.get("state", "").encode()):
         raise Problem(401, "this sign-in was begun elsewhere: sign in again")
-    calls, store = request.app.state.calls, request.app.state.store
-    kept = await calls.short(sessions.take, store, "oidc", state, time.time())
-    if kept is None or "code" not in given:
+    if not nonce or not verifier or "code" not in given:
         raise Problem(401, "this sign-in was refused, or took too long: sign in again")
-    secret = json.loads(kept)
-    claims = await _claims(request, settings, given["code"], secret)
+    claims = await _claims(request, settings, given["code"], nonce, verifier)
     email = str(claims.get("email", ""))
     role = role_of(email, settings.oidc_viewers, settings.oidc_admins)
     if role is None or claims.get("email_verified") is not True:
         raise Problem(403, "the provider named an address that may not sign in here")
     caller = json.dumps({"name": email, "role": role})
+    calls, store = request.app.state.calls, request.app.state.store
     session = await calls.short(
         sessions.open_session, store, None, time.time(), settings.session_hours, caller
     )
@@ -114,7 +116,7 @@ async def finish(request: Request) -> Response:
 
 
 async def _claims(
-    request: Request, settings: Settings, code: str, secret: dict[str, str]
+    request: Request, settings: Settings, code: str, nonce: str, verifier: str
 ) -> dict[str, Any]:
     """Exchange a code for the claims of a token whose signature and contents are right."""
     import httpx
@@ -123,18 +125,18 @@ async def _claims(
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet
 
-    about = await _discovered(settings)
+    about = await _discovered(request, settings)
     try:
         async with _client(settings, request) as client:
             token = await client.fetch_token(
-                about["token_endpoint"], code=code, code_verifier=secret["verifier"]
+                about["token_endpoint"], code=code, code_verifier=verifier
             )
             keys = (await client.request("GET", about["jwks_uri"], withhold_token=True)).json()
         decoded = jwt.decode(token["id_token"], KeySet.import_key_set(keys), ALGORITHMS)
         jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": about["issuer"]},
             aud={"essential": True, "value": settings.oidc_client},
-            nonce={"essential": True, "value": secret["nonce"]},
+            nonce={"essential": True, "value": nonce},
             exp={"essential": True},
             sub={"essential": True},
         ).validate(decoded.claims)
@@ -145,18 +147,22 @@ async def _claims(
     return dict(decoded.claims)
 
 
-async def _discovered(settings: Settings) -> dict[str, Any]:
-    """Return the provider's description of itself."""
+async def _discovered(request: Request, settings: Settings) -> dict[str, Any]:
+    """Return the provider's description of itself, asked for once in five minutes."""
     import httpx
 
+    known: tuple[float, dict[str, Any]] | None = getattr(request.app.state, "oidc_provider", None)
+    if known is not None and time.monotonic() < known[0] + DISCOVERED_SECONDS:
+        return known[1]
     url = f"{settings.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
         async with httpx.AsyncClient(timeout=10.0) as client:
-            about: dict[str, Any] = (await client.get(url)).raise_for_status().json()
-    except (httpx.HTTPError, ValueError):
+            about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
+    except (httpx.HTTPError, TypeError, ValueError):
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
     if str(about.get("issuer", "")).rstrip("/") != settings.oidc_issuer.rstrip("/"):
         raise Problem(503, "the identity provider names another issuer: check the settings")
+    request.app.state.oidc_provider = (time.monotonic(), about)
     return about
 
 

@@ -61,22 +61,6 @@ def open_session(
     return Session(_put(store, "session", key, now + 3600 * hours, caller), key, caller)
 
 
-def keep(store: Store, kind: str, token: str, value: str, expires: float) -> None:
-    """Keep a value until it is taken with its token, once."""
-    with store.writing() as connection:
-        _insert(connection, token, kind, None, expires, value)
-
-
-def take(store: Store, kind: str, token: str, now: float) -> str | None:
-    """Return a value that was kept, for the only time; None if it was taken or has expired."""
-    which = (sessions.c.hash == _hash(token)) & (sessions.c.kind == kind)
-    with store.writing() as connection:
-        asked = select(sessions.c.caller).where(which, sessions.c.expires > now)
-        found = connection.execute(asked).scalar()
-        gone = connection.execute(delete(sessions).where(which)).rowcount
-    return found if gone == 1 else None
-
-
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
     """Exchange the token of a link for a session; None if it was used or has expired."""
     with store.writing() as connection:

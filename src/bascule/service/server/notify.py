@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
@@ -72,6 +73,8 @@ def _messenger(url: str) -> Any:
         raise InputError(
             "notify", "notifications need Apprise: pip install 'bascule[notify]'"
         ) from None
+    # Apprise logs addresses, passwords included; what became of a delivery is logged by us.
+    logging.getLogger("apprise").disabled = True
     made = apprise.Apprise()
     if not made.add(url):
         raise InputError(
