@@ -8,7 +8,7 @@ import typer
 
 from bascule.cli.console import print_json, print_line
 from bascule.cli.designs import AS_JSON
-from bascule.cli.experiment import STORE
+from bascule.cli.stores import STORE
 
 
 def backup(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import time
-from contextlib import AbstractContextManager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,18 +11,16 @@ import typer
 
 from bascule.cli.console import confirm, print_json, print_line, screen
 from bascule.cli.designs import AS_JSON
+from bascule.cli.status import show_status
+from bascule.cli.stores import NAME, STORE, YES, store_at
 from bascule.core.errors import InputError
 from bascule.core.serialization import parse_json, read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bascule.core.design import Design
-    from bascule.core.diagnostics import Diagnostic
     from bascule.core.enrolment.audience import Audience
     from bascule.core.measure import Measure
-    from bascule.live.api import Experiment, Status, Store
-    from bascule.theory import Prediction
+    from bascule.live.api import Experiment
 
 
 class Form(StrEnum):
@@ -36,16 +32,6 @@ class Form(StrEnum):
 
 
 app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_args_is_help=True)
-
-NAME = typer.Argument(..., metavar="NAME", help="The experiment.")
-STORE = typer.Option(
-    "bascule.db",
-    "--store",
-    envvar="BASCULE_STORE",
-    help="A file, or postgresql://user@host/database.",
-)
-
-YES = typer.Option(False, "--yes", help="Do not ask.")
 
 
 @app.command("create")
@@ -98,7 +84,7 @@ def create(
         given["audience"] = who
         if values is not None:
             given["values"] = parse_json(values, "values", "--values")
-        _show(opened.create(name, made, **given), as_json)
+        show_status(opened.create(name, made, **given), as_json)
 
 
 @app.command("list")
@@ -129,7 +115,7 @@ def list_all(
 def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
-        _show(opened.get(name), as_json, diagnostics=True)
+        show_status(opened.get(name), as_json, diagnostics=True)
 
 
 @app.command("describe")
@@ -355,7 +341,7 @@ def import_one(
 ) -> None:
     """Add an experiment of a backup or an exported store, after verifying it."""
     with store_at(store) as opened:
-        _show(opened.import_experiment(file, experiment, name), as_json)
+        show_status(opened.import_experiment(file, experiment, name), as_json)
 
 
 @app.command("verify")
@@ -371,25 +357,6 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         print_line(str(found))
     if not found.agrees:
         raise typer.Exit(1)
-
-
-def store_at(location: str, there: bool = False) -> AbstractContextManager[Store]:
-    """Open the store at a location, which must be `there` already where that is asked for."""
-    from bascule.live.api import opened_store
-
-    if there and "://" not in location and not Path(location).is_file():
-        raise InputError(
-            "store", f"there is no store {location}: give --store, or create an experiment first"
-        )
-    return opened_store(location, acting_user())
-
-
-def acting_user() -> str:
-    """Whom the audit log names."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "command line"
 
 
 def _measure(design: Design, window: str | None, aggregate: str | None) -> Measure | None:
@@ -425,85 +392,4 @@ def _change(location: str, name: str, verb: str, **given: Any) -> None:
     with store_at(location, there=True) as opened:
         test: Experiment = opened.get(name)
         getattr(test, verb)(**given)
-        _show(test)
-
-
-def _show(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
-    from bascule.presentation.amounts import Amounts
-    from bascule.presentation.guarantees import (
-        bound_words,
-        contrast_words,
-        interval_name,
-        later_minus_first,
-    )
-
-    status, design = test.status(diagnostics=diagnostics), test.design
-    even = None if as_json else test.even_split()
-    if as_json:
-        print_json(status.to_dict())
-        return
-    print_line(f"{status.name}, {status.rule}, {status.state}\n")
-    words = test.description.lines()
-    for line in [*words, ""] if words else ():
-        print_line(line)
-    print_line(status.headline, style="bold")
-    print_line("")
-    for line in status.table():
-        print_line(line)
-    print_line("")
-    amounts = Amounts.of(design.outcome, design.goal)
-    for contrast in status.contrasts:
-        print_line(contrast_words(contrast, amounts))
-    for effect in status.effects:
-        if design.control_arm in (effect.first, effect.second):
-            continue
-        pair, difference, low, high = later_minus_first(effect)
-        interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
-        print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
-    for one, metric in zip(design.metric_designs, status.metrics, strict=True):
-        its = Amounts.of(one.outcome, one.goal)
-        margin = f", margin {metric.margin:g}" if metric.margin is not None else ""
-        print_line(f"{metric.name} ({metric.role}{margin}):")
-        for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
-            said = f"; {standing}" if metric.role == "guardrail" else ""
-            print_line(f"  {contrast_words(contrast, its)}{said}")
-    for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
-        print_line(f"intervals: {bound_words(error)} ({guarantee})")
-    print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
-    if status.cost is not None:
-        print_line(f"cost so far: {status.cost:.4g}{_even_words(even)}")
-    print_line(f"guarantee: {_promise(status, design)}")
-    for line in _diagnostic_lines(status.diagnostics or ()):
-        print_line(line)
-
-
-def _even_words(even: Prediction | None) -> str:
-    if even is None:
-        return ""
-    return f"; an even split is expected to cost {even.regret:.2g} until its own decision"
-
-
-def _promise(status: Status, design: Design) -> str:
-    """Say what the error bounds, for a test that may still declare a winner or has done so."""
-    from bascule.presentation.guarantees import error_words
-
-    has_winner = status.decision is not None and status.decision.arm is not None
-    is_open = status.state in ("ready", "running", "paused")
-    promise = design.calibration
-    if promise.error < 1.0 and (has_winner or is_open):
-        return f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
-    return status.promise
-
-
-def _diagnostic_lines(found: Sequence[Diagnostic]) -> list[str]:
-    """List alarms, then what was checked without a finding, then what could not be checked."""
-    flagged = [f"! {one.name}: {one.message}" for one in found if one.flagged]
-    # With too little data a diagnostic has no statistic, and nothing was compared.
-    unmade = [one for one in found if one.statistic == 0.0 and one.p_value == 1.0]
-    calm = [one.name for one in found if not one.flagged and one not in unmade]
-    if calm:
-        flagged.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
-    if unmade:
-        names = ", ".join(dict.fromkeys(one.name for one in unmade))
-        flagged.append(f"not checked, too little data: {names}")
-    return flagged
+        show_status(test)

@@ -6,7 +6,7 @@ import typer
 
 from bascule.cli.console import confirm, print_json, print_line
 from bascule.cli.designs import AS_JSON
-from bascule.cli.experiment import STORE, store_at
+from bascule.cli.stores import STORE, store_at
 
 app = typer.Typer(
     help="Units: export what is known of one, erase it, and erase old ones.", no_args_is_help=True
