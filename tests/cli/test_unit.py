@@ -33,6 +33,17 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         test.stop()
 
 
+def test_two_names_are_linked_in_all_open_tests(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(capsys, "unit", "link", "ann", "ann@home").startswith("no experiment is open")
+    with bs.open(tmp_path / "shop.db") as store:
+        arm = store.create("open", DESIGN).assign("ann")
+    assert run(capsys, "unit", "link", "ann", "ann@home") == f"open: {arm}\n"
+    with bs.open(tmp_path / "shop.db") as store:
+        assert store.get("open").assign("ann@home") == arm
+
+
 def test_a_unit_is_shown_and_erased(capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = json.loads(run(capsys, "unit", "show", "ann"))["experiments"]
     assert [outcome["value"] for outcome in known["outcomes"]] == [1.0]

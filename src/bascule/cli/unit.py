@@ -1,4 +1,4 @@
-"""`bascule unit`: what a store knows of a unit, and how it is erased."""
+"""`bascule unit`: what a store knows of a unit, its names, and how it is erased."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import typer
 
 from bascule.cli.console import confirm, print_json, print_line
 from bascule.cli.designs import AS_JSON
-from bascule.cli.stores import STORE, store_at
+from bascule.cli.stores import STORE, YES, store_at
 
 app = typer.Typer(
-    help="Units: export what is known of one, erase it, and erase old ones.", no_args_is_help=True
+    help="Units: export what is known of one, link two names, erase one or old ones.",
+    no_args_is_help=True,
 )
 
 UNIT = typer.Argument(..., metavar="UNIT", help="The unit, as it was sent.")
-YES = typer.Option(False, "--yes", help="Do not ask.")
 
 
 @app.command("show")
@@ -21,6 +21,25 @@ def show(unit: str = UNIT, store: str = STORE) -> None:
     """Print all that a store knows of a unit, as JSON: assignments, outcomes, excluded outcomes."""
     with store_at(store, there=True) as opened:
         print_json(opened.unit_data(unit))
+
+
+@app.command("link")
+def link(
+    unit: str = UNIT,
+    other: str = typer.Argument(..., metavar="OTHER", help="Another name of the same person."),
+    store: str = STORE,
+    as_json: bool = AS_JSON,
+) -> None:
+    """Link two names of one person in all open experiments: both keep the first arm."""
+    with store_at(store, there=True) as opened:
+        arms = opened.link(unit, other)
+    if as_json:
+        print_json({"unit": unit, "other": other, "arms": arms})
+        return
+    for name, arm in arms.items():
+        print_line(f"{name}: {arm or 'not assigned yet; both will get one arm'}")
+    if not arms:
+        print_line("no experiment is open: nothing was linked")
 
 
 @app.command("erase")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import bascule as bs
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-PEOPLE, PROCESSES = 25, 8
+PEOPLE, PROCESSES = 15, 8
+UNITS = [f"user-{i}" for i in range(40)]
 
 
 def test_who_signs_in_keeps_the_arm_and_is_one_unit(store: bs.Store) -> None:
@@ -85,9 +87,19 @@ def test_units_of_a_static_population_are_not_linked(store: bs.Store) -> None:
         store.create("static", design).link("u", "v")
 
 
-def _race(location: str, process: int, answers: multiprocessing.Queue[dict[str, str]]) -> None:
-    """Assign, link and assign again, in another order in each process."""
+Told = tuple[dict[str, str], int]
+"""What a process was told: the arms of all names, and how many tests of a layer it could create."""
+
+
+def _race(location: str, process: int, answers: multiprocessing.Queue[Told]) -> None:
+    """Assign, link and assign again, in another order in each process; create tests of a layer."""
     with bs.open(location) as store:
+        made = 0
+        for i in range(2):
+            with suppress(bs.InputError):
+                layer = bs.Audience(layer=bs.Layer("till", 0.1))
+                store.create(f"layer-{process}-{i}", COINS, audience=layer)
+                made += 1
         test = store.get("race")
         for i in range(PEOPLE):
             names = [f"visitor-{i}", f"user-{i}", f"phone-{i}"]
@@ -98,15 +110,21 @@ def _race(location: str, process: int, answers: multiprocessing.Queue[dict[str, 
             test.assign(names[1])
             test.link(names[1], names[2])
         time.sleep(1.0)
-        answers.put({name: test.assign(name) for i in range(PEOPLE) for name in _names(i)})
+        arms = {name: test.assign(name) for i in range(PEOPLE) for name in _names(i)}
+        answers.put((arms, made))
 
 
 def _names(i: int) -> list[str]:
     return [f"visitor-{i}", f"user-{i}", f"phone-{i}"]
 
 
-def test_linked_names_keep_one_arm_with_eight_racing_processes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("database", ["file", "postgresql"])
+def test_eight_racing_processes_give_linked_names_one_arm_and_no_slot_of_a_layer_twice(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     location = str(tmp_path / "race.db")
+    if database == "postgresql":
+        location = request.getfixturevalue("new_database")()
     with bs.open(location) as store:
         store.create("race", COINS)
     context = multiprocessing.get_context("fork")
@@ -122,6 +140,13 @@ def test_linked_names_keep_one_arm_with_eight_racing_processes(tmp_path: Path) -
         one.join(timeout=100)
     assert [one.exitcode for one in racing] == [0] * PROCESSES
     for i in range(PEOPLE):
-        assert len({answer[name] for answer in told for name in _names(i)}) == 1
+        assert len({arms[name] for arms, _ in told for name in _names(i)}) == 1
+    # Sixteen tests want a tenth of the layer each, so ten of them get it.
+    assert sum(made for _, made in told) == 10
     with bs.open(location) as store:
         assert store.get("race").verify().agrees
+        layers = [test for test in store.experiments() if test.name != "race"]
+        for test in layers:
+            test.assign_many(UNITS)
+        for unit in UNITS:
+            assert sum(test.assignment(unit) is not None for test in layers) == 1

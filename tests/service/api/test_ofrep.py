@@ -10,6 +10,7 @@ import pytest
 from tests.service.running import DESIGN, Service
 
 import bascule as bs
+from bascule.service.auth.keys import create_key
 
 FLAGS = "/ofrep/v1/evaluate/flags"
 SHOP = "https://shop.example"
@@ -225,13 +226,22 @@ def test_the_context_decides_who_gets_in(admin: httpx.Client) -> None:
     assert (refused.status_code, refused.json()["field"]) == (422, "where")
 
 
-def test_a_visitor_who_signs_in_keeps_the_arm(admin: httpx.Client, name: str) -> None:
+def test_a_visitor_who_signs_in_keeps_the_arm(
+    service: Service, admin: httpx.Client, name: str
+) -> None:
     flag = admin.post(f"{FLAGS}/{name}", json=about("visitor")).json()
     pair = {"unit": "visitor", "other": "user"}
     linked = admin.post(f"/v1/experiments/{name}/link", json=pair)
     assert (linked.status_code, linked.json()["arm"]) == (200, flag["variant"])
     assert admin.post(f"{FLAGS}/{name}", json=about("user")).json() == flag
     assert flag in admin.post(FLAGS, json=about("user")).json()["flags"]
+    everywhere = admin.post("/v1/units/link", json={"unit": "user", "other": "phone"}).json()
+    assert everywhere["arms"][name] == flag["variant"]
+    assert admin.post(f"{FLAGS}/{name}", json=about("phone")).json() == flag
+    other = create_key(service.store, "client", experiments=["no-such-test"])
+    with service.caller(key=other) as limited:
+        told = limited.post("/v1/units/link", json={"unit": "user", "other": "tv"})
+    assert told.json()["arms"] == {}
 
 
 def test_a_share_is_raised(admin: httpx.Client) -> None:

@@ -44,6 +44,7 @@ DOORS: list[tuple[str, str, str]] = [
     ("POST", "/v1/experiments/{}/outcomes", "client"),
     ("POST", FLAG, "client"),
     ("POST", f"{FLAG}/{{}}", "client"),
+    ("POST", "/v1/units/link", "client"),
     ("POST", "/v1/units/data", "admin"),
     ("POST", "/v1/units/erase", "admin"),
     ("POST", "/v1/plan", "viewer"),

@@ -229,14 +229,18 @@ class Store(StoreContext):
             connection.execute(insert(audit).values(action="start", detail="{}", **entry))
         return Experiment(self, int(made[0]), name)
 
-    def link(self, unit: str | int, other: str | int) -> dict[str, str | None]:
+    def link(
+        self, unit: str | int, other: str | int, experiments: Sequence[str] | None = None
+    ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return the arm of both in each.
 
-        Call it at every sign-in: an experiment that is created later knows nothing of it.
+        With `experiments`, only in these. Call it at every sign-in: an experiment that is created
+        later knows nothing of it. Units of a static population cannot be linked.
         """
         found = {}
         for test in self.experiments():
-            if test.state in OPEN and not test.is_hashed:
+            is_meant = experiments is None or test.name in experiments
+            if is_meant and test.state in OPEN and not test.is_hashed:
                 found[test.name] = test.link(unit, other)
         return found
 

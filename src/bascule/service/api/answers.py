@@ -39,6 +39,14 @@ class LinkedOut(BaseModel):
     arm: str | None
 
 
+class LinkedEverywhere(BaseModel):
+    """Two names of one person, and in each open test the arm that both have, or None."""
+
+    unit: str
+    other: str
+    arms: dict[str, str | None]
+
+
 class ReceiptOut(BaseModel):
     """The receipt of an outcome; `reason` says why it does not count."""
 

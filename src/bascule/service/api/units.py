@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import Event, Experiment, Receipt, checked_unit
+from bascule.live.api import Event, Experiment, Receipt, Store, checked_unit
 from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
@@ -81,6 +81,25 @@ async def link(request: Request, name: str) -> Response:
     entry = await request.app.state.directory.find(name)
     arm = await request.app.state.calls.short(entry.test.link, *pair)
     return Answer({"experiment": name, "unit": pair[0], "other": pair[1], "arm": arm})
+
+
+@router.post(
+    "/units/link",
+    response_model=answers.LinkedEverywhere,
+    responses=refusals(422),
+    openapi_extra=body(models.Link),
+)
+async def link_everywhere(request: Request) -> Response:
+    """Link two names of one person in all open tests that the key is valid for, at a sign-in.
+
+    A test that is created later knows nothing of it, so call it at every sign-in.
+    """
+    caller = await client(request)
+    given = await read_model(request, models.Link)
+    pair = (named(given.unit), named(given.other))
+    store: Store = request.app.state.store
+    arms = await request.app.state.calls.short(store.link, *pair, caller.experiments)
+    return Answer({"unit": pair[0], "other": pair[1], "arms": arms})
 
 
 @router.post(
