@@ -374,3 +374,27 @@ def test_the_command_is_installed_and_leaves_no_traceback() -> None:
     assert result.returncode == 2
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
+
+
+def test_a_design_with_segments_is_played_with_the_means_of_each(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    segments = bs.Segments("device", ["mobile", "tv"])
+    design = bs.Design(["A", "B"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
+    design.save(file := tmp_path / "design.json")
+    given = ["simulate", "--design", str(file), "--runs", "20", "--engine", "fast"]
+    both = ["--segment", "mobile=0.2,0.4", "--segment", "tv=0.4,0.2"]
+    more = ["--weight", "mobile=3", "--weight", "tv=1", "--to-serve", "5000", "--json"]
+    code, out, _ = run(capsys, *given, *both, *more)
+    means = {"mobile": [0.2, 0.4], "tv": [0.4, 0.2]}
+    expected = bs.simulate_segments(
+        design, means, {"mobile": 3, "tv": 1}, 20, population=5000, engine="fast"
+    )
+    assert (code, json.loads(out)["whole"]["regret_of_population"]) == (
+        0,
+        expected.to_dict()["whole"]["regret_of_population"],
+    )
+    for wrong in ([], [*both, "--world", "rising"], [*both, "--means", "0.2", "0.4"]):
+        code, _, problem = run(capsys, *given, *wrong)
+        assert code == 2
+        assert "segment" in problem

@@ -347,8 +347,8 @@ def parsed_metric(text: str) -> Metric:
     return Design.from_dict({**arms, **measure, "metrics": [data]}).metrics[0]
 
 
-def parsed_means(given: list[str] | None) -> dict[str, list[float]] | None:
-    """Return the means of metrics from texts such as `latency=120,125`.
+def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, list[float]] | None:
+    """Return the means of metrics or segments from texts such as `latency=120,125`.
 
     >>> parsed_means(["latency=120,125"])
     {'latency': [120.0, 125.0]}
@@ -362,7 +362,8 @@ def parsed_means(given: list[str] | None) -> dict[str, list[float]] | None:
             found[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(
-                "metric", f"--metric must be NAME=MEAN,MEAN with one mean an arm (got {text!r:.60})"
+                option,
+                f"--{option} must be NAME=MEAN,MEAN with one mean an arm (got {text!r:.60})",
             ) from None
     return found
 

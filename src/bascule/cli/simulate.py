@@ -22,6 +22,7 @@ from bascule.cli.designs import (
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
+    from bascule.core.design import Design
     from bascule.simulation import Simulation
 
 
@@ -65,6 +66,24 @@ def command(
         None,
         metavar="NAME=M1,M2",
         help="True means of the arms on another metric of the design; its baseline if not given.",
+        show_default=False,
+    ),
+    segment: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=M1,M2",
+        help="True means of the arms in a segment of the design; give each of its segments.",
+        show_default=False,
+    ),
+    weight: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=PART",
+        help="With --segment: the part of all units that is in it; equal parts if not given.",
+        show_default=False,
+    ),
+    to_serve: int | None = typer.Option(
+        None,
+        "--to-serve",
+        help="With --segment: all units to serve, and one winner for everyone beside it.",
         show_default=False,
     ),
     runs: int = typer.Option(1000, help="How many times to play the test."),
@@ -111,6 +130,15 @@ def command(
         asked = designs.described_design(described, _arms(means, in_world), max_units)
     else:
         asked = designs.loaded_design(design, described, max_units)
+    if asked.segments is not None:
+        others = {"means": means, "world": world, "metric": metric, "dask": dask, "device": device}
+        for option, given in others.items():
+            if given:
+                raise InputError(option, f"--{option} does not go with segments: use --segment")
+        _segments(asked, segment, weight, to_serve, (runs, seed, threads, engine), as_json)
+        return
+    if segment or weight or to_serve is not None:
+        raise InputError("segment", "the design has no segments: name them in its file")
     with designs.workers(dask, device), progress_bar() as tell:
         result = simulate(
             asked,
@@ -128,6 +156,40 @@ def command(
         print_json(result.to_dict())
     else:
         _show(result)
+
+
+def _segments(
+    design: Design,
+    segment: list[str] | None,
+    weight: list[str] | None,
+    population: int | None,
+    how: tuple[int, int, int | None, EngineName | None],
+    as_json: bool,
+) -> None:
+    from bascule.simulation import simulate_segments
+
+    means, parts = (
+        designs.parsed_means(given, name)
+        for given, name in ((segment, "segment"), (weight, "weight"))
+    )
+    if means is None:
+        names = ", ".join(design.by_segment)
+        raise InputError("segment", f"--segment is missing: give the means in each of {names}")
+    runs, seed, threads, engine = how
+    result = simulate_segments(
+        design,
+        means,
+        None if parts is None else {name: sum(part) for name, part in parts.items()},
+        runs,
+        seed,
+        threads,
+        population=population,
+        engine=None if engine is None else engine.value,
+    )
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        screen().print(repr(result), soft_wrap=True)
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:

@@ -8,9 +8,9 @@ import numpy as np
 
 from bascule.core.procedures.interval_state import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
-from bascule.presentation.guarantees import promise_words
+from bascule.presentation.guarantees import at_most, promise_words
 from bascule.presentation.numbers import count, percent, short, shown
-from bascule.simulation import Estimate, GuardedRuns, Simulation
+from bascule.simulation import Estimate, GuardedRuns, SegmentedSimulation, Simulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,6 +97,33 @@ def plain_text(simulation: Simulation) -> str:
     """Return the title and the summary, a line each."""
     lines = [f"  {name:<16} {value}" for name, value in rows(simulation)]
     return "\n".join([title(simulation), *lines])
+
+
+def segmented_text(result: SegmentedSimulation) -> str:
+    """Return a simulation with segments: what it is as a whole, and a line for each segment."""
+    design = result.design
+    bound = sum(one.calibration.error for one in design.by_segment.values())
+    lines = [f"{design.rule.label}, {count(result.runs)} runs of {len(result.segments)} segments"]
+    every = "all of the population" if result.population is not None else "the tests"
+    pairs = [
+        ("any wrong", f"{result.any_wrong} (at most {at_most(bound)} where one arm is the best)"),
+        ("all decided", f"after {result.decision_time} units of all segments"),
+        ("regret", f"{result.regret} ({every})"),
+    ]
+    if result.whole is not None:
+        summary = result.whole.summary()
+        pairs += [
+            ("one winner", f"regret {result.whole_regret}, after {summary['decision_time']} units")
+        ]
+    for name, one in result.segments.items():
+        summary = one.summary()
+        winners = [
+            f"{arm} {percent(float(np.mean(one.winner == at)))}"
+            for at, arm in enumerate(design.arms[:MOST_SHARES])
+        ]
+        pairs.append((name, f"{', '.join(winners)}; after {summary['decision_time']} units"))
+    width = max(len(name) for name, _ in pairs)
+    return "\n".join([*lines, *(f"  {name:<{width}} {value}" for name, value in pairs)])
 
 
 def plot_simulation(simulation: Simulation) -> Figure:

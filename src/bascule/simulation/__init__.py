@@ -6,6 +6,7 @@ from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulation.api import simulate, simulate_summary
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.result import Estimate, Simulation
+from bascule.simulation.segments import SegmentedSimulation, simulate_segments
 from bascule.simulation.summary import SimulationSummary
 from bascule.simulation.trace import Step, trace
 from bascule.simulation.trace_stages import Stage, trace_stages
@@ -20,6 +21,7 @@ __all__ = [
     "Estimate",
     "GuardedRuns",
     "Normal",
+    "SegmentedSimulation",
     "Simulation",
     "SimulationSummary",
     "Stage",
@@ -28,6 +30,7 @@ __all__ = [
     "Trend",
     "World",
     "simulate",
+    "simulate_segments",
     "simulate_summary",
     "trace",
     "trace_stages",
