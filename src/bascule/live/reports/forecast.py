@@ -176,7 +176,9 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
         if design.error is None or design.procedure.counts != "blocks":
             return None
         error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
-        design = replace(design, arms=[design.arms[i] for i in into], error=error)
+        # A named control may be out, and changes nothing here.
+        arms_left = [design.arms[i] for i in into]
+        design = replace(design, arms=arms_left, error=error, control=None)
     means = sorted((arm.mean for arm in arms), key=design.oriented, reverse=True)
     gaps = tuple(_rounded(abs(means[0] - mean)) for mean in means[1:])
     units = sum(arm.units for arm in arms)
