@@ -17,7 +17,7 @@ LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rule
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-engines lint bench predictions peeking honesty peers docs images clean clients browser pytest
+.PHONY: install demo test test-engines lint bench predictions peeking honesty peers docs images clean clients browser java pytest
 
 install: $(INSTALLED)
 
@@ -52,10 +52,10 @@ pytest: clients
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder \
 		$(foreach path,tests/engines $(LONG),--ignore=$(path))
 
-# Engines and services of others, which are optional: Dask, a simulated GPU, sign-in with OpenID
-# Connect, notifications, traces and assistants; the tests that take longest; and a search for holes
+# Engines and services of others, which are optional: Dask, Spark, a simulated GPU, sign-in with
+# OpenID Connect, notifications, traces and assistants; the tests that take longest; and a search for holes
 # with Bandit, whose warnings about comments are left out.
-test-engines: install
+test-engines: install java
 	$(PIP) --editable '.[engines]'
 	$(BIN)/bandit -q -r src 2> /dev/null
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder tests/engines $(LONG)
@@ -74,6 +74,13 @@ browser:
 		|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get update -qq \
 		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium > /dev/null; } \
 		|| echo "No Chromium: the tests in a browser are skipped"
+
+# Spark runs on Java.
+java:
+	@command -v java > /dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get update -qq \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -qq -y default-jre-headless > /dev/null; } \
+		|| echo "No Java runtime: the tests on Spark are skipped"
 
 lint: install
 	$(BIN)/ruff check .

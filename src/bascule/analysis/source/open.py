@@ -6,6 +6,7 @@ Whatever it is, it becomes an Ibis table, and the work is done where the data is
 from __future__ import annotations
 
 import glob
+import os
 import re
 import tempfile
 import warnings
@@ -38,6 +39,9 @@ STORES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs")
 MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
 """What DuckDB may take; beyond it, it works on disk. With the days it takes more than it says."""
 
+MEMORY_OF_A_CORE = 300e6
+"""With less for each core, grouping spills so often that two cores are slower than one."""
+
 SNIFFED = 200_000
 """Lines of a CSV file from which its types are detected."""
 
@@ -51,6 +55,9 @@ CLOSED = {
 """DuckDB fetches and loads no extension, and sees no variable of this program by its name."""
 
 DATE_TYPES = ("DATE", "TIMESTAMP")
+
+ROW_NUMBERS = r"__index_level_\d+__"
+"""The column into which Arrow puts an index of pandas that has no name."""
 
 EMPTY = "(empty)"
 """What DuckDB's CSV sniffer writes for a character that a file does not use."""
@@ -73,7 +80,9 @@ def connections(memory: str) -> Iterator[Connections]:
         # What Ibis uses of DuckDB is not the user's concern.
         warnings.simplefilter("ignore", DeprecationWarning)
         try:
-            local = ibis.duckdb.connect(temp_directory=folder, memory_limit=memory, **CLOSED)
+            local = ibis.duckdb.connect(
+                temp_directory=folder, memory_limit=memory, threads=_cores(memory), **CLOSED
+            )
         except Exception:
             raise InputError(
                 "memory", f'memory must be an amount such as "300MB" or "2GB" (got {memory!r})'
@@ -89,6 +98,19 @@ def connections(memory: str) -> Iterator[Connections]:
         finally:
             for backend in (local, *opened.remote.values()):
                 backend.disconnect()
+
+
+def _cores(memory: str) -> int:
+    """How many cores may work within an amount of memory.
+
+    >>> _cores("350MB")
+    1
+    """
+    amount = re.fullmatch(r"\s*([0-9.]+)\s*([KMGT]?)I?B?\s*", memory.upper())
+    if amount is None:
+        return 1
+    size = float(amount[1]) * 1000.0 ** " KMGT".index(amount[2] or " ")
+    return max(1, min(os.cpu_count() or 1, int(size / MEMORY_OF_A_CORE)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,6 +486,8 @@ def _read_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tupl
         raise InputError(
             field, f"{field}: a column has values of several types: {first_line(problem)}"
         ) from None
+    # The numbers of rows that pandas keeps are no column of the log.
+    arrow = arrow.drop_columns([c for c in arrow.column_names if re.fullmatch(ROW_NUMBERS, c)])
     if elsewhere:
         return ibis.memtable(arrow), []
     return _registered(opened.local, _in_microseconds(arrow), field), []
