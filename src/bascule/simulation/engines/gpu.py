@@ -86,26 +86,25 @@ def play_on_gpu(
     unless `precision` is "double", which draws what a CPU draws. Everything else is computed in
     double precision.
     """
-    started = time.perf_counter()
     draws, by_sums = played.draws, False
     if precision == "single":
         draws = single_normals() if draws is NORMAL else draws
         by_sums = played.can_draw_sums
-    steps, compile_seconds = 0, 0.0
+    launched, kernel_seconds, steps = 0.0, 0.0, 0
     for first in range(0, runs, CHUNK):
         count = min(CHUNK, runs - first)
         numbers = np.arange(first, first + count) + played.first_run
         columns = played.columns(played.first_run + first, count)
-        units = _launch(played, draws, by_sums, numbers, columns)
+        units, call_seconds, seconds = _launch(played, draws, by_sums, numbers, columns)
+        launched, kernel_seconds = max(launched, call_seconds), kernel_seconds + seconds
         unfinished = np.flatnonzero(units < 0)
         if len(unfinished):
             units[unfinished] = _finish(played, draws, unfinished, numbers, columns)
-        if first == 0:
-            compile_seconds = time.perf_counter() - started
         steps += int(units.sum())
         if progress is not None:
             progress(first + count)
-    return Effort(steps, compile_seconds)
+    # The call that starts a kernel returns at once, unless it has to compile it first.
+    return Effort(steps, launched, kernel_seconds)
 
 
 def _launch(
@@ -115,8 +114,12 @@ def _launch(
     numbers: IntArray,
     columns: tuple[IntArray, IntArray, IntArray],
     endless: bool = False,
-) -> IntArray:
-    """Play the runs of these numbers into columns, and return the units that each of them took."""
+) -> tuple[IntArray, float, float]:
+    """Play the runs of these numbers into columns.
+
+    Returns the units that each of them took, the seconds until the kernel was started, and those
+    that it ran.
+    """
     from numba import cuda
 
     def on_gpu(value: Any) -> Any:
@@ -125,18 +128,17 @@ def _launch(
     units = cuda.device_array(len(numbers), np.int64)
     there = [cuda.device_array(len(column), np.int64) for column in columns]
     threads = min(THREADS, len(numbers))
+    arguments = (played.seed, on_gpu(numbers), tuple(map(on_gpu, played.settings(endless))))
+    asked = time.perf_counter()
     kernel = _kernel(played, draws, by_sums, endless)
-    kernel[-(-len(numbers) // threads), threads](
-        played.seed,
-        on_gpu(numbers),
-        tuple(map(on_gpu, played.settings(endless))),
-        *there,
-        units,
-    )
+    kernel[-(-len(numbers) // threads), threads](*arguments, *there, units)
+    started = time.perf_counter()
+    cuda.synchronize()  # type: ignore[no-untyped-call]
+    ended = time.perf_counter()
     for column, values in zip(columns, there, strict=True):
         values.copy_to_host(column)
     taken: IntArray = units.copy_to_host()
-    return taken
+    return taken, started - asked, ended - started
 
 
 def _finish(
@@ -149,7 +151,7 @@ def _finish(
     """Play runs that outgrew the table of radii again, from the start, and compute each radius."""
     arms, count = played.arms, len(unfinished)
     again = (np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count * arms, np.int64))
-    units = _launch(played, draws, False, numbers[unfinished], again, endless=True)
+    units, *_ = _launch(played, draws, False, numbers[unfinished], again, endless=True)
     times, winners, counts = columns
     times[unfinished], winners[unfinished] = again[0], again[1]
     counts.reshape(-1, arms)[unfinished] = again[2].reshape(-1, arms)
@@ -169,15 +171,20 @@ _KERNELS: dict[tuple[Any, ...], Any] = {}
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
-    from bascule.simulation.kernels.gpu import build_kernel
+    from bascule.simulation.kernels.gpu import build_kernel, build_register_kernel, fits_registers
 
     scratch, arms = played.scratch(), played.arms
     key = (*played.functions, draws, arms, by_sums, endless, tuple(map(len, scratch)))
     if key not in _KERNELS:
-        if endless:
-            assert isinstance(played, IntervalRuns)
-            loop = played.build_endless(draws, arms)
+        if isinstance(played, IntervalRuns) and endless:
+            kernel = build_kernel(played.build_endless(draws, arms), scratch, arms)
+        elif (
+            isinstance(played, IntervalRuns)
+            and draws is single_normals()
+            and fits_registers(played.procedure.steps)
+        ):
+            kernel = build_register_kernel(played.procedure.steps, arms)
         else:
-            loop = played.build(draws, arms, by_sums)
-        _KERNELS[key] = build_kernel(loop, scratch, arms)
+            kernel = build_kernel(played.build(draws, arms, by_sums), scratch, arms)
+        _KERNELS[key] = kernel
     return _KERNELS[key]

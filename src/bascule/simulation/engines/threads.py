@@ -36,6 +36,8 @@ class Effort:
 
     steps: int
     compile_seconds: float
+    kernel_seconds: float = 0.0
+    """How long a GPU computed, without the time that results take to travel."""
 
 
 def available_threads() -> int:

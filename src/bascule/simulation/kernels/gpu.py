@@ -1,4 +1,4 @@
-# mypy: disable-error-code="attr-defined,no-untyped-call,no-untyped-def"
+# mypy: disable-error-code="arg-type,assignment,attr-defined,no-untyped-call,no-untyped-def"
 """Kernels for a GPU: each thread plays runs with the loops that a CPU plays them with.
 
 The functions of `core` and the loops are compiled as they are; nothing is written twice. This
@@ -14,20 +14,42 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.interval_state import NOBODY, FloatArray, Steps, highest, put
 from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
-from bascule.simulation.random.streams import WordArray, advance
+from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
+
+if config.ENABLE_CUDASIM:
+    _cos, _sin, _log = math.cos, math.sin, math.log
+else:
+    # Right to 5e-7 where they are used here, and several times as fast as the exact functions.
+    from numba.cuda.libdevice import fast_cosf as _cos
+    from numba.cuda.libdevice import fast_logf as _log
+    from numba.cuda.libdevice import fast_sinf as _sin
 
 _TWO_PI = np.float32(2.0 * math.pi)
 _UNIT = np.float32(2.0**-24)
 _HALF = np.float32(0.5)
 _MINUS_TWO = np.float32(-2.0)
+_NOTHING = np.float32(0.0)
 _HIGH, _LOW = np.uint64(40), np.uint64(0xFFFFFF)
 
 
 UNFINISHED = -1
 """The steps of a run that outgrew the loop's table."""
+
+
+def normal_pair(word: Word) -> tuple[float, float]:
+    """Return two independent standard normals in single precision from 48 bits of a random word.
+
+    By the method of Box and Muller: threads of a GPU that walk together never wait for each other
+    here. No value lies beyond 5.9.
+    """
+    inside = (np.float32(word >> _HIGH) + _HALF) * _UNIT
+    angle = (np.float32(word & _LOW) * _UNIT - _HALF) * _TWO_PI
+    # The logarithm of a number next to 1 may come out above 0.
+    length = math.sqrt(max(_MINUS_TWO * _log(inside), _NOTHING))
+    return length * _cos(angle), length * _sin(angle)
 
 
 def fill_single_normals(
@@ -40,18 +62,15 @@ def fill_single_normals(
 ) -> None:
     """Write the next `count` standard normals of the stream, in single precision, into `values`.
 
-    Two at a time, by the method of Box and Muller, from 48 bits of one random word. Threads of a
-    GPU that walk together never wait for each other here; none lies beyond 5.9.
+    They come in pairs, as `normal_pair` makes them.
     """
     a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
     for i in range(0, count, 2):
         word, a, b, c, counter = advance(a, b, c, counter)
-        inside = (np.float32(word >> _HIGH) + _HALF) * _UNIT
-        angle = np.float32(word & _LOW) * _UNIT * _TWO_PI
-        length = math.sqrt(_MINUS_TWO * math.log(inside))
-        values[first + i] = length * math.cos(angle)
+        normal, other = normal_pair(word)
+        values[first + i] = normal
         if i + 1 < count:
-            values[first + i + 1] = length * math.sin(angle)
+            values[first + i + 1] = other
     streams[at] = a
     streams[at + 1] = b
     streams[at + 2] = c
@@ -146,3 +165,100 @@ def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
             steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
 
     return cuda.jit(kernel)
+
+
+# A test of few arms in registers
+
+OUTGROWN = -9
+"""The winner of a run in which an arm has more units than the table has radii."""
+
+
+def fits_registers(steps: Steps) -> bool:
+    """Whether a rule only reads its state to decide, so that the state need not be in memory.
+
+    A rule that takes arms out while the test goes on writes into its state.
+    """
+    return put not in used_functions(steps.decide)
+
+
+def build_register_kernel(steps: Steps, arms: int) -> Any:
+    """Return the kernel in which each thread plays one run and keeps the test in registers.
+
+    It plays rules that compare intervals, on normal outcomes in single precision. Memory that is
+    addressed by a number known only at run time cannot be in registers, tuples can: the numbers of
+    a test are tuples with an item for each arm, and the functions of the rule read their sum as
+    they read an array.
+    """
+    score, decide = steps
+    replaced = _replace_item(arms)
+    for function in (advance, seed_stream, normal_pair, highest, score, decide, replaced):
+        for used in (function, *used_functions(function)):
+            _register(used)
+    nothing, unbounded = (0.0,) * arms, (math.inf,) * arms
+    scores_at, lowers_at, uppers_at = 2 * arms, 3 * arms, 4 * arms
+
+    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
+        row = cuda.grid(1)
+        if row < numbers.size:
+            max_units, means, sigma, alpha, _, _, _, threshold, radii, _ = settings
+            streams = cuda.local.array(WORDS, np.uint64)
+            seed_stream(streams, 0, seed, np.uint64(numbers[row]))
+            a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+            units, totals, scores, uppers = nothing, nothing, nothing, unbounded
+            lowers = nothing
+            unseen = score(0.0, math.inf, 0.0, alpha)
+            for arm in range(arms):
+                scores = replaced(scores, arm, unseen)
+                lowers = replaced(lowers, arm, -math.inf)
+            taken, winner, last = 0, NOBODY, float(radii.size - 1)
+            while winner == NOBODY and taken < max_units:
+                word, a, b, c, counter = advance(a, b, c, counter)
+                normal, other = normal_pair(word)
+                for _ in range(2):
+                    if winner == NOBODY and taken < max_units:
+                        arm = highest(scores, 0, arms)
+                        count = units[arm] + 1.0
+                        total = totals[arm] + means[arm] + sigma * normal
+                        mean, wide = total / count, radii[np.uint64(count)]
+                        units = replaced(units, arm, count)
+                        totals = replaced(totals, arm, total)
+                        scores = replaced(scores, arm, score(mean, wide, count, alpha))
+                        lowers = replaced(lowers, arm, mean - wide)
+                        uppers = replaced(uppers, arm, mean + wide)
+                        taken += 1
+                        winner = decide(
+                            units + totals + scores + lowers + uppers,
+                            scores_at,
+                            lowers_at,
+                            uppers_at,
+                            arms,
+                            sigma,
+                            threshold,
+                        )
+                        if winner == NOBODY and count == last:
+                            winner = OUTGROWN
+                    normal = other
+            times[row] = taken
+            winners[row] = winner
+            for arm in range(arms):
+                counts[row * arms + arm] = np.int64(units[arm])
+            steps[row] = taken if winner != OUTGROWN else UNFINISHED
+
+    return cuda.jit(kernel)
+
+
+def _replace_item(size: int) -> Function:
+    """Return a function of (items, at, value) that replaces one item of a tuple of this size."""
+    last = size - 1
+    if last == 0:
+
+        def replace_only(items, at, value):
+            return (value if at == 0 else items[0],)
+
+        return replace_only
+    others = _replace_item(last)
+
+    def replace(items, at, value):
+        return others(items, at, value) + (value if at == last else items[last],)  # noqa: RUF005
+
+    return replace
