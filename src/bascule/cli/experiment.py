@@ -12,7 +12,7 @@ import typer
 from bascule.cli.console import confirm, print_json, print_line, screen
 from bascule.cli.designs import AS_JSON
 from bascule.cli.status import show_status
-from bascule.cli.stores import NAME, STORE, YES, store_at
+from bascule.cli.stores import NAME, STORE, YES, parts, store_at
 from bascule.core.errors import InputError
 from bascule.core.serialization import parse_json, read_json
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bascule.core.design import Design
     from bascule.core.enrolment.audience import Audience
     from bascule.core.measure import Measure
-    from bascule.live.api import Experiment
 
 
 class Form(StrEnum):
@@ -84,7 +83,8 @@ def create(
         given["audience"] = who
         if values is not None:
             given["values"] = parse_json(values, "values", "--values")
-        show_status(opened.create(name, made, **given), as_json)
+        create = opened.create if made.segments is None else opened.create_segmented
+        show_status(create(name, made, **given), as_json)
 
 
 @app.command("list")
@@ -115,7 +115,7 @@ def list_all(
 def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
-        show_status(opened.get(name), as_json, diagnostics=True)
+        show_status(opened.find(name), as_json, diagnostics=True)
 
 
 @app.command("describe")
@@ -137,9 +137,9 @@ def describe(
     given: dict[str, Any] = {"owner": owner, "hypothesis": hypothesis, "description": description}
     given |= {"links": link, "tags": tag}
     with store_at(store, there=True) as opened:
-        test = opened.get(name)
+        test = opened.find(name)
         test.describe(**{key: value for key, value in given.items() if value})
-        words = test.description
+        words = parts(test)[0].description
     if as_json:
         print_json(words.to_dict())
         return
@@ -175,7 +175,7 @@ def watch(
     from rich.text import Text
 
     with store_at(store, there=True) as opened:
-        test, seen, console = opened.get(name), 0, screen()
+        test, seen, console = opened.find(name), 0, screen()
         with Live(console=console, auto_refresh=False) as live:
             while True:
                 status = test.status()
@@ -184,7 +184,7 @@ def watch(
                 else:
                     print_line(f"{status}\n")
                 seen += 1
-                if status.state not in ("ready", "running", "paused") or seen == looks:
+                if not status.is_open or seen == looks:
                     return
                 time.sleep(every)
 
@@ -260,7 +260,8 @@ def delete(name: str = NAME, yes: bool = YES, store: str = STORE) -> None:
     """Delete a stopped experiment with all its data."""
     confirm(f"Delete {name} with all its data?", yes)
     with store_at(store, there=True) as opened:
-        opened.delete(name)
+        for test in parts(opened.find(name)):
+            opened.delete(test.name)
     print_line(f"{name} is deleted; the audit log says so")
 
 
@@ -325,8 +326,9 @@ def export(
     from bascule.live.api import export as write
 
     with store_at(store, there=True) as opened:
-        for path in write(opened.get(name), out, form.value, spreadsheet=spreadsheet):
-            print_line(f"written to {path}")
+        for test in parts(opened.find(name)):
+            for path in write(test, out, form.value, spreadsheet=spreadsheet):
+                print_line(f"written to {path}")
 
 
 @app.command("import")
@@ -348,14 +350,26 @@ def import_one(
 def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Recompute everything from the raw log, and compare it with what is stored."""
     with store_at(store, there=True) as opened:
-        found = opened.get(name).verify()
+        result = opened.find(name).verify()
+    several = isinstance(result, tuple)
+    found = result if isinstance(result, tuple) else (result,)
     if as_json:
-        told = {"agrees": found.agrees, "units": found.units, "outcomes": found.outcomes}
-        told["erased"] = found.erased
-        print_json({**told, "differences": list(found.differences)})
+        told = [
+            {
+                **({"experiment": one.name} if several else {}),
+                "agrees": one.agrees,
+                "units": one.units,
+                "outcomes": one.outcomes,
+                "erased": one.erased,
+                "differences": list(one.differences),
+            }
+            for one in found
+        ]
+        print_json({"segments": told} if several else told[0])
     else:
-        print_line(str(found))
-    if not found.agrees:
+        for one in found:
+            print_line(str(one))
+    if not all(one.agrees for one in found):
         raise typer.Exit(1)
 
 
@@ -390,6 +404,6 @@ def _audience(share: str | None, path: Path | None) -> Audience | None:
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:
     with store_at(location, there=True) as opened:
-        test: Experiment = opened.get(name)
+        test = opened.find(name)
         getattr(test, verb)(**given)
         show_status(test)

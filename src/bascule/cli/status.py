@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
     from bascule.core.design import Design
     from bascule.core.diagnostics import Diagnostic
-    from bascule.live.api import Experiment, Status
+    from bascule.live.api import Experiment, SegmentedExperiment, Status
     from bascule.theory import Prediction
 
 
-def show_status(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
+def show_status(
+    test: Experiment | SegmentedExperiment, as_json: bool = False, diagnostics: bool = False
+) -> None:
     """Print the status of a test, as text or as JSON."""
+    from bascule.live.api import SegmentedExperiment
     from bascule.presentation.amounts import Amounts
     from bascule.presentation.guarantees import (
         bound_words,
@@ -25,6 +28,20 @@ def show_status(test: Experiment, as_json: bool = False, diagnostics: bool = Fal
         later_minus_first,
     )
 
+    if isinstance(test, SegmentedExperiment):
+        whole = test.status(diagnostics=diagnostics)
+        if as_json:
+            print_json(whole.to_dict())
+            return
+        print_line(f"{test.name}, {len(test.tests)} segments by {whole.attribute}\n")
+        print_line(whole.headline, style="bold")
+        print_line(f"guarantee: {whole.promise}\n")
+        for line in whole.table():
+            print_line(line)
+        print_line(
+            f"\neach of them: bascule experiment show {next(iter(test.tests.values())).name}"
+        )
+        return
     status, design = test.status(diagnostics=diagnostics), test.design
     even = None if as_json else test.even_split()
     if as_json:

@@ -12,7 +12,7 @@ import typer
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.api import Store
+    from bascule.live.api import Experiment, SegmentedExperiment, Store
 
 NAME = typer.Argument(..., metavar="NAME", help="The experiment.")
 STORE = typer.Option(
@@ -34,6 +34,13 @@ def store_at(location: str, there: bool = False) -> AbstractContextManager[Store
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
     return opened_store(location, acting_user())
+
+
+def parts(test: Experiment | SegmentedExperiment) -> list[Experiment]:
+    """Return the experiments of a test: itself, or those of its segments."""
+    from bascule.live.api import SegmentedExperiment
+
+    return [*test.tests.values()] if isinstance(test, SegmentedExperiment) else [test]
 
 
 def acting_user() -> str:

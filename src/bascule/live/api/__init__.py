@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bascule.live.api.experiment import Experiment
+from bascule.live.api.segmented import SegmentedExperiment, is_taken
 from bascule.live.api.store import Store, load_design, opened_store
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
@@ -27,6 +28,7 @@ __all__ = [
     "FastClock",
     "Point",
     "Receipt",
+    "SegmentedExperiment",
     "State",
     "Status",
     "Store",
@@ -37,6 +39,7 @@ __all__ = [
     "checked_unit",
     "columns_of",
     "export",
+    "is_taken",
     "knob_of",
     "load_design",
     "moment",

@@ -16,6 +16,7 @@ from bascule.live.reports.verify import verify
 from bascule.live.steps.inputs import check_name
 from bascule.live.storage import copies, schema
 from bascule.live.storage.database import Database
+from bascule.live.storage.queries import load
 from bascule.live.storage.upgrade import NEWEST
 
 
@@ -73,7 +74,16 @@ def import_experiment(
             raise InputError("file", f"the file is damaged or was changed: {found}"[:500])
         wanted = chosen if name is None else name
         check_name(wanted)
+        member = load(rows, numbers[chosen], chosen, None)[0].delivery.member
+        if member is not None and wanted != chosen:
+            raise InputError(
+                "name", f"{chosen} is a segment of {member.test} and keeps its name: leave it out"
+            )
         with store.writing() as connection:
+            whole = "" if member is None else member.test
+            if connection.execute(select(table.id).where(table.name == whole)).scalar():
+                message = f"there is an experiment {whole!r} without segments: delete it first"
+                raise InputError("name", message, kind="conflict")
             if connection.execute(select(table.id).where(table.name == wanted)).scalar():
                 message = f"there is an experiment {wanted!r} already: give another name"
                 raise InputError("name", message, kind="conflict")

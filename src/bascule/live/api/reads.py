@@ -6,7 +6,7 @@ It loads the database layer, which `bascule.live.api` itself leaves until a stor
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -14,7 +14,9 @@ from sqlalchemy import and_, select
 
 from bascule.core.design import Design
 from bascule.core.errors import StoreError
+from bascule.core.segments import Member
 from bascule.live.api.experiment import Experiment
+from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status
 from bascule.live.steps.folding import with_knob
@@ -40,6 +42,7 @@ __all__ = [
     "is_released",
     "read_statuses",
     "read_summaries",
+    "segmented_tests",
     "with_knob",
 ]
 
@@ -81,6 +84,12 @@ class Summary:
     def name(self) -> str:
         """The experiment's name."""
         return self.test.name
+
+    @property
+    def test_name(self) -> str:
+        """The name of the test: that of the whole, where this is one of its segments."""
+        member = self.loaded.delivery.member
+        return self.name if member is None else member.test
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -145,6 +154,22 @@ def read_summaries(
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
         summary.test.remembered("")
     return found, damaged
+
+
+def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentedExperiment]:
+    """Return the tests with segments among some experiments, by name; incomplete ones are not."""
+    groups: dict[str, tuple[Member, dict[str, Experiment]]] = {}
+    for one in found:
+        member = one.loaded.delivery.member
+        if member is not None:
+            groups.setdefault(member.test, (member, {}))[1][member.segment] = one.test
+    return {
+        name: SegmentedExperiment(
+            store, member, {each: tests[each] for each in member.segments.all}
+        )
+        for name, (member, tests) in groups.items()
+        if set(tests) == set(member.segments.all)
+    }
 
 
 def read_statuses(store: Store, entries: Sequence[Summary]) -> dict[int, Status]:

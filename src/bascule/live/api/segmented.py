@@ -58,6 +58,20 @@ class SegmentedExperiment:
         named = checked_unit(unit)
         return self._homes([named]).get(named)
 
+    def remembered(self, unit: str) -> str | None:
+        """Return the segment of a unit if this program remembers it; no database is asked."""
+        for segment, test in self.tests.items():
+            if test.remembered(unit) is not None:
+                return segment
+        return None
+
+    def experiment_of(
+        self, unit: str | int, context: Context | None = None, *, segment: str | None = None
+    ) -> Experiment:
+        """Return the experiment of the segment that a unit is in, or belongs to if it is new."""
+        home = self.segment_of(unit)
+        return self.tests[self._segment(context, segment) if home is None else home]
+
     def assign(
         self,
         unit: str | int,
@@ -170,9 +184,11 @@ class SegmentedExperiment:
 
     # Reports
 
-    def status(self) -> SegmentedStatus:
+    def status(self, *, diagnostics: bool = False) -> SegmentedStatus:
         """Return the status of every segment, and what is decided so far."""
-        statuses = {segment: test.status() for segment, test in self.tests.items()}
+        statuses = {
+            segment: test.status(diagnostics=diagnostics) for segment, test in self.tests.items()
+        }
         return SegmentedStatus(self.name, self.error, self.segments.attribute, statuses)
 
     def verify(self) -> tuple[Verification, ...]:
@@ -235,9 +251,7 @@ class SegmentedExperiment:
 
     def _homes(self, units: Sequence[str]) -> dict[str, str]:
         """Return the segments of those units that have one; what is remembered is not read."""
-        known: dict[str, str] = {}
-        for segment, test in self.tests.items():
-            known |= {unit: segment for unit in units if test.remembered(unit) is not None}
+        known = {unit: home for unit in units if (home := self.remembered(unit)) is not None}
         left = [*dict.fromkeys(unit for unit in units if unit not in known)]
         if left:
             with self.store.reading() as connection:
@@ -269,15 +283,14 @@ class SegmentedExperiment:
         call: Callable[[Experiment], Result],
     ) -> Result:
         """Call the experiment of a unit's segment."""
-        named = checked_unit(unit)
-        home = self._homes([named]).get(named)
-        if home is None:
-            home = self._segment(context, segment)
-            try:
-                return call(self.tests[home])
-            except InputError as problem:
-                # Another program has assigned it in another segment a moment ago.
-                home = self._homes([named]).get(named) if problem.field == "segment" else None
-                if home is None:
-                    raise
-        return call(self.tests[home])
+        try:
+            return call(self.experiment_of(unit, context, segment=segment))
+        except InputError as problem:
+            if not is_taken(problem):
+                raise
+            return call(self.experiment_of(unit))
+
+
+def is_taken(problem: InputError) -> bool:
+    """Whether another program has assigned a unit in another segment a moment ago."""
+    return problem.field == "segment" and problem.kind == "conflict"

@@ -115,6 +115,7 @@ class Store(StoreContext):
         reports: Reports | None = None,
         audience: Audience | Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
+        description: Mapping[str, Any] | None = None,
     ) -> SegmentedExperiment:
         """Create a test with segments: an experiment `NAME.SEGMENT` for each; return all of them.
 
@@ -144,6 +145,7 @@ class Store(StoreContext):
                     "nothing keeps them in their segment: use Tilt(tilt)",
                 )
             delivery = checked_delivery(one, audience, values)
+        words = Description.of(description or {})
         with self._database.writing() as connection:
             self._check_free(connection, name)
             # Placed once: all segments have the same part of a layer.
@@ -156,6 +158,8 @@ class Store(StoreContext):
                 self._check_free(connection, child)
                 its = delivery._replace(member=member)
                 tests[segment] = self._add(connection, child, one, its, start)
+                if words:
+                    describe(connection, tests[segment].id, words)
         return SegmentedExperiment(self, member, tests)
 
     def get_segmented(self, name: str) -> SegmentedExperiment:
@@ -253,9 +257,19 @@ class Store(StoreContext):
         with self._database.reading() as connection:
             asked = select(experiments.c.id).where(experiments.c.name == name)
             found = connection.execute(asked).scalar()
+            its = () if found is not None else members(connection, name)
+        if its:
+            message = f"{name} has segments: use get_segmented, or name one: "
+            raise InputError("experiment", message + ", ".join(one for _, one, _ in its))
         if found is None:
             raise gone(name)
         return Experiment(self, found, name)
+
+    def find(self, name: str) -> Experiment | SegmentedExperiment:
+        """Return the experiment of that name, or the test with segments."""
+        with self.reading() as connection:
+            has_segments = bool(members(connection, name))
+        return self.get_segmented(name) if has_segments else self.get(name)
 
     def search(self, words: str) -> list[Experiment]:
         """Return the experiments whose name, owner, texts, links or tags have all the words."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.reports.status import Status
-from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -41,7 +40,7 @@ class SegmentedStatus:
     @property
     def is_open(self) -> bool:
         """Whether a segment may still be decided."""
-        return any(one.state in OPEN for one in self.segments.values())
+        return any(one.is_open for one in self.segments.values())
 
     @property
     def headline(self) -> str:

@@ -137,6 +137,11 @@ class Status:
         return str(presenter("notebook").status_html(self))
 
     @property
+    def is_open(self) -> bool:
+        """Whether the test may still come to a decision."""
+        return self.state in OPEN
+
+    @property
     def headline(self) -> str:
         """One line: what to do."""
         if self.decision is not None and self.decision.harm:

@@ -20,7 +20,10 @@ class ProblemDetails(BaseModel):
 
 
 class Assigned(BaseModel):
-    """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test."""
+    """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test.
+
+    `segment` is there where the test has segments.
+    """
 
     experiment: str
     unit: str
@@ -28,6 +31,7 @@ class Assigned(BaseModel):
     value: Any
     reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
     enrolled: bool
+    segment: str | None = None
 
 
 class LinkedOut(BaseModel):
@@ -184,6 +188,22 @@ class ExperimentOut(BaseModel):
     description: WordsOut
     audience: dict[str, Any] | None = None
     values: dict[str, Any] | None = None
+
+
+class SegmentedOut(BaseModel):
+    """A test with segments: what is decided, what the error bounds, and the status of each.
+
+    The experiment of a segment is called NAME.SEGMENT.
+    """
+
+    name: str
+    headline: str
+    attribute: str
+    error: float
+    promise: str
+    units: int
+    decisions: dict[str, str]
+    segments: dict[str, StatusOut]
 
 
 class PointOut(BaseModel):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
-from bascule.live.api import Description, Experiment, Status, Store
+from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
 from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.calls import Boss, Looker, calls_of, change, find
 from bascule.service.api.openapi import EXPERIMENT, body, refusals
-from bascule.service.auth.access import allow
+from bascule.service.auth.access import Caller, allow
 from bascule.service.server.responses import Answer, Problem
 
 EARLIEST = datetime.fromisoformat("1970-01-02T00:00:00+00:00")
@@ -27,12 +27,15 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.post(
     "/experiments",
     status_code=201,
-    response_model=answers.ExperimentOut,
+    response_model=answers.ExperimentOut | answers.SegmentedOut,
     responses=refusals(409, 422),
     openapi_extra=body(models.NewExperiment),
 )
 async def create(request: Request, caller: Boss) -> Response:
-    """Create a test, and start it unless `start` is false."""
+    """Create a test, and start it unless `start` is false.
+
+    With segments in its design it is an experiment NAME.SEGMENT for each of them.
+    """
     given = take(models.NewExperiment, _with_infinity(await read_json(request)))
     allow(caller, given.name)
     _check_deadline(given.design.deadline)
@@ -43,6 +46,11 @@ async def create(request: Request, caller: Boss) -> Response:
         "values": given.values,
         "description": _words(given.description),
     }
+    if given.design.segments is not None:
+        do = store.create_segmented
+        made = await change(request, caller, do, given.name, given.design, **more)
+        place = {"Location": f"/v1/experiments/{given.name}/segments"}
+        return Answer(await calls_of(request).long(segmented_data, made), 201, place)
     test = await change(request, caller, store.create, given.name, given.design, **more)
     data = await calls_of(request).long(experiment_data, test, store.clock.now())
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
@@ -106,6 +114,44 @@ async def status(request: Request, name: str, caller: Looker) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
     return await _status(request, entry.test)
+
+
+@router.get(
+    "/experiments/{name}/segments",
+    response_model=answers.SegmentedOut,
+    responses=refusals(404),
+    openapi_extra=EXPERIMENT,
+)
+async def show_segments(request: Request, name: str, caller: Looker) -> Response:
+    """Show a test with segments: what is decided so far, and the status of each."""
+    test = await _segmented(request, caller, name)
+    return Answer(await calls_of(request).long(segmented_data, test))
+
+
+@router.post(
+    "/experiments/{name}/segments/{action}",
+    response_model=answers.SegmentedOut,
+    responses=refusals(404, 409, 422),
+    openapi_extra=EXPERIMENT,
+)
+async def change_segments(
+    request: Request,
+    name: str,
+    action: Literal["start", "pause", "stop", "release"],
+    caller: Boss,
+) -> Response:
+    """Start, pause, stop or release a test in all of its segments that can be."""
+    test = await _segmented(request, caller, name)
+    await change(request, caller, getattr(test, action))
+    return Answer(await calls_of(request).long(segmented_data, test))
+
+
+async def _segmented(request: Request, caller: Caller, name: str) -> SegmentedExperiment:
+    allow(caller, name)
+    found: SegmentedExperiment | None = await request.app.state.directory.segmented(name)
+    if found is None:
+        raise Problem(404, f"there is no test {name!r:.100} with segments", field="experiment")
+    return found
 
 
 def _move(verb: str) -> Callable[..., Any]:
@@ -259,6 +305,13 @@ def status_data(status: Status) -> dict[str, Any]:
         meaning = error_words(data["decision"]["error"], len(status.arms))
         data["decision"]["meaning"] = meaning
     return {"headline": status.headline, **data}
+
+
+def segmented_data(test: SegmentedExperiment) -> dict[str, Any]:
+    """A test with segments as JSON data."""
+    status = test.status()
+    parts = {segment: status_data(one) for segment, one in status.segments.items()}
+    return {**status.to_dict(), "segments": parts}
 
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:

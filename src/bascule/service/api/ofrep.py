@@ -67,7 +67,8 @@ KNOWN = {
 async def evaluate(request: Request, key: str) -> Response:
     """Evaluate one flag, and enrol the unit if it is new.
 
-    Attributes of the context that have the name of a covariate of the design are taken as such.
+    Attributes of the context that have the name of a covariate of the design are taken as such, and
+    the segment of a test that has segments is taken from it.
     """
     allow(await client(request), key)
     data: Any = await read_json(request)
@@ -79,9 +80,13 @@ async def evaluate(request: Request, key: str) -> Response:
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        code = "INVALID_CONTEXT" if problem.field in ("context", "covariates") else "GENERAL"
+        code = (
+            "INVALID_CONTEXT"
+            if problem.field in ("context", "covariates", "segment")
+            else "GENERAL"
+        )
         raise Problem(400, str(problem), code=code) from None
-    return Answer(flag(entry, found))
+    return Answer(flag(entry, found, key))
 
 
 @router.post(
@@ -95,7 +100,7 @@ async def evaluate_all(request: Request) -> Response:
     caller = await client(request)
     unit = unit_of(await read_json(request))
     entries: list[Summary] = await request.app.state.directory.all()
-    seen = [entry for entry in entries if caller.sees(entry.name)]
+    seen = [entry for entry in entries if caller.sees(entry.test_name)]
     arms = await request.app.state.calls.short(_arms, request.app.state.store, seen, unit)
     flags = [flag(entry, arms[entry.test.id]) for entry in seen if entry.test.id in arms]
     content = encode({"flags": flags, "metadata": {}})
@@ -106,10 +111,10 @@ async def evaluate_all(request: Request) -> Response:
     return Response(content, headers={"ETag": tag}, media_type="application/json")
 
 
-def flag(entry: Summary, found: Evaluation) -> dict[str, Any]:
-    """A flag as the protocol has it."""
+def flag(entry: Summary, found: Evaluation, key: str | None = None) -> dict[str, Any]:
+    """A flag as the protocol has it; a test with segments is one flag."""
     return {
-        "key": entry.name,
+        "key": key or entry.test_name,
         "value": found.value,
         "reason": found.reason,
         "variant": found.arm,

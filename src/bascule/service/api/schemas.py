@@ -88,13 +88,15 @@ class Unit(Model):
     """A unit to assign; with `strict`, 409 if it does not get in.
 
     `covariates` are those of the design, as far as they are known when the unit is assigned.
-    `context` has attributes of the unit, for the targeting rule of the test.
+    `context` has attributes of the unit, for the targeting rule of the test and for its segment, if
+    the test has any; or `segment` names it.
     """
 
     unit: UnitName | int = Field(examples=["user-42"])
     strict: bool = False
     covariates: dict[str, float | None] | None = None
     context: dict[str, Any] | None = None
+    segment: str | None = None
 
 
 class Link(Model):

@@ -11,7 +11,14 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.core.metrics import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import Event, Experiment, Receipt, Store, checked_unit
+from bascule.live.api import (
+    Event,
+    Experiment,
+    Receipt,
+    SegmentedExperiment,
+    Store,
+    checked_unit,
+)
 from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
@@ -19,11 +26,11 @@ from bascule.service.api.openapi import EXPERIMENT, body, refusals
 from bascule.service.auth.access import allow, client, unnamed
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
-from bascule.service.server.store_calls import in_time
+from bascule.service.server.store_calls import StoreCalls, in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 
-ASSIGN_FIELDS = {"unit", "strict", "covariates", "context"}
+ASSIGN_FIELDS = {"unit", "strict", "covariates", "context", "segment"}
 OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed", "metric"}
 
 EARLIEST, LATEST = 0.0, 253370764800.0
@@ -55,8 +62,13 @@ async def assign(request: Request, name: str) -> Response:
     context = data.get("context")
     if context is not None and not isinstance(context, dict):
         raise Problem(400, "context must be an object", field="context")
+    segment = data.get("segment")
+    if segment is not None and not isinstance(segment, str):
+        raise Problem(400, "segment must be the name of a segment", field="segment")
     try:
-        _, found = await request.app.state.directory.evaluate(name, unit, context, covariates)
+        entry, found = await request.app.state.directory.evaluate(
+            name, unit, context, covariates, segment
+        )
     except InputError as problem:
         if problem.field == "covariates":
             raise Problem(422, str(problem), field="covariates") from None
@@ -64,6 +76,9 @@ async def assign(request: Request, name: str) -> Response:
     if strict and not found.enrolled:
         raise Problem(409, found.detail, field=found.why)
     answer = {"arm": found.arm, "value": found.value, "reason": found.reason}
+    member = entry.loaded.delivery.member
+    if member is not None:
+        answer["segment"] = member.segment
     return Answer({"experiment": name, "unit": unit, **answer, "enrolled": found.enrolled})
 
 
@@ -78,8 +93,9 @@ async def link(request: Request, name: str) -> Response:
     allow(await client(request), name)
     given = await read_model(request, models.Link)
     pair = (named(given.unit), named(given.other))
-    entry = await request.app.state.directory.find(name)
-    arm = await request.app.state.calls.short(entry.test.link, *pair)
+    directory = request.app.state.directory
+    test = await directory.segmented(name) or (await directory.find(name)).test
+    arm = await request.app.state.calls.short(test.link, *pair)
     return Answer({"experiment": name, "unit": pair[0], "other": pair[1], "arm": arm})
 
 
@@ -119,11 +135,14 @@ async def record(request: Request, name: str) -> Response:
     settings: Settings = request.app.state.settings
     if len(given) > settings.largest_batch:
         raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
-    entry = await request.app.state.directory.find(name)
+    directory = request.app.state.directory
+    test = await directory.segmented(name) or (await directory.find(name)).test
     events = [event_of(one) for one in given]
     receipts = [
         receipt if isinstance(event, Receipt) else unnamed(caller, event.unit, receipt)
-        for event, receipt in zip(events, await receipts_of(entry.test, events), strict=True)
+        for event, receipt in zip(
+            events, await receipts_of(request.app.state.calls, test, events), strict=True
+        )
     ]
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
@@ -131,10 +150,15 @@ async def record(request: Request, name: str) -> Response:
     return Answer({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
 
 
-async def receipts_of(test: Experiment, events: list[Event | Receipt]) -> list[Receipt]:
+async def receipts_of(
+    calls: StoreCalls, test: Experiment | SegmentedExperiment, events: list[Event | Receipt]
+) -> list[Receipt]:
     """The receipts of events, in order; those that could not be read have theirs already."""
     fit = [event for event in events if isinstance(event, Event)]
-    answers = await in_time(test.record_async(fit), "record") if fit else []
+    if isinstance(test, SegmentedExperiment):
+        answers = await calls.short(test.record_many, fit) if fit else []
+    else:
+        answers = await in_time(test.record_async(fit), "record") if fit else []
     taken = iter(answers)
     return [event if isinstance(event, Receipt) else next(taken) for event in events]
 

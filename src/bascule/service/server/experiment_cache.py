@@ -8,10 +8,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from bascule.live.api import OPEN, Evaluation, Status, Store
-from bascule.live.api.reads import Summary, gone, read_statuses, read_summaries
+from bascule.core.errors import InputError
+from bascule.live.api import OPEN, Evaluation, SegmentedExperiment, Status, Store, is_taken
+from bascule.live.api.reads import (
+    Summary,
+    gone,
+    read_statuses,
+    read_summaries,
+    segmented_tests,
+)
 from bascule.service.server.store_calls import SharedRead, StoreCalls, in_time
 from bascule.service.server.telemetry import LOGGER, log
 
@@ -30,6 +38,7 @@ class Directory:
         self.store = store
         self._calls = calls
         self._entries: SharedRead[dict[str, Summary]] = SharedRead(self._read, {})
+        self._segmented: dict[str, SegmentedExperiment] = {}
         self._statuses: dict[int, tuple[int, float, Status]] = {}
         self.damaged: dict[str, str] = {}
         """Experiments that cannot be read, with the reason."""
@@ -43,9 +52,19 @@ class Directory:
         if found is None:
             # It may have been created a moment ago, by another program.
             found = (await self._entries.newer_than(now)).get(name)
+        if found is None and name in self._segmented:
+            names = ", ".join(test.name for test in self._segmented[name].tests.values())
+            message = f"{name} has segments, each of them an experiment: name one of {names}"
+            raise InputError("experiment", message, kind="not_found")
         if found is None:
             raise gone(name)
         return found
+
+    async def segmented(self, name: str) -> SegmentedExperiment | None:
+        """The test with segments of a name; None if there is none."""
+        if name not in self._segmented and name not in self._entries.value:
+            await self._entries.newer_than(time.monotonic())
+        return self._segmented.get(name)
 
     async def evaluate(
         self,
@@ -53,12 +72,40 @@ class Directory:
         unit: str,
         context: Mapping[str, Any] | None = None,
         covariates: Mapping[str, Any] | None = None,
+        segment: str | None = None,
     ) -> tuple[Summary, Evaluation]:
         """Assign a unit in the experiment of a name; no query runs on the event loop.
 
-        Covariates that are not given are taken from the context, as far as they are there.
+        Covariates that are not given are taken from the context, as far as they are there. A test
+        with segments assigns it in its `segment`, or in that of its context.
         """
-        entry = await self.find(name)
+        test = await self.segmented(name)
+        if test is None:
+            if segment is not None:
+                message = f"{name} has no segments: leave the segment out"
+                raise InputError("segment", message)
+            return await self._evaluate(await self.find(name), unit, context, covariates)
+        home = test.remembered(unit)
+        if home is None:
+            place = partial(test.experiment_of, unit, context, segment=segment)
+            its = await self._calls.short(place)
+        else:
+            its = test.tests[home]
+        try:
+            return await self._evaluate(await self.find(its.name), unit, context, covariates)
+        except InputError as problem:
+            if not is_taken(problem):
+                raise
+            its = await self._calls.short(test.experiment_of, unit)
+            return await self._evaluate(await self.find(its.name), unit, context, covariates)
+
+    async def _evaluate(
+        self,
+        entry: Summary,
+        unit: str,
+        context: Mapping[str, Any] | None,
+        covariates: Mapping[str, Any] | None,
+    ) -> tuple[Summary, Evaluation]:
         if context is not None and covariates is None:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
@@ -121,6 +168,7 @@ class Directory:
             fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
             log("experiment unreadable", "error", **fields)
         self.damaged = damaged
+        self._segmented = segmented_tests(self.store, found.values())
         numbers = {entry.test.id for entry in found.values()}
         self._statuses = {n: kept for n, kept in self._statuses.items() if n in numbers}
         return found

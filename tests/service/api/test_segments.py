@@ -1,0 +1,90 @@
+"""A test with segments over HTTP and OFREP: one name for programs, an experiment for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.running import DESIGN, Service
+
+from bascule.service.auth.keys import create_key
+
+SEGMENTS = {"attribute": "country", "names": ["fr", "de"]}
+
+
+@pytest.fixture
+def test(admin: httpx.Client, request: pytest.FixtureRequest) -> str:
+    made = "by-" + "".join(c if c.isalnum() else "-" for c in request.node.name)[:80]
+    given = {"name": made, "design": {**DESIGN, "segments": SEGMENTS}}
+    answer = admin.post("/v1/experiments", json=given)
+    assert answer.status_code == 201, answer.text
+    assert answer.headers["location"] == f"/v1/experiments/{made}/segments"
+    assert answer.json()["headline"] == "None of 2 segments is decided yet"
+    return made
+
+
+def assigned(caller: httpx.Client, test: str, unit: str, **more: Any) -> dict[str, Any]:
+    answer = caller.post(f"/v1/experiments/{test}/assign", json={"unit": unit, **more})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_a_unit_is_assigned_in_its_segment_and_stays_there(
+    service: Service, admin: httpx.Client, test: str
+) -> None:
+    with service.caller(key=create_key(service.store, "client", [test])) as client:
+        first = assigned(client, test, "ann", context={"country": "fr"})
+        assert (first["experiment"], first["segment"]) == (test, "fr")
+        assert assigned(client, test, "ann", segment="de") == first
+        assert assigned(client, test, "bob", segment="de")["segment"] == "de"
+        given = {"outcomes": [{"unit": unit, "value": 1} for unit in ("bob", "ann", "eve")]}
+        receipts = client.post(f"/v1/experiments/{test}/outcomes", json=given).json()["outcomes"]
+        assert [one["accepted"] for one in receipts] == [True, True, False]
+        pair = {"unit": "ann", "other": "ann-at-home"}
+        linked = client.post(f"/v1/experiments/{test}/link", json=pair).json()
+        assert linked["arm"] == first["arm"]
+        assert assigned(client, test, "ann-at-home", segment="de")["segment"] == "fr"
+    shown = admin.get(f"/v1/experiments/{test}/segments").json()
+    assert {name: one["units"] for name, one in shown["segments"].items()} == {"fr": 1, "de": 1}
+    assert "in any of the segments with probability at most 5 %" in shown["promise"]
+
+
+def test_a_flag_takes_its_segment_from_the_context(admin: httpx.Client, test: str) -> None:
+    path = "/ofrep/v1/evaluate/flags"
+    context = {"targetingKey": "ann", "country": "de"}
+    flag = admin.post(f"{path}/{test}", json={"context": context}).json()
+    assert (flag["key"], flag["metadata"]["experiment"]) == (test, f"{test}.de")
+    moved = {"context": {**context, "country": "fr"}}
+    assert admin.post(f"{path}/{test}", json=moved).json() == flag
+    assert flag in admin.post(path, json={"context": context}).json()["flags"]
+    refused = admin.post(f"{path}/{test}", json={"context": {"targetingKey": "eve"}})
+    assert (refused.status_code, refused.json()["errorCode"]) == (400, "INVALID_CONTEXT")
+
+
+def test_what_was_not_named_beforehand_is_refused(
+    admin: httpx.Client, test: str, name: str
+) -> None:
+    for more in ({}, {"segment": "it"}, {"context": {"country": "it"}}):
+        answer = admin.post(f"/v1/experiments/{test}/assign", json={"unit": "eve", **more})
+        assert (answer.status_code, answer.json()["field"]) == (422, "segment")
+    given = {"unit": "eve", "segment": 3}
+    assert admin.post(f"/v1/experiments/{test}/assign", json=given).status_code == 400
+    given = {"unit": "eve", "segment": "fr"}
+    answer = admin.post(f"/v1/experiments/{name}/assign", json=given)
+    assert "has no segments" in answer.json()["detail"]
+    answer = admin.get(f"/v1/experiments/{test}")
+    assert (answer.status_code, f"{test}.fr" in answer.json()["detail"]) == (404, True)
+    assert admin.get(f"/v1/experiments/{name}/segments").status_code == 404
+
+
+def test_all_segments_are_changed_at_once(admin: httpx.Client, test: str) -> None:
+    path = f"/v1/experiments/{test}/segments"
+    paused = admin.post(f"{path}/pause").json()["segments"]
+    assert {one["state"] for one in paused.values()} == {"paused"}
+    assert admin.post(f"{path}/release").status_code == 409
+    assert admin.post(f"{path}/erase").status_code == 422
+    admin.post(f"/v1/experiments/{test}.fr/stop")
+    started = admin.post(f"{path}/start").json()["segments"]
+    assert [one["state"] for one in started.values()] == ["stopped", "running"]
