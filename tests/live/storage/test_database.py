@@ -100,6 +100,7 @@ def test_blocks_of_an_older_store_are_read(tmp_path: Path) -> None:
         "DROP TABLE descriptions",
         "ALTER TABLE service_keys DROP COLUMN unit_names",
         "ALTER TABLE service_sessions DROP COLUMN caller",
+        "DROP TABLE leases",
         "DROP INDEX outcomes_of_stage",
         "ALTER TABLE outcomes DROP COLUMN stage",
         "ALTER TABLE outcomes DROP COLUMN metric",

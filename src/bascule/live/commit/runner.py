@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
+from secrets import token_hex
 from time import perf_counter
 
 from sqlalchemy import Connection
@@ -19,11 +22,22 @@ from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.database import Database
+from bascule.live.storage.leases import Lease, give_back, unfilled
 from bascule.live.storage.queries import Loaded, execute, load, members
 from bascule.live.storage.state import Deal
+from bascule.live.transactions.enrol import assign
+from bascule.live.transactions.lease import LeaseLostError, revoke_if_changed
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
+DEADLOCK = "40P01"
+"""How PostgreSQL calls two transactions that wait for each other, one of which it ends."""
+
+LEASED_FROM, MOST_LEASED = 100, 10_000
+"""New units a second from which on a program takes leases, and most slots of one."""
+
+ALONE_AFTER = 10.0
+"""Seconds without a change by another program after which a program is taken to be alone."""
 
 FRESH = 1.0
 """Seconds for which a program need not ask whether others have changed what units are served."""
@@ -48,19 +62,43 @@ class Runner:
         self._latest: dict[int, tuple[Loaded, float, Served | None]] = {}
         self._erased: dict[int, int] = {}
         self._tests: dict[int, str] = {}
+        self._holder = token_hex(8)
+        self._leases: dict[int, Lease] = {}
+        # New units of about the last second, and when that was counted.
+        self._pace: dict[int, tuple[float, float]] = {}
+        self._others: dict[int, float] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
     def run(self, jobs: list[Job]) -> None:
         """Run the jobs; they are on disk when this returns, or nothing has happened.
 
-        An error in one job fails that job alone: the others are then run one by one.
+        An error in one job fails that job alone: the others are then run one by one. What leases
+        answer is on disk first.
         """
+        rest = self._run_leased(jobs) if self._leases else jobs
+        try:
+            if rest:
+                self._run_locked(rest)
+        except StoreError as error:
+            if len(rest) == len(jobs):
+                raise
+            for job in rest:
+                job.error = error
+
+    def close(self) -> None:
+        """Give leases back."""
+        if self._leases:
+            with suppress(StoreError), self._database.writing() as connection:
+                give_back(connection, self._holder)
+            self._leases.clear()
+
+    def _run_locked(self, jobs: list[Job]) -> None:
         try:
             try:
                 self._run(jobs)
             except StoreError as error:
-                if not isinstance(error.__cause__, CONFLICTS):
+                if not _is_conflict(error.__cause__):
                     raise
                 # What is on disk is not what was there, as when a backup was put back: look again.
                 for job in jobs:
@@ -75,7 +113,7 @@ class Runner:
                 return
             for job in jobs:
                 job.error, job.results = None, ()
-                self.run([job])
+                self._run_locked([job])
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""
@@ -83,7 +121,7 @@ class Runner:
         known = None if kept is None else kept.loaded
         loaded, _ = load(connection, experiment, name, known)
         self._notice_erasures(loaded)
-        return loaded
+        return with_units_only(connection, loaded) if loaded.state.leases else loaded
 
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
@@ -118,6 +156,7 @@ class Runner:
                 now = self.guard.now(loaded.state.clock, database_time)
                 work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
                 step(work)
+                revoke_if_changed(work)
                 work.save()
         for experiment in experiments:
             self.forget(experiment)
@@ -141,8 +180,12 @@ class Runner:
         except BaseException:
             self._kept.clear()
             raise
-        for kept, arms in filter(None, done):
+        for kept, arms, taken in filter(None, done):
             experiment = kept.loaded.id
+            self._leases.pop(experiment, None)
+            if taken is not None:
+                taken.loaded = kept.loaded
+                self._leases[experiment] = taken
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
@@ -166,8 +209,8 @@ class Runner:
 
     def _one(
         self, connection: Connection, jobs: list[Job]
-    ) -> tuple[_Kept, dict[str, int | None]] | None:
-        """Run the jobs of one experiment; return what is known of it then, and arms of units."""
+    ) -> tuple[_Kept, dict[str, int | None], Lease | None] | None:
+        """Run the jobs of one experiment; return what is known of it then, arms, and a lease."""
         experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
@@ -189,12 +232,90 @@ class Runner:
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         remembered = self.memory.of(experiment)
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
+        if not self._database.is_sqlite:
+            if known is not None and known.version != loaded.version:
+                self._others[experiment] = perf_counter()
+            # The lease that it has goes on, unless units are assigned with the lock.
+            work.taken = self._leases.get(experiment)
+            work.holder = self._holder
+            work.lease_size = self._lease_size(jobs)
         run_jobs(work, jobs)
+        revoke_if_changed(work)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.state.folding, after.state.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals), work.arms
+        return _Kept(after, deals), work.arms, work.taken
+
+    def _lease_size(self, jobs: list[Job]) -> int:
+        """Return how many slots a lease is to have: those of a second, or 0 for none."""
+        experiment, now = jobs[0].experiment, perf_counter()
+        pace = self._count(experiment, sum(len(job.items) for job in jobs if job.enrols), now)
+        alone = now - self._others.get(experiment, -ALONE_AFTER) >= ALONE_AFTER
+        return 0 if alone or pace < LEASED_FROM else min(int(pace), MOST_LEASED)
+
+    def _count(self, experiment: int, units: int, now: float) -> float:
+        """Count units that were asked for; return how many there were in about the last second."""
+        pace, since = self._pace.get(experiment, (0.0, now))
+        pace = pace * math.exp(since - now) + units
+        self._pace[experiment] = pace, now
+        return pace
+
+    def _run_leased(self, jobs: list[Job]) -> list[Job]:
+        """Run the jobs that leases can answer, without locks of experiments; return the others."""
+        some = [job for job in jobs if job.action is assign and job.experiment in self._leases]
+        if not some:
+            return jobs
+        before = {experiment: lease.row for experiment, lease in self._leases.items()}
+        try:
+            with self._database.writing() as connection:
+                done = [
+                    self._one_leased(connection, [job for job in some if job.experiment == number])
+                    for number in sorted({job.experiment for job in some})
+                ]
+        except (LeaseLostError, StoreError):
+            # Whatever it is, it is looked at again with the lock.
+            for experiment, row in before.items():
+                self._leases[experiment].row = row
+            for job in some:
+                job.results, job.error = (), None
+            return jobs
+        for experiment, arms in done:
+            self.memory.learn(experiment, arms)
+        return [job for job in jobs if job not in some]
+
+    def _one_leased(
+        self, connection: Connection, jobs: list[Job]
+    ) -> tuple[int, dict[str, int | None]]:
+        experiment = jobs[0].experiment
+        lease = self._leases[experiment]
+        assert lease.loaded is not None
+        kind = lease.loaded.state.clock
+        now, remembered = self.guard.now(kind), self.memory.of(experiment)
+        if now >= lease.row.until:
+            raise LeaseLostError
+        before, actor = lease.loaded, self._actor
+        work = UnitOfWork(connection, before, {}, now, self._shuffle, actor, remembered)
+        work.lease = lease
+        run_jobs(work, jobs)
+        if work.database_time is not None:
+            self.guard.now(kind, work.database_time)
+        work.save()
+        self._count(experiment, sum(len(job.items) for job in jobs), perf_counter())
+        return experiment, work.arms
+
+
+def _is_conflict(cause: BaseException | None) -> bool:
+    """Whether a transaction failed because of another one, so that it may succeed now."""
+    state = getattr(getattr(cause, "orig", None), "sqlstate", None)
+    return isinstance(cause, CONFLICTS) or state == DEADLOCK
+
+
+def with_units_only(connection: Connection, loaded: Loaded) -> Loaded:
+    """Return an experiment whose counts of units leave out slots of leases without a unit."""
+    open_slots = unfilled(connection, loaded.id).arms
+    assigned = [units - open_slots[arm] for arm, units in enumerate(loaded.state.assigned)]
+    return loaded._replace(state=loaded.state._replace(assigned=tuple(assigned)))
 
 
 def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:

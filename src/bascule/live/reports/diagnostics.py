@@ -78,11 +78,12 @@ def _waiting(
     if waiting is None or waiting.until is not None or oldest is None:
         return ()
     units, folded = stored.state.units, stored.state.folded
-    reported = int(fetch(connection, _COUNT, stored.id, units)[0][0])
+    last = stored.state.units + stored.state.leased
+    reported = int(fetch(connection, _COUNT, stored.id, last)[0][0])
     silent = units - reported
     patience = PATIENCE
     if reported:
-        middle = fetch(connection, _DELAYS, stored.id, units, (reported - 1) // 2)[0][0]
+        middle = fetch(connection, _DELAYS, stored.id, last, (reported - 1) // 2)[0][0]
         patience = MUCH_LATER * middle
     is_late = waiting.is_held and now - oldest >= patience
     message = (
@@ -146,14 +147,15 @@ def _by_delay(
     folded, arms = stored.state.folded, len(stored.design.arms)
     if stored.design.measure is not None or not folded:
         return None, None
-    middle = fetch(connection, _DELAYS, stored.id, folded, (folded - 1) // 2)[0][0]
-    if fetch(connection, _LONGEST, stored.id, folded, math.inf)[0][0] == middle:
+    end = stored.state.position
+    middle = fetch(connection, _DELAYS, stored.id, end, (folded - 1) // 2)[0][0]
+    if fetch(connection, _LONGEST, stored.id, end, math.inf)[0][0] == middle:
         # Most took longest: then those count as prompt that were any quicker.
-        middle = fetch(connection, _LONGEST, stored.id, folded, middle)[0][0]
+        middle = fetch(connection, _LONGEST, stored.id, end, middle)[0][0]
     if middle is None:
         return None, None
     halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
-    rows = fetch(connection, _BY_DELAY, folded, middle, stored.id, folded)
+    rows = fetch(connection, _BY_DELAY, end, middle, stored.id, end)
     for stretch, slow, arm, *sums in rows:
         halves[slow][stretch][arm] = ArmStatistics(*sums)
     prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -34,6 +35,7 @@ from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries
+from bascule.live.storage.leases import Unfilled, unfilled
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
 from bascule.live.transactions.erase import PREFIX
@@ -161,6 +163,8 @@ class _UnitLog:
         self._block = 0
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[float]]] = {}
+        leased = stored.state.leases > 0
+        self._open = unfilled(connection, stored.id) if leased else Unfilled(Counter(), {})
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 
@@ -199,7 +203,9 @@ class _UnitLog:
         if verdict is not None and wanted.verdict is not None:
             # The raw log knows after which unit it was, not when somebody looked.
             verdict = replace(verdict, time=wanted.verdict.time)
-        assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.assigned)))
+        # What is stored counts the slots of leases too.
+        counts = self._rows.assigned + self._open.arms
+        assigned = tuple(counts[arm] for arm in range(len(wanted.assigned)))
         computed = self.replay.state._replace(assigned=assigned, verdict=verdict)
         for name in ("assigned", *(self.names if self._folds else ())):
             given, value = getattr(wanted, name), getattr(computed, name)
@@ -238,7 +244,7 @@ class _UnitLog:
             slot = len(self._handed)
             self._handed.append(row.arm)
         sound = self._rows.check(row, self._chances(row, slot))
-        if row.number >= self.stored.state.folded:
+        if row.number >= self.stored.state.position:
             return
         if not self._folds and self._since is None:
             return
@@ -283,7 +289,9 @@ class _UnitLog:
         """Compare the slots of the current block, as handed out, with those that were dealt."""
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
-        if self._block == self.stored.state.deal:
+        if self._block in self._open.handed:
+            slots = slots[: self._open.handed[self._block]]
+        elif self._block == self.stored.state.deal:
             slots = slots[: self.stored.state.handed]
         if tuple(self._handed) != slots:
             handed = short(tuple(self._handed))

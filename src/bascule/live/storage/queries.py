@@ -282,7 +282,7 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     state = loaded.state
     if loaded.design.procedure.counts == "stages" or state.folded >= state.units:
         return None
-    found = assigned_from(connection, loaded.id, state.folded, 1)
+    found = assigned_from(connection, loaded.id, state.position, 1)
     return found[0].time if found else None
 
 

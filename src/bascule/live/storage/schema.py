@@ -167,5 +167,31 @@ links = Table(
     sqlite_with_rowid=False,
 )
 
-OF_EXPERIMENT = (assignments, blocks, outcomes, set_aside, history, erased, descriptions, links)
+leases = Table(
+    "leases",
+    metadata,
+    _of_experiment(),
+    Column("first", BigInteger, primary_key=True, autoincrement=False),
+    Column("size", BigInteger, nullable=False),
+    Column("used", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),
+    Column("deal", BigInteger, nullable=False),
+    Column("last", BigInteger, nullable=False),
+    Column("handed", BigInteger, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("until", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+OF_EXPERIMENT = (
+    assignments,
+    blocks,
+    outcomes,
+    set_aside,
+    history,
+    erased,
+    descriptions,
+    links,
+    leases,
+)
 """What is deleted with an experiment; the audit log stays."""

@@ -10,7 +10,7 @@ from bascule.core.errors import InputError
 from bascule.live.storage.schema import metadata
 
 VERSION_TABLE = "bascule_version"
-NEWEST = "0010"
+NEWEST = "0011"
 """The last of the migrations; a store that has it is opened without Alembic."""
 
 MARK = 0x62617363

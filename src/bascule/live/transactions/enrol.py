@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import count, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bascule.core.covariates.model import Known, known_of, quick_text
@@ -14,7 +14,9 @@ from bascule.core.segments import Member
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
+from bascule.live.storage.leases import Slots
 from bascule.live.storage.queries import homes, members
+from bascule.live.transactions.lease import can_lease, fill, hand_out, take
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
-    settle(work)
+    if work.lease is None:
+        settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
     known: dict[str, str | Known] = {}
@@ -153,6 +156,9 @@ def _enrol(
     work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known]
 ) -> InputError | None:
     """Enrol new units as far as there is room; return why there was no more, or None."""
+    if work.lease is not None:
+        hand_out(work, units)
+        return None
     state, design = work.state, work.design
     if work.phase not in ENROLLING:
         return not_enrolling(work.before.name, work.phase)
@@ -160,22 +166,34 @@ def _enrol(
         return _clock_behind(work.before.name, state.latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
     time = max(work.now, state.latest)
+    work.taken = rest = None
+    numbers: list[int] = []
+    filled = Slots([], [], [])
+    if state.leases and state.verdict is None:
+        numbers, filled, rest = fill(work, len(units), time)
+        state = work.state._replace(latest=time)
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
-    placed = place(design, state, deal, work.shuffle, len(units), time)
+    placed = place(design, state, deal, work.shuffle, len(units) - len(numbers), time)
     work.add_blocks(state.deal + 1, placed.dealt)
-    numbers = count(state.units)
+    numbers += range(state.next_number, state.next_number + len(placed.arms))
     texts: Iterable[str | None] = repeat(None)
     work.state = placed.state
+    arms, chances, deals = [*filled.arms, *placed.arms], placed.chances, placed.deals
+    if filled.arms:
+        chances, deals = [*filled.chances, *chances], [*filled.deals, *deals]
     if design.covariates is not None:
-        found = [known[unit] for unit in units[: len(placed.arms)]]
+        found = [known[unit] for unit in units[: len(arms)]]
         texts = [one if isinstance(one, str) else one.text for one in found]
         slow = [one for one in found if not isinstance(one, str)]
         lacking = state.lacking + sum(one.missing > 0 for one in slow)
         beyond = state.beyond + sum(one.beyond > 0 for one in slow)
         work.state = work.state._replace(lacking=lacking, beyond=beyond)
-    columns = (units, placed.arms, numbers, placed.chances, repeat(time), placed.deals, texts)
-    work.add_all("assignments", zip(*columns, strict=False))
-    work.arms.update(zip(units, placed.arms, strict=False))
+    rows = zip(units, arms, numbers, chances, repeat(time), deals, texts, strict=False)
+    # In the same order in all programs, so that no two wait for each other.
+    work.add_all("assignments", sorted(rows) if state.leased else rows)
+    work.arms.update(zip(units, arms, strict=False))
+    if work.lease_size and can_lease(work):
+        take(work, rest, time)
     return placed.full
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
@@ -17,6 +18,7 @@ from bascule.live.steps.serving import moved_to
 from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
 from bascule.live.transactions.erase import finish
+from bascule.live.transactions.lease import CANCELLED_AFTER, skip
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -108,7 +110,8 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
         return False
     if measure is None:
         # Nobody folds before the first unit that waits, and that one may have no outcome yet.
-        return state.backlog or state.folded in work.news
+        behind_lease = bool(state.leases and work.news)
+        return state.backlog or state.position in work.news or behind_lease
     return state.due is None or state.due <= end
 
 
@@ -117,11 +120,16 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     design = work.design
     measure = design.measure
     work.write("assignments")
-    first = work.state.folded
+    first = work.state.position
     rows = queries.assigned_from(work.connection, work.before.id, first, size)
+    if work.state.leased:
+        if not rows or rows[0].number != first:
+            return _skip_gap(work)
+        filled = takewhile(lambda row: row[1].number == first + row[0], enumerate(rows))
+        rows = [row for _, row in filled]
     ready = rows
     if measure is not None:
-        ready = [row for row in rows if (design.matures(row.time) or 0.0) <= end]
+        ready = [*takewhile(lambda row: (design.matures(row.time) or 0.0) <= end, rows)]
     last = first + len(ready) - 1
     events = dict(queries.events_of(work.connection, work.before.id, first, last))
     others: dict[int, dict[str, list[float]]] = {}
@@ -152,9 +160,22 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     due = work.state.due
     if measure is not None and len(ready) < len(rows):
         due = design.matures(rows[len(ready)].time)
-    more = len(ready) == size
-    work.state = work.state._replace(due=due, backlog=more)
+    # Behind a gap there may be more.
+    more = len(ready) == size or (work.state.leased > 0 and len(ready) == len(rows))
+    left = work.state.folded < work.state.units
+    work.state = work.state._replace(due=due, backlog=more and left)
     return more
+
+
+def _skip_gap(work: UnitOfWork) -> bool:
+    """Skip numbers that no unit will have; return whether the units behind them may count now."""
+    if skip(work):
+        return True
+    # A unit that takes the place comes later than now; or nobody comes, and it is skipped then.
+    matures = work.design.matures(work.now)
+    due = None if matures is None else min(matures, work.now + CANCELLED_AFTER)
+    work.state = work.state._replace(due=due, backlog=matures is None)
+    return False
 
 
 def _outcome(

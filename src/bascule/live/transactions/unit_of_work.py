@@ -15,6 +15,7 @@ from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.storage import queries, schema
+from bascule.live.storage.leases import Lease
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
     Deal,
@@ -67,6 +68,12 @@ class UnitOfWork:
         self.arms: dict[str, int | None] = {}
         self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
+        # To assign from a lease without the lock of the experiment, or to take one with it.
+        self.lease: Lease | None = None
+        self.holder = ""
+        self.lease_size = 0
+        self.taken: Lease | None = None
+        self.database_time: float | None = None
         self._remembered = remembered
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
@@ -74,7 +81,8 @@ class UnitOfWork:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
         # Once there, an assignment never changes; and where all are remembered, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        if len(self._remembered) != self.before.state.units or self.state.links:
+        is_known = len(self._remembered) == self.before.state.units and self.lease is None
+        if not is_known or self.state.links:
             unread = [unit for unit, arm in self.arms.items() if arm is None]
             self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 

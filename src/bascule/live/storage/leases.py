@@ -1,0 +1,178 @@
+"""Leases as they are stored: runs of slots that one program hands out, and those left over.
+
+Slot k of a lease belongs to unit number `first + k`. docs/explanation/live.md says how they work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from bascule.live.storage.queries import Loaded, execute, fetch, find_deals
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_COLUMNS = "first, size, used, reserved, deal, last, handed, holder, until"
+_ALL = f"SELECT {_COLUMNS} FROM leases WHERE experiment = ?"
+_OPEN = f"{_ALL} AND (used < size OR size = reserved)"
+_FREE = f"{_OPEN} AND (holder = ? OR holder = '' OR until < ? OR used = size)"
+_AT = f"{_ALL} AND first <= ? AND first + reserved > ?"
+_ADD = f"INSERT INTO leases (experiment, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_CHANGE = (
+    "UPDATE leases SET size = ?, used = ?, holder = ?, until = ? WHERE experiment = ? AND first = ?"
+)
+_DELETE = "DELETE FROM leases WHERE experiment = ? AND first = ?"
+_ADVANCE = (
+    "UPDATE leases SET used = used + ? WHERE experiment = ? AND first = ? AND holder = ? "
+    "AND used = ? AND used + ? <= size RETURNING extract(epoch FROM clock_timestamp())"
+)
+_GIVE_BACK = "UPDATE leases SET holder = '' WHERE holder = ?"
+
+
+class LeaseRow(NamedTuple):
+    """A lease: of its `size` slots the first `used` are handed out, the others not yet.
+
+    They are those of the blocks `deal` to `last`, from slot `handed` of the first block on.
+    `reserved` is how many numbers of units it had at first: those beyond `size` are nobody's.
+    Without a `holder`, or some time after `until`, any program may hand out the rest.
+    """
+
+    first: int
+    size: int
+    used: int
+    reserved: int
+    deal: int
+    last: int
+    handed: int
+    holder: str
+    until: float
+
+
+class Slots(NamedTuple):
+    """Slots in columns: their arms, the chances that these had, and the numbers of their blocks."""
+
+    arms: list[int]
+    chances: list[float]
+    deals: list[int]
+
+
+@dataclass(slots=True)
+class Lease:
+    """A lease as its holder has it in memory, with the experiment as it was when it was taken."""
+
+    row: LeaseRow
+    slots: Slots
+    since: float
+    loaded: Loaded | None = None
+
+    @property
+    def left(self) -> int:
+        """How many slots are left."""
+        return self.row.size - self.row.used
+
+
+def _locked(connection: Connection, statement: str) -> str:
+    # SQLite has one writer at a time, who holds the lock already.
+    ordered = f"{statement} ORDER BY first"
+    return ordered if connection.dialect.name == "sqlite" else f"{ordered} FOR UPDATE"
+
+
+def free_leases(
+    connection: Connection, experiment: int, holder: str, before: float
+) -> list[LeaseRow]:
+    """Return and lock leases whose rest may be handed out now: free, or of the holder itself.
+
+    `before` is when a lease has to have run out for that. Complete ones are returned too.
+    """
+    asked = _locked(connection, _FREE)
+    return [LeaseRow(*row) for row in fetch(connection, asked, experiment, holder, before)]
+
+
+def all_leases(connection: Connection, experiment: int) -> list[LeaseRow]:
+    """Return and lock all leases of an experiment that have numbers of their own."""
+    return [LeaseRow(*row) for row in fetch(connection, _locked(connection, _ALL), experiment)]
+
+
+def lease_at(connection: Connection, experiment: int, number: int) -> LeaseRow | None:
+    """Return and lock the lease to which a unit's number belongs."""
+    rows = fetch(connection, _locked(connection, _AT), experiment, number, number)
+    return LeaseRow(*rows[0]) if rows else None
+
+
+def add_lease(connection: Connection, experiment: int, row: LeaseRow) -> None:
+    """Store a new lease."""
+    execute(connection, _ADD, (experiment, *row))
+
+
+def change_lease(connection: Connection, experiment: int, row: LeaseRow) -> None:
+    """Store what has changed of a lease."""
+    values = (row.size, row.used, row.holder, row.until, experiment, row.first)
+    execute(connection, _CHANGE, values)
+
+
+def delete_lease(connection: Connection, experiment: int, row: LeaseRow) -> None:
+    """Delete a lease that has counted, or that has nothing left to hand out."""
+    execute(connection, _DELETE, (experiment, row.first))
+
+
+def advance(connection: Connection, experiment: int, row: LeaseRow, units: int) -> float | None:
+    """Hand out the next slots of a lease, and return the database's time.
+
+    None if the lease is not the holder's any more: another program has it, or it was revoked.
+    """
+    given = (units, experiment, row.first, row.holder, row.used, units)
+    rows = fetch(connection, _ADVANCE, *given)
+    return float(rows[0][0]) if rows else None
+
+
+def give_back(connection: Connection, holder: str) -> None:
+    """Let other programs hand out the rest of all leases of a holder."""
+    execute(connection, _GIVE_BACK, (holder,))
+
+
+def slots_of(connection: Connection, experiment: int, row: LeaseRow) -> Slots:
+    """Return the slots of a lease, used ones included."""
+    found = find_deals(connection, experiment, row.deal, row.last)
+    slots = Slots([], [], [])
+    for number in range(row.deal, row.last + 1):
+        slots.arms.extend(found[number].slots)
+        slots.chances.extend(found[number].chances)
+        slots.deals.extend([number] * len(found[number].slots))
+    part = slice(row.handed, row.handed + row.size)
+    return Slots(slots.arms[part], slots.chances[part], slots.deals[part])
+
+
+def block_end(connection: Connection, experiment: int, row: LeaseRow) -> int:
+    """Return the slot at which the block ends that a lease is in the middle of, if it is."""
+    found = find_deals(connection, experiment, row.deal, row.last)
+    sizes = [len(found[number].slots) for number in range(row.deal, row.last + 1)]
+    ends = [0, *accumulate(sizes)] if row.handed == 0 else [*accumulate(sizes)]
+    return next(end - row.handed for end in ends if end - row.handed >= row.used)
+
+
+class Unfilled(NamedTuple):
+    """Slots of leases that no unit has yet: how many of each arm, and blocks that are under way.
+
+    `handed` has the slots that are handed out of these blocks, by their numbers.
+    """
+
+    arms: Counter[int]
+    handed: dict[int, int]
+
+
+def unfilled(connection: Connection, experiment: int) -> Unfilled:
+    """Return what leases have not handed out yet."""
+    arms: Counter[int] = Counter()
+    handed: dict[int, int] = {}
+    for row in (LeaseRow(*one) for one in fetch(connection, _OPEN, experiment)):
+        if row.used == row.size:
+            continue
+        slots = slots_of(connection, experiment, row)
+        arms.update(slots.arms[row.used :])
+        deal = slots.deals[row.used]
+        before = sum(number == deal for number in slots.deals[: row.used])
+        handed[deal] = before + (row.handed if deal == row.deal else 0)
+    return Unfilled(arms, handed)

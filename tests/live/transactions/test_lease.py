@@ -1,0 +1,206 @@
+"""Leases: programs on one PostgreSQL hand out slots of one test side by side."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.live.commit import runner
+from bascule.live.storage.leases import all_leases
+from bascule.live.storage.queries import fetch
+
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
+MEASURED = bs.Design(
+    ["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), error=1e-6, measure=bs.Measure("1h", "any")
+)
+
+
+class Programs:
+    """Two programs on one database, each with a lease after `start`."""
+
+    def __init__(self, location: str) -> None:
+        self.clock = bs.ManualClock()
+        self.stores = [bs.open(location, clock=self.clock) for _ in range(2)]
+        self.names = (f"unit {i}" for i in count())
+        self.tests: list[bs.Experiment] = []
+
+    def start(self, name: str, design: bs.Design = DESIGN) -> tuple[bs.Experiment, bs.Experiment]:
+        """Create a test of which each program has a lease of some slots."""
+        self.stores[0].create(name, design)
+        first, second = self.tests = [store.get(name) for store in self.stores]
+        for test in (first, second, first, second):
+            self.assign(test, 30)
+        assert all(test.id in test.store.runner._leases for test in self.tests)
+        return first, second
+
+    def assign(self, test: bs.Experiment, units: int) -> dict[str, str]:
+        """Assign new units; their arms."""
+        named = [next(self.names) for _ in range(units)]
+        return dict(zip(named, test.assign_many(named), strict=True))
+
+    def left(self) -> list[int]:
+        """How many slots the leases have left, as they are stored."""
+        with self.stores[0].reading() as connection:
+            rows = all_leases(connection, self.tests[0].id)
+        return [row.size - row.used for row in rows]
+
+
+@pytest.fixture(scope="module")
+def location(new_database: Callable[[], str]) -> str:
+    return new_database()
+
+
+@pytest.fixture
+def programs(location: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    monkeypatch.setattr(runner, "LEASED_FROM", 10)
+    monkeypatch.setattr(runner, "MOST_LEASED", 41)
+    made = Programs(location)
+    yield made
+    for store in made.stores:
+        store.close()
+
+
+def rows(test: bs.Experiment, columns: str) -> list[Any]:
+    with test.store.reading() as connection:
+        asked = f"SELECT {columns} FROM assignments WHERE experiment = ? ORDER BY number"
+        return [*fetch(connection, asked, test.id)]
+
+
+def check(test: bs.Experiment, units: int) -> None:
+    """Every unit has one arm, every block that is complete has its sizes, the log agrees."""
+    status, found = test.status(), test.verify()
+    assert found.agrees, str(found)
+    assert (status.units, found.units) == (units, units)
+    with test.store.reading() as connection:
+        asked = "SELECT number, slots FROM blocks WHERE experiment = ?"
+        blocks = {
+            first + i: Counter(arm for part in parts for arm in part)
+            for first, text in fetch(connection, asked, test.id)
+            for i, (parts, _) in enumerate(json.loads(text))
+        }
+    handed: dict[int, Counter[int]] = {}
+    for deal, arm in rows(test, "deal, arm"):
+        handed.setdefault(deal, Counter())[arm] += 1
+    partial = [deal for deal, arms in handed.items() if arms != blocks[deal]]
+    # Each lease may be in the middle of a block, and so may the test itself.
+    assert len(partial) <= 3
+
+
+def test_two_programs_hand_out_slots_side_by_side(programs: Programs) -> None:
+    first, second = programs.start("side-by-side")
+    versions = {test._loaded().version for test in (first, second)}
+    arms = {**programs.assign(first, 5), **programs.assign(second, 7), **programs.assign(first, 3)}
+    assert {test._loaded().version for test in (first, second)} == versions, "no lock was needed"
+    # The other program finds them, and gives them the same arms.
+    assert second.assign_many([*arms]) == first.assign_many([*arms]) == [*arms.values()]
+    check(first, 135)
+    numbers = [number for (number,) in rows(first, "number")]
+    assert numbers != [*range(135)], "two runs of numbers are under way"
+    check(second, 135)
+    # When all slots have units and all units outcomes, everything counts.
+    for left in programs.left():
+        for _ in range(left):
+            programs.assign(first, 1)
+    names = [unit for (unit,) in rows(first, "unit")]
+    second.record_many([(unit, 1.0) for unit in names])
+    second.settle()
+    status = second.status()
+    assert status.matured >= status.units - 41
+    check(first, len(names))
+
+
+def test_a_unit_that_both_ask_for_has_one_arm(programs: Programs) -> None:
+    first, second = programs.start("both")
+    asked = [f"both {i}" for i in range(6)]
+    assert first.assign_many(asked) == second.assign_many([*reversed(asked)])[::-1]
+    check(first, 126)
+
+
+@pytest.mark.parametrize("design", [DESIGN, MEASURED])
+def test_what_a_killed_program_leaves_is_filled_by_the_next_units(
+    programs: Programs, design: bs.Design
+) -> None:
+    gone, left = programs.start(f"killed-{len(design.arms)}", design)
+    programs.assign(gone, 3)
+    # It is not heard of again: nothing is given back.
+    gone.store.runner._leases.clear()
+    programs.clock.advance(2.5)
+    for _ in range(10):
+        programs.assign(left, 20)
+    check(left, 323)
+    numbers = [number for (number,) in rows(left, "number")]
+    assert numbers[:280] == [*range(280)], "its slots came first"
+
+
+def test_units_behind_slots_that_nobody_fills_wait_for_blocks_under_way_alone(
+    programs: Programs,
+) -> None:
+    gone, left = programs.start("silence")
+    programs.assign(left, 5)
+    left.record_many([(unit, 1.0) for (unit,) in rows(left, "unit")])
+    assert left.status().matured < 120, "they wait for the slots of leases"
+    programs.clock.advance("2m")
+    for _ in range(3):
+        # As many as the block needs that all others wait for, and then the next one.
+        left.settle()
+        units = programs.assign(left, max(1, min(filter(None, programs.left()), default=1)))
+        left.record_many([(unit, 1.0) for unit in units])
+    status = left.status()
+    assert status.matured > status.units - 12
+    assert left._loaded().state.skipped > 0, "blocks without a unit were cancelled"
+    check(left, status.units)
+    assert gone.verify().agrees
+
+
+def test_a_change_by_another_program_holds_at_once(programs: Programs) -> None:
+    first, second = programs.start("changed", MEASURED)
+    second.pause()
+    assert first.evaluate("paused").why == "state"
+    assert max(programs.left()) < 12, "blocks without a unit are cancelled"
+    second.start()
+    programs.assign(first, 30)
+    programs.assign(second, 30)
+    programs.assign(first, 30)
+    second.drop_arm("c")
+    arms = programs.assign(first, 60)
+    assert set(arms.values()) == {"a", "b"}
+    programs.assign(second, 30)
+    second.tilt = 5
+    programs.assign(first, 30)
+    check(first, 330)
+    first.stop("a")
+    assert second.assign("later") == "a"
+    assert not second.evaluate("later still").enrolled
+
+
+def test_a_program_alone_takes_no_lease(programs: Programs) -> None:
+    test = programs.stores[0].create("alone", DESIGN)
+    for _ in range(3):
+        programs.assign(test, 60)
+    assert not test.store.runner._leases
+    assert test._loaded().state.leased == 0
+
+
+def test_closing_a_store_gives_its_leases_back(programs: Programs, location: str) -> None:
+    first, second = programs.start("closed")
+    second.store.close()
+    programs.assign(first, 100)
+    check(first, 220)
+
+
+def test_a_copy_of_leases_goes_on_in_a_file(programs: Programs, tmp_path: Any) -> None:
+    first, _ = programs.start("copied")
+    programs.assign(first, 5)
+    first.store.backup(tmp_path / "copy.db")
+    with bs.open(tmp_path / "copy.db", clock=programs.clock) as store:
+        test = store.get("copied")
+        assert test.status().units == 125
+        programs.clock.advance(3)
+        programs.assign(test, 60)
+        check(test, 185)
