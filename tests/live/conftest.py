@@ -31,9 +31,10 @@ class Programs:
     def __init__(self) -> None:
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, location: object, first: int, last: int, step: int = 1) -> None:
-        """Start a worker on some units."""
-        command = [sys.executable, str(WORKER), str(location), str(first), str(last), str(step)]
+    def start(self, location: object, first: int, last: int, step: int = 1, group: int = 1) -> None:
+        """Start a worker on some units, so many at a time."""
+        command = [sys.executable, str(WORKER), str(location)]
+        command += map(str, (first, last, step, group))
         paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self.started.append(
@@ -68,6 +69,39 @@ class Programs:
             assert all(arms.get(unit, arm) == arm for unit, arm in more_arms.items())
             arms |= more_arms
             recorded |= more_recorded
+        return arms, recorded
+
+    def kill_together(
+        self, location: object, rounds: int, seed: int, group: int = 120
+    ) -> tuple[dict[int, str], set[int]]:
+        """Start two workers on units of their own at a time, and kill both; what they were told.
+
+        Each assigns groups so large that it takes leases, and is killed while it has one.
+        """
+        chance = random.Random(seed)
+        arms: dict[int, str] = {}
+        recorded: set[int] = set()
+        for i in range(rounds):
+            pair = [len(self.started), len(self.started) + 1]
+            for k in range(2):
+                begin = 1_000_000 * (2 * i + k)
+                self.start(location, begin, begin + 1_000_000, 1, group)
+            texts = ["", ""]
+            for k, place in enumerate(pair):
+                output = self.started[place].stdout
+                assert output is not None
+                for _ in range(2 * group * chance.randint(4, 8)):
+                    texts[k] += output.readline()
+            for k, place in enumerate(pair):
+                worker = self.started[place]
+                time.sleep(chance.uniform(0.0, 0.05))
+                worker.send_signal(signal.SIGKILL)
+                assert worker.stdout is not None
+                with worker.stdout as output:
+                    more_arms, more_recorded = answers(texts[k] + output.read())
+                worker.wait(timeout=60)
+                arms |= more_arms
+                recorded |= more_recorded
         return arms, recorded
 
 

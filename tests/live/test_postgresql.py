@@ -10,7 +10,11 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import bascule as bs
+from bascule.live.transactions import lease
 
+UNRECORDED = (
+    "SELECT unit FROM assignments WHERE number NOT IN (SELECT number FROM outcomes) ORDER BY number"
+)
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 
 
@@ -81,17 +85,33 @@ def test_programs_that_ask_for_the_same_units_get_the_same_arms(
         assert store.get("test").verify().agrees
 
 
-def test_what_was_answered_survives_a_kill(location: str, programs: Any) -> None:
+def test_what_was_answered_survives_a_kill(
+    location: str, programs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with bs.open(location) as store:
         store.create("test", programs.endless)
-    arms, recorded = programs.kill(location, 2, seed=3)
+    arms, recorded = programs.kill_together(location, 1, seed=3)
     stored: dict[str, int] = dict(ask(location, "SELECT unit, arm FROM assignments"))
     assert {f"unit {i}": "ab".index(arm) for i, arm in arms.items()}.items() <= stored.items()
     events = [row[0] for row in ask(location, "SELECT event FROM outcomes")]
     assert {f"event {i}" for i in recorded} <= set(events)
     assert len(events) == len(set(events))
     with bs.open(location) as store:
-        assert store.get("test").verify().agrees
+        test = store.get("test")
+        assert test._loaded().state.leased > 0, "they had leases"
+        assert test.verify().agrees
+        # What the leases left over is filled first, and then all counts that has an outcome.
+        monkeypatch.setattr(lease, "LEFT_AFTER", -60.0)
+        units = [f"later {i}" for i in range(4000)]
+        for first in range(0, 4000, 1000):
+            some = units[first : first + 1000]
+            test.assign_many(some)
+            test.record_many([(unit, 1.0) for unit in some])
+        silent = [row[0] for row in ask(location, UNRECORDED)]
+        test.record_many([(unit, 1.0) for unit in silent])
+        test.settle()
+        assert test.status().units == test.status().matured == len(stored) + 4000
+        assert test.verify().agrees
 
 
 def test_a_database_that_goes_away_in_the_middle_of_a_call_leaves_no_half_state(

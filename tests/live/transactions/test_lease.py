@@ -187,9 +187,9 @@ def test_a_program_alone_takes_no_lease(programs: Programs) -> None:
     assert test._loaded().state.leased == 0
 
 
-def test_closing_a_store_gives_its_leases_back(programs: Programs, location: str) -> None:
-    first, second = programs.start("closed")
-    second.store.close()
+def test_closing_a_store_gives_its_leases_back(programs: Programs) -> None:
+    first, _ = programs.start("closed")
+    programs.stores[1].close()
     programs.assign(first, 100)
     check(first, 220)
 
@@ -197,7 +197,7 @@ def test_closing_a_store_gives_its_leases_back(programs: Programs, location: str
 def test_a_copy_of_leases_goes_on_in_a_file(programs: Programs, tmp_path: Any) -> None:
     first, _ = programs.start("copied")
     programs.assign(first, 5)
-    first.store.backup(tmp_path / "copy.db")
+    programs.stores[0].backup(tmp_path / "copy.db")
     with bs.open(tmp_path / "copy.db", clock=programs.clock) as store:
         test = store.get("copied")
         assert test.status().units == 125
