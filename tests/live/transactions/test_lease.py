@@ -171,7 +171,7 @@ def test_a_change_by_another_program_holds_at_once(programs: Programs) -> None:
     arms = programs.assign(first, 60)
     assert set(arms.values()) == {"a", "b"}
     programs.assign(second, 30)
-    second.tilt = 5
+    second.knob(tilt=5)
     programs.assign(first, 30)
     check(first, 330)
     first.stop("a")
