@@ -60,6 +60,12 @@ def noise(*arms: dict[float, float]) -> Discrete:
     return Discrete(values, [[arm.get(value, 0.0) for value in values] for arm in arms])
 
 
+def largest_spread(world: Discrete) -> float:
+    """The largest standard deviation of any arm."""
+    values, chances = np.array(world.values), np.array(world.chances)
+    return float(np.sqrt(chances @ values**2 - (chances @ values) ** 2).max())
+
+
 def null_worlds() -> dict[str, Discrete]:
     """Worlds in which both arms have one mean."""
     bought = spending()
@@ -82,9 +88,17 @@ def beyond() -> dict[str, Discrete]:
     return {"10 or nothing against 700 or nothing": noise(rare(10.0, mean), rare(700.0, mean))}
 
 
-def null_cell(world: Discrete, tilt: float, runs: int = RUNS, cap: int = CAP) -> float:
-    """The larger of the shares of tests in which either arm is declared the winner."""
-    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(tilt), error=ERROR, max_units=cap)
+def null_cell(
+    world: Discrete, tilt: float, effect: float | None = None, runs: int = RUNS, cap: int = CAP
+) -> float:
+    """The larger of the shares of tests in which either arm is declared the winner.
+
+    With an `effect`, in standard deviations of the arm that spreads most, they have a horizon.
+    """
+    rule = bs.Tilt(tilt)
+    if effect is not None:
+        rule = bs.Tilt(tilt, effect=effect * largest_spread(world), power=0.9)
+    design = bs.Design(["a", "b"], bs.Numeric(), rule, error=ERROR, max_units=cap)
     # Equal but for rounding.
     means = [world.means[0]] * 2
     played = bs.simulate(design, world=bs.World(means, noise=world), runs=runs, seed=1)
@@ -132,6 +146,10 @@ def main() -> None:
     print("| null world | " + " | ".join(f"tilt {tilt:g}" for tilt in TILTS) + " |")
     for name, world in (null_worlds() | beyond()).items():
         cells = [f"{100 * null_cell(world, tilt):.1f} %" for tilt in TILTS]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    print("\nWith a horizon at 0.1 standard deviations\n")
+    for name, world in null_worlds().items():
+        cells = [f"{100 * null_cell(world, tilt, 0.1):.1f} %" for tilt in TILTS]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     for name, tilt in product(("spending, equal arms", "normal, spreads 1 and 3"), (8.0,)):
         print(f"store, {name}, tilt {tilt:g}: {100 * store_cell(null_worlds()[name], tilt):.1f} %")

@@ -39,6 +39,7 @@ def test_duration_and_power_are_those_of_a_flat_boundary(guarantee: Any) -> None
         (bs.Tilt(8, effect=0.2, power=0.9), bs.Gaussian(1), 0.0),
         (bs.Tilt(1, effect=0.05, power=0.9), bs.Bernoulli(), 0.1),
         (bs.Tilt(4, effect=0.05, power=0.9, baseline=0.1), bs.Bernoulli(), 0.1),
+        (bs.Tilt(8, effect=0.2, power=0.9), bs.Numeric(1.0), 0.0),
     ],
     ids=repr,
 )
@@ -49,6 +50,38 @@ def test_equal_arms_win_no_more_often_than_stated_and_the_test_ends(
     for arm in (0, 1):
         assert float((found.winner == arm).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / RUNS)
     assert found.undecided > 0.8 * RUNS
+
+
+@pytest.mark.parametrize(
+    ("rule", "outcome", "means"),
+    [
+        # Few conversions, and large stakes.
+        (bs.Tilt(1, effect=0.3, power=0.9, baseline=0.3), bs.Bernoulli(), [0.3, 0.6]),
+        (bs.Tilt(4, effect=0.05, power=0.9, baseline=0.05), bs.Bernoulli(), [0.05, 0.1]),
+        (bs.Tilt(8, effect=0.2, power=0.9), bs.Numeric(1.0), [0.0, 0.2]),
+    ],
+    ids=repr,
+)
+def test_the_planned_effect_is_found_as_often_as_planned(
+    rule: bs.Tilt, outcome: Any, means: list[float]
+) -> None:
+    found = played(rule, outcome, means)
+    assert float((found.winner == 1).mean()) >= 0.9 - 3 * math.sqrt(0.09 / RUNS)
+
+
+def test_a_covariate_brings_the_horizon_nearer() -> None:
+    rule, covariate = bs.Tilt(8, effect=0.2, power=0.9), bs.Covariate("before")
+    design = bs.Design(["a", "b"], bs.Numeric(1.0), rule, covariates=[covariate])
+    equal, better = (
+        bs.simulate(design, world=bs.World(means, correlation=0.7), runs=RUNS, seed=3)
+        for means in ([0.0, 0.0], [0.0, 0.2])
+    )
+    for arm in (0, 1):
+        assert float((equal.winner == arm).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / RUNS)
+    assert float((better.winner == 1).mean()) >= 0.9 - 3 * math.sqrt(0.09 / RUNS)
+    # Of the variance the covariate leaves half.
+    known = played(rule, bs.Gaussian(1), [0.0, 0.2])
+    assert better.decision_time.mean() < 0.6 * known.decision_time.mean()
 
 
 def test_five_arms_share_the_error() -> None:

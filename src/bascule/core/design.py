@@ -469,12 +469,6 @@ def _check_covariates(design: Design) -> None:
             f"covariates belong to rules that compare blocks, not to {design.rule.label}: use "
             "Tilt(tilt)",
         )
-    if without.procedure.has_horizon:
-        raise InputError(
-            "covariates",
-            f"covariates and a horizon ({design.rule.label}) do not go together yet: leave power "
-            "out, or the covariates",
-        )
     if not (outcome.limited or outcome.estimated):
         raise InputError(
             "covariates",

@@ -64,7 +64,6 @@ def design(outcome: Any, *covariates: Any, rule: Any = None, **options: Any) -> 
         (bs.Bernoulli(), [SPEND], None, "needs low and high"),
         (bs.Bernoulli(), [AGE], bs.UCB(2), "compare blocks"),
         (bs.Bernoulli(), [AGE], bs.Tilt(3, effect=0.1, baseline=0.2), "do not go together"),
-        (bs.Bernoulli(), [AGE], bs.Tilt(3, effect=0.1, power=0.9), "do not go together"),
         (bs.Numeric(), [SPEND, SPEND], None, "different names"),
         (bs.Numeric(), [bs.Covariate(str(i)) for i in range(11)], None, "at most 10"),
         (bs.Numeric(), ["spend"], None, "must be a list"),

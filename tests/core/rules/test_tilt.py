@@ -81,7 +81,7 @@ def test_a_tilted_design_survives_its_file(rule: bs.Tilt) -> None:
         (bs.Tilt(3, effect=0.1, power=0.9, guarantee="gaussian"), bs.Bernoulli(), "guarantee"),
         (bs.Tilt(3, effect=0.1, baseline=5.0), bs.Bernoulli(), "baseline"),
         (bs.Tilt(3, effect=0.1, baseline=0.5), bs.Gaussian(1), "baseline"),
-        (bs.Tilt(3, effect=0.1, power=0.9), bs.Numeric(1.0), "power"),
+        (bs.Tilt(3, effect=0.1, power=0.9, guarantee="proven"), bs.Numeric(1.0), "guarantee"),
     ],
     ids=repr,
 )

@@ -59,12 +59,22 @@ def variance_of_total(
     >>> variance_of_total(2.0, 5.0, 11.0, 40.0, 11.0, 0.0)
     14.0
     """
-    if units < 2.0 or other_units < 2.0:
-        return math.inf
-    pooled = (about + other_about) / (units + other_units - 2.0)
-    own = max(about / (units - 1.0), pooled)
-    other = max(other_about / (other_units - 1.0), pooled)
+    own, other = larger_variances(units, about, other_units, other_about)
     return share * own + (clock - share) * other
+
+
+def larger_variances(
+    units: float, about: float, other_units: float, other_about: float
+) -> tuple[float, float]:
+    """The variance of an outcome of each of two arms: the larger of its own and the pooled one.
+
+    >>> larger_variances(11.0, 40.0, 11.0, 0.0)
+    (4.0, 2.0)
+    """
+    if units < 2.0 or other_units < 2.0:
+        return math.inf, math.inf
+    pooled = (about + other_about) / (units + other_units - 2.0)
+    return max(about / (units - 1.0), pooled), max(other_about / (other_units - 1.0), pooled)
 
 
 def skewness(units: float, total: float, squares: float, cubes: float) -> float:

@@ -49,11 +49,11 @@ class Horizon:
     futility: float = 0.0
     advises: bool = False
 
-    def prior_for(self, effect: float) -> tuple[float, float]:
-        """The sum of squares and the units that the variance starts with, at least the effect."""
+    def prior_for(self, least: float) -> tuple[float, float]:
+        """The sum of squares and the units that the variance starts with, at least so large."""
         if self.variance is None:
-            return 1.0, 1.0 / max(0.25, effect)
-        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, effect)
+            return 1.0, 1.0 / max(0.25, least)
+        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +107,19 @@ class BlockProcedure(Procedure):
         known, line = not self.outcome.limited, self.steps.boundary
         level = self.design.calibration.delta
         constant = normal_constant(level) if line is None else line(0.0, self.threshold, 1.0)
+        # A stake is at most what the heaviest block can cost.
+        leaders = self.steps.share(math.inf, self.tilt)
+        least = self.scaled_effect * leaders / (leaders + 1.0)
         return np.array(
             [
                 self.threshold,
                 constant,
                 self.horizon.reach,
                 self.scaled_effect,
-                *((1.0, 1.0) if known else self.horizon.prior_for(self.scaled_effect)),
+                *((1.0, 1.0) if known else self.horizon.prior_for(least)),
                 self.horizon.futility if futility else 0.0,
                 0.0 if known else 1.0 / self.outcome.scale,
+                least,
             ]
         )
 

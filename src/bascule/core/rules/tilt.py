@@ -26,6 +26,7 @@ from bascule.core.procedures.block_steps import BETTING, INFORMED, PLANNED, UNIN
 from bascule.core.procedures.blocks import BlockProcedure, Horizon
 from bascule.core.procedures.estimated.procedure import (
     ESTIMATED,
+    ESTIMATED_FLAT,
     ESTIMATED_INFORMED,
     EstimatedProcedure,
 )
@@ -61,8 +62,8 @@ class Tilt(Rule):
     than every other by `effect` wins with at least this probability, and it spends its error up to
     there instead of over an endless test. `baseline` is the mean that 0/1 outcomes are expected to
     have without the effect; with a horizon the outcomes correct it, and without one the bets stake
-    most on it. `guarantee="gaussian"` takes outcomes with a
-    known spread as normal, which is exact for them; the default is proven for all. Instead of
+    most on it. `guarantee="gaussian"` takes outcomes with a known spread as normal, which is exact
+    for them; the default is proven for all, and asymptotic for `Numeric` outcomes. Instead of
     `power`, `reach` sets the horizon where `effect` is so many standard errors of its estimate.
 
     `futility` ends a test sooner, undecided: once the probability to find `effect` by the horizon,
@@ -219,6 +220,8 @@ class Tilt(Rule):
             else:
                 steps = INFORMED if self.effect else UNINFORMED
             return FOR_MANY_ARMS[steps] if many else steps
+        if outcome.estimated:
+            return ESTIMATED_FLAT
         if outcome.limited:
             return FOLLOWING
         if self.guarantee == "gaussian":
@@ -290,11 +293,11 @@ class Tilt(Rule):
             )
         if not outcome.estimated:
             refuse_unknown_spread(self.label, outcome)
-        elif self.has_horizon:
+        elif self.guarantee is not None:
             raise InputError(
-                "power",
-                f"a horizon needs outcomes with a known spread or within limits, not {outcome!r}: "
-                "leave power out, or use Bounded(low, high) with a cap",
+                "guarantee",
+                f'guarantee "{self.guarantee}" needs a known spread or limits, not {outcome!r}, '
+                "whose evidence is asymptotic: leave it out",
             )
         unplanned = self.effect is not None and self.baseline is None and not self.has_horizon
         if unplanned and outcome.limited:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.horizon.state import BETS, SHIFTS, bets_of
+from bascule.core.procedures.horizon.state import BETS, PEAKS, SHIFTS, bets_of
 from bascule.core.procedures.horizon.steps import FOLLOWING
 from bascule.core.progress import block_procedure
 
@@ -18,11 +18,7 @@ EFFECT = 0.3
 
 def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], ...]) -> list[float]:
     """What each bet on the first arm of two owns after blocks with these sums of outcomes."""
-    design = bs.Design(
-        ["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3)
-    )
-    procedure = block_procedure(design)
-    state = procedure.lay_out(bs.Statistics.empty(2))
+    state = PROCEDURE.lay_out(bs.Statistics.empty(2))
     for sums, units in zip(outcomes, sizes, strict=True):
         state[4:6] = units
         for arm, total in enumerate(sums):
@@ -30,7 +26,18 @@ def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], .
                 FOLLOWING.observe(state, 0, 2, arm, 1.0)
         FOLLOWING.fold(state, 0, 2, 1.0)
     bets = bets_of(0, 2, 0, 1)
-    return [math.exp(log) for log in state[bets : bets + BETS]]
+    first = math.exp(state[bets])
+    more = state[bets + 1 : bets + BETS]
+    peaks = state[bets + PEAKS + 1 : bets + PEAKS + BETS]
+    # The interval never contradicts the decision: no bet owns less than the first.
+    assert min(more) >= 0.0
+    assert all(math.exp(peak) >= first * (1 - 1e-12) for peak in peaks[:8])
+    return [first, *(first + each for each in more)]
+
+
+PROCEDURE = block_procedure(
+    bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3))
+)
 
 
 @pytest.mark.parametrize("bet", [0, 4, 8, 11])
@@ -51,6 +58,20 @@ def test_no_bet_wins_on_average_where_its_null_hypothesis_holds(bet: int) -> Non
     assert total == pytest.approx(1.0)
     # The first bet is fair; the others are charged a little more than is fair.
     assert average == pytest.approx(1.0) if bet == 0 else 0.5 < average <= 1.0
+
+
+def test_a_sub_gaussian_bet_does_not_win_on_outcomes_of_two_values() -> None:
+    # Half of all blocks have no difference, and are charged for the one they might have had.
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8))
+    procedure = block_procedure(design)
+    wealth = []
+    for path in itertools.product(itertools.product((-1.0, 1.0), repeat=2), repeat=3):
+        seen = bs.Statistics.empty(2)
+        for x, y in path:
+            block = (bs.ArmStatistics(1, x, 1.0), bs.ArmStatistics(1, y, 1.0))
+            seen = procedure.fold_block(seen, block, look=False)
+        wealth.append(math.exp(seen.pairs[0].wins[0]))
+    assert np.mean(wealth) <= 1.0
 
 
 def test_a_sub_gaussian_bet_is_fair_for_normal_outcomes() -> None:

@@ -15,6 +15,7 @@ from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.block_state import width as width_of_pairs
 from bascule.core.procedures.block_steps import INFORMED, UNINFORMED, informed, uninformed
 from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.estimated import horizon
 from bascule.core.procedures.estimated.state import (
     SUMS,
     clear,
@@ -100,10 +101,35 @@ ESTIMATED_INFORMED = ESTIMATED._replace(
 )
 """An estimated spread, and a difference around a planned effect."""
 
+ESTIMATED_FLAT = ESTIMATED._replace(
+    width=horizon.width,
+    clear=horizon.clear,
+    drop=horizon.drop_beaten,
+    within=horizon.all_within,
+    evidence=None,
+    boundary=None,
+    prepare=horizon.prepare,
+    over=horizon.reason_to_end,
+)
+"""An estimated spread, up to a horizon."""
+
 
 @dataclass(frozen=True, slots=True)
 class EstimatedProcedure(BlockProcedure):
     """Blocks of units whose outcomes have a spread that is estimated as they come."""
+
+    def _plan(self, futility: bool) -> FloatArray:
+        plan = BlockProcedure._plan(self, futility)
+        plan[horizon.LEADERS] = self.steps.share(math.inf, self.tilt)
+        plan[horizon.BATCH] = self.batch
+        return plan
+
+    def horizon_share(self, statistics: AnyStatistics) -> float:
+        """Return which part of the way to the horizon the furthest pair of active arms is."""
+        if self.horizon is None:
+            return 0.0
+        assert isinstance(statistics, Statistics)
+        return horizon.share_of_horizon(self.lay_all(statistics), self.arms)
 
     def unit_sums(self, value: float) -> ArmStatistics:
         """Return what one outcome adds to the sums of its arm, for its skewness too."""
@@ -122,6 +148,8 @@ class EstimatedProcedure(BlockProcedure):
         """Return the interval of every difference; infinitely wide until it can be decided."""
         assert isinstance(statistics, Statistics)
         state = self.lay_out(statistics)
+        if self.horizon is not None:
+            return horizon.ends_of(state, self.arms)
         found: list[Ends] = []
         for i, j in combinations(range(self.arms), 2):
             pair = self.steps.read(state, self.arms, i, j)

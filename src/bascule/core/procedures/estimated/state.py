@@ -13,10 +13,10 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.spread import (
+    larger_variances,
     skewness,
     squares_about_mean,
     units_needed,
-    variance_of_total,
 )
 from bascule.core.procedures.betting_state import UNSEEN
 from bascule.core.procedures.block_state import Evidence
@@ -97,8 +97,10 @@ def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
     return best, ahead / spread(state, first, arms)
 
 
-def pair_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> float:
-    """The spread of one outcome that makes the clock of a pair the variance of its total.
+def pair_variances(
+    state: FloatArray, first: int, arms: int, i: int, j: int
+) -> tuple[float, float, float]:
+    """The variance of one outcome of each arm of a pair, and the average of their own ones.
 
     Infinite while nothing is known of it, and while an arm has fewer units than its skewness asks
     for: then nothing can be decided.
@@ -110,19 +112,39 @@ def pair_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> flo
     squares_i, squares_j = state[sums + arms + i], state[sums + arms + j]
     about_i = squares_about_mean(units_i, total_i, squares_i)
     about_j = squares_about_mean(units_j, total_j, squares_j)
-    found = math.inf
+    own, other, average = math.inf, math.inf, math.inf
     if clock > 0.0 and about_i + about_j > 0.0:
         cubes_i, cubes_j = state[sums + 2 * arms + i], state[sums + 2 * arms + j]
         common = skewness(
             units_i + units_j, total_i + total_j, squares_i + squares_j, cubes_i + cubes_j
         )
-        own = skewness(units_i, total_i, squares_i, cubes_i)
-        other = skewness(units_j, total_j, squares_j, cubes_j)
-        if units_i >= units_needed(own, common) and units_j >= units_needed(other, common):
-            share = state[sums + 3 * arms + i * arms + j]
-            noise = variance_of_total(share, clock, units_i, about_i, units_j, about_j)
-            found = math.sqrt(noise / clock)
-    return found
+        mine = skewness(units_i, total_i, squares_i, cubes_i)
+        theirs = skewness(units_j, total_j, squares_j, cubes_j)
+        if units_i >= units_needed(mine, common) and units_j >= units_needed(theirs, common):
+            own, other = larger_variances(units_i, about_i, units_j, about_j)
+            average = 0.5 * (about_i / (units_i - 1.0) + about_j / (units_j - 1.0))
+    return own, other, average
+
+
+def pair_noise(
+    state: FloatArray, first: int, arms: int, i: int, j: int, own: float, other: float
+) -> float:
+    """The variance of the total of a pair whose outcomes have these variances."""
+    clock = state[first + 4 * arms + arms * arms + i * arms + j]
+    share = state[first + width_of_pairs(arms) + SUMS * arms + i * arms + j]
+    return share * own + (clock - share) * other  # type: ignore[no-any-return]
+
+
+def pair_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> float:
+    """The spread of one outcome that makes the clock of a pair the variance of its total.
+
+    Infinite while nothing can be decided.
+    """
+    own, other, _ = pair_variances(state, first, arms, i, j)
+    clock = state[first + 4 * arms + arms * arms + i * arms + j]
+    if own == math.inf or clock == 0.0:
+        return math.inf
+    return math.sqrt(pair_noise(state, first, arms, i, j, own, other) / clock)
 
 
 def drop_beaten(

@@ -1,15 +1,18 @@
 """A test in blocks with an information horizon, as a stretch of a flat array: bets that follow it.
 
 On each ordered pair (i, j) of arms there is one bet for each of `SHIFTS`: that i is better than j,
-or worse by less than the shift, a multiple of the planned effect. Its stake is that of
-`core.evidence.horizon`: it is fixed beforehand and follows the probability that a flat boundary is
-still reached by the horizon. A bet that has won enough is left alone. The first bet, on i being
-better at all, has a new stake for every block; the others, which make the lower end of the
-interval, keep theirs for a round of several blocks. docs/explanation/horizon.md has the proof.
+or worse by less than the shift, a multiple of the planned effect. The first bet, on i being better
+at all, decides. Its stake is that of `core.evidence.horizon`: it is fixed beforehand and follows
+the probability that a flat boundary is still reached by the horizon. A bet that has won enough is
+left alone.
+
+The others make the lower end of the interval. Each stakes as much as the first one does, and under
+its own null hypothesis every block pays it more: so it never owns less than the first, and the
+interval agrees with the decision. What it owns beyond the first is staked on its own account, and
+kept for a round of several blocks. docs/explanation/horizon.md has the proof.
 
 A test is laid out as in `block_state`, followed by the sum of all outcomes, the sum of their
-squares and their variance by the blocks so far, the plan, and for each ordered pair the log of what
-its bets have won and eight numbers about the current round.
+squares and their variance by the blocks so far, the plan, and the numbers of each ordered pair.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.betting import log_factor
-from bascule.core.evidence.horizon import conditional_power, room_left, stake
+from bascule.core.evidence.horizon import LEAST_STEP, conditional_power, room_left, stake
 from bascule.core.procedures.block_state import fold as fold_pairs
 from bascule.core.procedures.block_state import leader as leader_of_pairs
 from bascule.core.procedures.block_state import observe as observe_in_block
@@ -33,32 +36,50 @@ SHIFTS = (
 BETS = len(SHIFTS)
 """Numbers that the bets on one ordered pair take."""
 
-CLOCK, VARIANCE, TOTAL, GOAL, SQUARES, CROSS, WEIGHTS, NEXT_GOAL = range(BETS, BETS + 8)
-"""Places after the bets of a pair (i, j), i before j: its clock, the variance of an outcome, its
-total and the log evidence that was enough when the round began; the sums since then of the squares
-of the blocks' steps, of steps times weights, and of the squares of the weights; and the log
-evidence that was enough after the last block. A removal by hand changes what is enough, and must
-not change a stake whose outcomes may have been seen."""
+PEAKS = BETS - 1
+"""Where the peak of each bet after the first lies, from the place of that bet on: the log of the
+most that it has owned at the end of a round. The bets themselves are numbers of two kinds: the log
+of what the first one owns, and what each other one owns beyond that."""
 
-NUMBERS = BETS + 8
+STAKE, INCOME, START = range(2 * BETS - 1, 2 * BETS + 2)
+"""Places after the peaks of an ordered pair: the stake of the first bet on the next block that adds
+to the total; what a shift of 1 has paid since the round began; and the log of what the first bet
+owned then."""
+
+OWN = 2 * BETS + 2
+"""Numbers that an ordered pair has of its own."""
+
+CLOCK, VARIANCE, TOTAL, GOAL, SQUARES, CROSS, WEIGHTS, LAST = range(OWN, OWN + 8)
+"""Places after these of a pair (i, j), i before j: its clock, the variance of an outcome, its
+total and the log evidence that was enough when the round began; the sums since then of the squares
+of the blocks' steps, of steps times weights, and of the squares of the weights; and the clock when
+the first bets were last paid."""
+
+NUMBERS = OWN + 8
 """Numbers that one ordered pair takes."""
 
 ROUNDS = 128
 """Rounds up to the horizon, unless blocks are larger."""
 
 MOST_STAKE = 0.9
-"""The largest share that is staked where a step can cost as much as the stake."""
+"""The largest share that a block can cost where a step is at most its weight."""
+
+MOST_OWNED = 1e200
+"""What a bet owns at the most; the rest is given away."""
+
+LOG_MOST = math.log(MOST_OWNED)
 
 MOST_ROUND_STAKE = 0.5
 """The largest share of a round, whose gain is bounded by a square."""
 
-THRESHOLD, CONSTANT, REACH, EFFECT, PRIOR, PRIOR_UNITS, FUTILITY, PRECISION = range(8)
+THRESHOLD, CONSTANT, REACH, EFFECT, PRIOR, PRIOR_UNITS, FUTILITY, PRECISION, LEAST = range(9)
 """Places in a plan: the log evidence that is enough; z of the flat boundary; the planned effect
 in standard errors at the horizon; the planned effect in units of the scale; the sum of squares and
-the units that the variance starts with; the conditional power below which a test is futile; and
-1 / width of the limits, or 0 where the spread is known."""
+the units that the variance starts with; the conditional power below which a test is futile;
+1 / width of the limits, or 0 where the spread is known; and the least variance that is counted
+with."""
 
-PLAN_SIZE = 8
+PLAN_SIZE = 9
 
 HEADER = 3 + PLAN_SIZE
 """Numbers of a test before its bets: the moments of all outcomes, their variance, and the plan."""
@@ -138,7 +159,7 @@ def variance_of(state: FloatArray, first: int, arms: int) -> float:
     variance /= units + state[plan + PRIOR_UNITS]
     # A stake is at most all that is owned: smaller variances cannot be used, and would only
     # bring the horizon nearer than bets can follow.
-    least: float = state[plan + EFFECT]
+    least: float = state[plan + LEAST]
     return max(variance, least)
 
 
@@ -152,36 +173,41 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
     return ratio * ratio * variance
 
 
-def stake_of(
-    state: FloatArray, plan: int, bet: int, goal: float, clock: float, variance: float
-) -> float:
-    """Return the stake of a bet on a goal, by what is known of the variance of an outcome."""
+def stake_of(state: FloatArray, plan: int, owned: float, clock: float, variance: float) -> float:
+    """Return the stake of a bet by the log of the share of its goal that it owns."""
     left = horizon_of(variance, state[plan + EFFECT], state[plan + REACH]) - clock
-    return stake(state[bet] - goal, left) / math.sqrt(variance)
+    return stake(owned, left) / math.sqrt(variance)
+
+
+def set_stake(
+    state: FloatArray, plan: int, bets: int, clock: float, variance: float, known: bool
+) -> None:
+    """Write the stake of the first bet of an ordered pair on the next block that adds to it."""
+    state[bets + STAKE] = 0.0
+    if state[bets] < state[plan + THRESHOLD]:
+        owned = state[bets] - state[plan + THRESHOLD]
+        share = stake_of(state, plan, owned, clock, variance)
+        # No block can use a larger one: it weighs `LEAST_STEP` or more.
+        state[bets + STAKE] = share if known else min(share, MOST_STAKE / LEAST_STEP)
 
 
 def bet_on_block(
-    state: FloatArray,
-    plan: int,
-    bet: int,
-    goal: float,
-    clock: float,
-    step: float,
-    weight: float,
-    variance: float,
-    known: bool,
+    state: FloatArray, bets: int, step: float, weight: float, since: float, known: bool
 ) -> None:
-    """Play one block of the first bet on an ordered pair, whose clock is given.
+    """Play one block of the first bet on an ordered pair, and pay its shifts.
 
-    The block adds `step` to the total and `weight` to the clock. With a `known` spread a gain is
-    exponential, else it is linear.
+    The block adds `step` to the total and `weight` to the clock; `since` has gone by on the clock
+    with it since a block last added to the total. With a `known` spread a gain is exponential, else
+    it is linear.
     """
-    if state[bet] < goal:
-        share = stake_of(state, plan, bet, goal, clock, variance)
+    share = state[bets + STAKE]
+    if share > 0.0:
         if known:
-            state[bet] += share * (step - 0.5 * share * weight)
+            state[bets] += share * (step - 0.5 * share * weight)
+            state[bets + INCOME] += math.exp(min(LOG_MOST, state[bets])) * share * since
         else:
-            state[bet] += log_factor(min(share, MOST_STAKE) * step)
+            state[bets + INCOME] += math.exp(state[bets]) * min(share, MOST_STAKE) * since
+            state[bets] += log_factor(min(share, MOST_STAKE / weight) * step)
 
 
 def close_round(
@@ -200,23 +226,35 @@ def close_round(
     added `gained` to the total and `since` to the clock.
     """
     goal, clock, variance = state[pair + GOAL], state[pair + CLOCK], state[pair + VARIANCE]
+    start = math.exp(min(LOG_MOST, state[bets + START]))
+    now = math.exp(min(LOG_MOST, state[bets]))
     for k in range(1, BETS):
-        if state[bets + k] < goal:
-            share = stake_of(state, plan, bets + k, goal, clock, variance)
-            shift = SHIFTS[k] * state[plan + EFFECT]
-            gain = gained + shift * since
-            if known:
-                state[bets + k] += share * (gain - 0.5 * share * since)
-            elif shift >= 1.0:
-                # No difference is as large as that: its null hypothesis is false beforehand.
-                state[bets + k] = goal
-            else:
-                share = min(share, MOST_ROUND_STAKE)
-                squares = state[pair + SQUARES] + shift * (
-                    2.0 * sign * state[pair + CROSS] + shift * state[pair + WEIGHTS]
-                )
-                # log(1 + s x) >= s x + (log(1 - s) + s) x^2 for every x from -1 on.
-                state[bets + k] += share * gain + (math.log1p(-share) + share) * squares
+        shift = SHIFTS[k] * state[plan + EFFECT]
+        peak = bets + PEAKS + k
+        if not known and shift >= 1.0:
+            # No difference is as large as that: its null hypothesis is false beforehand.
+            state[peak] = max(state[peak], goal)
+        elif state[peak] < goal:
+            more = state[bets + k]
+            if more > 0.0:
+                owned = min(0.0, math.log(start + more) - goal)
+                share = stake_of(state, plan, owned, clock, variance)
+                gain = gained + shift * since
+                if known:
+                    grown = share * (gain - 0.5 * share * since)
+                else:
+                    share = min(share, MOST_ROUND_STAKE)
+                    squares = state[pair + SQUARES] + shift * (
+                        2.0 * sign * state[pair + CROSS] + shift * state[pair + WEIGHTS]
+                    )
+                    # log(1 + s x) >= s x + (log(1 - s) + s) x^2 for every x from -1 on.
+                    grown = share * gain + (math.log1p(-share) + share) * squares
+                more *= math.exp(min(LOG_MOST, grown))
+            more = min(MOST_OWNED, more + shift * state[bets + INCOME])
+            state[bets + k] = more
+            state[peak] = max(state[peak], math.log(now + more))
+    state[bets + INCOME] = 0.0
+    state[bets + START] = state[bets]
 
 
 def _fold(state: FloatArray, first: int, arms: int, precision: float, known: bool) -> None:
@@ -242,25 +280,31 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                 if state[pair + VARIANCE] == 0.0:
                     state[pair + VARIANCE] = before
                     state[pair + GOAL] = state[plan + THRESHOLD]
-                    state[pair + NEXT_GOAL] = state[plan + THRESHOLD]
-                goal = state[pair + NEXT_GOAL]
-                state[pair + NEXT_GOAL] = state[plan + THRESHOLD]
-                # Most blocks of rare events hold none, and then nothing is won or lost.
-                if step != 0.0:
-                    bet_on_block(state, plan, pair, goal, clock, step, weight, before, known)
-                    bet_on_block(state, plan, reverse, goal, clock, -step, weight, before, known)
-                    state[pair + SQUARES] += step * step
-                    state[pair + CROSS] += step * weight
-                state[pair + WEIGHTS] += weight * weight
-                since = clock + weight - state[pair + CLOCK]
+                    set_stake(state, plan, pair, clock, before, known)
+                    set_stake(state, plan, reverse, clock, before, known)
+                now = clock + weight
+                since = now - state[pair + CLOCK]
                 horizon = horizon_of(
                     state[pair + VARIANCE], state[plan + EFFECT], state[plan + REACH]
                 )
-                if since * ROUNDS >= horizon:
+                ends = since * ROUNDS >= horizon
+                # Most blocks of rare events hold none, and then nothing is won or lost. With a
+                # known spread even they are charged for what they might have brought.
+                if known or step != 0.0 or ends:
+                    unpaid = now - state[pair + LAST]
+                    bet_on_block(state, pair, step, weight, unpaid, known)
+                    bet_on_block(state, reverse, -step, weight, unpaid, known)
+                    set_stake(state, plan, pair, now, after, known)
+                    set_stake(state, plan, reverse, now, after, known)
+                    state[pair + LAST] = now
+                    state[pair + SQUARES] += step * step
+                    state[pair + CROSS] += step * weight
+                state[pair + WEIGHTS] += weight * weight
+                if ends:
                     gained = total + step - state[pair + TOTAL]
                     close_round(state, plan, pair, pair, 1.0, gained, since, known)
                     close_round(state, plan, reverse, pair, -1.0, -gained, since, known)
-                    state[pair + CLOCK] = clock + weight
+                    state[pair + CLOCK] = now
                     state[pair + VARIANCE] = after
                     state[pair + TOTAL] = total + step
                     state[pair + GOAL] = state[plan + THRESHOLD]
@@ -292,20 +336,25 @@ def fold_limited(state: FloatArray, first: int, arms: int, precision: float) -> 
 
 def shifts_won(state: FloatArray, bets: int, threshold: float) -> int:
     """Return how many of the bets have won, from the largest shift on without a gap."""
+    if state[bets] >= threshold:
+        return BETS
     won = 0
-    while won < BETS and state[bets + BETS - 1 - won] >= threshold:
+    while won < BETS - 1 and state[bets + PEAKS + BETS - 1 - won] >= threshold:
         won += 1
     return won
 
 
 def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> None:
-    """Take out, in place, each arm that another one still in has beaten: all its bets have won."""
+    """Take out, in place, each arm that another one still in has beaten: its first bet has won."""
     for i in range(arms):
         for j in range(arms):
-            if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                bets = bets_of(first, arms, i, j)
-                if state[bets] >= threshold and shifts_won(state, bets, threshold) == BETS:
-                    state[first + arms + j] = 0.0
+            if (
+                i != j
+                and state[first + arms + i] > 0.0
+                and state[first + arms + j] > 0.0
+                and state[bets_of(first, arms, i, j)] >= threshold
+            ):
+                state[first + arms + j] = 0.0
 
 
 def all_within(

@@ -37,6 +37,7 @@ from bascule.core.procedures.horizon.state import (
     GOES_ON,
     HORIZON,
     NUMBERS,
+    OWN,
     REACH,
     SHIFTS,
     all_within,
@@ -286,16 +287,16 @@ def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
     for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
         if pair.wins:
             mine, theirs = bets_of(0, arms, i, j), bets_of(0, arms, j, i)
-            state[mine : mine + BETS] = pair.wins[:BETS]
-            state[theirs : theirs + BETS] = pair.wins[BETS : 2 * BETS]
-            state[mine + BETS : mine + NUMBERS] = pair.wins[2 * BETS :]
+            state[mine : mine + OWN] = pair.wins[:OWN]
+            state[theirs : theirs + OWN] = pair.wins[OWN : 2 * OWN]
+            state[mine + OWN : mine + NUMBERS] = pair.wins[2 * OWN :]
 
 
 def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     """Read what a pair has shown, its bets and the current round included."""
     mine, theirs = bets_of(0, arms, i, j), bets_of(0, arms, j, i)
-    wins = (*state[mine : mine + BETS], *state[theirs : theirs + BETS])
-    current = state[mine + BETS : mine + NUMBERS]
+    wins = (*state[mine : mine + OWN], *state[theirs : theirs + OWN])
+    current = state[mine + OWN : mine + NUMBERS]
     pair = read_totals(state, arms, i, j)
     return PairStatistics(pair.total, pair.clock, wins=tuple(map(float, (*wins, *current))))
 
@@ -311,8 +312,8 @@ def ends_following(pairs: Sequence[PairStatistics], effect: float, threshold: fl
             found.append(UNKNOWN)
             continue
         ends = []
-        for bets in (pair.wins[:BETS], pair.wins[BETS : 2 * BETS]):
-            won = shifts_won(bets, 0, threshold)  # type: ignore[arg-type]
+        for first in (0, OWN):
+            won = shifts_won(pair.wins, first, threshold)  # type: ignore[arg-type]
             ends.append(-SHIFTS[BETS - won] * effect if won else -math.inf)
         found.append((pair.total / pair.clock, ends[0], -ends[1]))
     return found

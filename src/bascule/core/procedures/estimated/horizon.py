@@ -1,0 +1,168 @@
+"""A test in blocks with an estimated spread that ends at an information horizon.
+
+A test is laid out as in `estimated.state`, followed by its plan. The horizon is a variance of a
+pair's total: that at which the planned effect is `REACH` standard errors of its estimate, were all
+blocks as uneven as they can be, with the fewest units of the arm that varies most. So it does not
+depend on how units are divided, and the boundary is flat. docs/explanation/horizon.md has the
+derivation.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+from bascule.core.evidence.horizon import conditional_power
+from bascule.core.procedures.base import Ends
+from bascule.core.procedures.block_steps import one_sided
+from bascule.core.procedures.estimated.state import clear as clear_estimated
+from bascule.core.procedures.estimated.state import pair_noise, pair_variances, spread_at_least
+from bascule.core.procedures.estimated.state import width as width_of_estimated
+from bascule.core.procedures.horizon.state import (
+    CONSTANT,
+    EFFECT,
+    FUTILE,
+    FUTILITY,
+    GOES_ON,
+    HORIZON,
+    PLAN_SIZE,
+    PRIOR,
+    PRIOR_UNITS,
+    REACH,
+)
+from bascule.core.procedures.interval_state import FloatArray
+
+LEADERS, BATCH = PRIOR, PRIOR_UNITS
+"""Places in a plan: the units that a leader gets for each one of a challenger at the most, and how
+many units of a challenger a block has."""
+
+
+def width(arms: int) -> int:
+    """Numbers that one test takes.
+
+    >>> width(2) == width_of_estimated(2) + PLAN_SIZE
+    True
+    """
+    return width_of_estimated(arms) + PLAN_SIZE
+
+
+def clear(state: FloatArray, first: int, arms: int) -> None:
+    """Put the test that begins at `first` before its first unit, with every arm in."""
+    clear_estimated(state, first, arms)
+    for k in range(PLAN_SIZE):
+        state[first + width_of_estimated(arms) + k] = 0.0
+
+
+def prepare(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
+    """Write the plan into a test."""
+    for k in range(PLAN_SIZE):
+        state[first + width_of_estimated(arms) + k] = plan[k]
+
+
+def end_of_pair(
+    state: FloatArray, first: int, arms: int, i: int, j: int
+) -> tuple[float, float, float]:
+    """The variance of a pair's total now and at the horizon, and how high the boundary is.
+
+    All are infinite while nothing can be decided. A test whose skewness makes it wait beyond the
+    horizon ends as soon as it need not, and the boundary is that of a horizon there.
+    """
+    own, other, average = pair_variances(state, first, arms, i, j)
+    if own == math.inf:
+        return math.inf, math.inf, math.inf
+    plan = first + width_of_estimated(arms)
+    leaders = state[plan + LEADERS]
+    largest = (leaders * max(own, other) + average) / (leaders + 1.0)
+    at_end = largest * state[plan + REACH] / state[plan + EFFECT]
+    noise = pair_noise(state, first, arms, i, j, own, other)
+    # The last block may end beyond the horizon, by less than a batch.
+    last = max(at_end * at_end + state[plan + BATCH] * largest, noise)
+    return noise, at_end * at_end, state[plan + CONSTANT] * math.sqrt(last)
+
+
+def drop_beaten(
+    state: FloatArray, first: int, arms: int, shape: float, threshold: float, floors: FloatArray
+) -> None:
+    """Take out, in place, each arm that another one still in has beaten at the boundary."""
+    totals = first + 4 * arms
+    plan = first + width_of_estimated(arms)
+    # No boundary is below that of the smallest variance: most looks end here.
+    ratio = state[plan + REACH] / state[plan + EFFECT]
+    least = state[plan + CONSTANT] * ratio * spread_at_least(state, first, arms)
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            total = state[totals + i * arms + j]
+            if (
+                abs(total) >= least
+                and state[first + arms + i] > 0.0
+                and state[first + arms + j] > 0.0
+            ):
+                _, _, line = end_of_pair(state, first, arms, i, j)
+                if abs(total) >= line:
+                    state[first + arms + (j if total > 0.0 else i)] = 0.0
+
+
+def all_within(
+    state: FloatArray, first: int, arms: int, shape: float, threshold: float, margin: float
+) -> bool:
+    """Whether the boundary shows every difference between arms still in below the margin."""
+    totals = first + 4 * arms
+    clocks = totals + arms * arms
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                _, _, line = end_of_pair(state, first, arms, i, j)
+                room = margin * state[clocks + i * arms + j] - abs(state[totals + i * arms + j])
+                within = room >= line
+    return within
+
+
+def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+    """Return why a test ends without a decision, or that it goes on.
+
+    It ends when a pair of arms still in has reached its horizon. It is futile if each arm still in
+    has a rival that it would beat by the horizon, were it better by the planned effect, with less
+    than the probability that the plan names.
+    """
+    totals = first + 4 * arms
+    clocks = totals + arms * arms
+    best = 0.0
+    for i in range(arms):
+        least = 1.0 if state[first + arms + i] > 0.0 else 0.0
+        for j in range(arms):
+            if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                noise, at_end, line = end_of_pair(state, first, arms, i, j)
+                if noise < math.inf:
+                    if noise >= at_end:
+                        return HORIZON
+                    if plan[FUTILITY] > 0.0:
+                        # In units of the planned effect, with blocks as they have been.
+                        scale = plan[EFFECT] * state[clocks + i * arms + j] / noise
+                        room = scale * (line - state[totals + i * arms + j])
+                        left = scale * scale * (at_end - noise)
+                        least = min(least, conditional_power(room, left))
+        best = max(best, least)
+    return FUTILE if best < plan[FUTILITY] else GOES_ON
+
+
+def share_of_horizon(state: FloatArray, arms: int) -> float:
+    """Which part of the way to the horizon the furthest pair of arms still in has gone."""
+    active = [arm for arm in range(arms) if state[arms + arm] > 0.0]
+    ways = [end_of_pair(state, 0, arms, i, j) for i, j in combinations(active, 2)]
+    return max((min(1.0, now / end) for now, end, _ in ways if now < math.inf), default=0.0)
+
+
+def ends_of(state: FloatArray, arms: int) -> list[Ends]:
+    """Return the interval of every difference; infinitely wide until it can be decided."""
+    found: list[Ends] = []
+    totals, clocks = 4 * arms, 4 * arms + arms * arms
+    for i, j in combinations(range(arms), 2):
+        total, clock = float(state[totals + i * arms + j]), float(state[clocks + i * arms + j])
+        _, _, line = end_of_pair(state, 0, arms, i, j)
+        if math.isinf(line):
+            found.append((total / clock if clock > 0.0 else 0.0, -math.inf, math.inf))
+            continue
+        low, high = (total - line) / clock, (total + line) / clock
+        found.append(one_sided(total / clock, low, high, total >= line, total <= -line))
+    return found
