@@ -13,6 +13,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError, StoreError
+from bascule.core.segments import Member
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error
@@ -350,6 +351,11 @@ class Units:
     def audience(self) -> Audience | None:
         """Who gets in, with the share as it is set now; None is everyone."""
         return self._loaded().delivery.audience
+
+    @property
+    def member(self) -> Member | None:
+        """Which segment of which test it is; None if it is none."""
+        return self._loaded().delivery.member
 
     @cached_property
     def _named_arms(self) -> Arms:

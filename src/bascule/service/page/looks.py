@@ -8,7 +8,15 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import OPEN, Description, Experiment, Status, Store, Turn
+from bascule.live.api import (
+    OPEN,
+    Description,
+    Experiment,
+    SegmentedExperiment,
+    Status,
+    Store,
+    Turn,
+)
 from bascule.live.api.reads import Summary, alarm_names, is_released
 from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import at_most
@@ -54,6 +62,7 @@ class TestParts:
     actions: Mapping[str, Any]
     facts: Sequence[tuple[str, str]]
     description: Description
+    whole: str | None = None
 
     def for_caller(self, caller: Caller) -> dict[str, Fragment]:
         """Return all fragments; the buttons carry the CSRF token of the caller's session."""
@@ -114,12 +123,36 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         fragment("audit", rows=views.audit_rows(audit)),
     ]
     controls, actions = _controls(test, status, caller, released, turns)
+    facts, member = words.facts(test.design, test.audience), test.member
+    if member is not None:
+        share = f"the error of all segments together is {at_most(member.error)}"
+        facts = [*facts, ("Segment", f"{member.segment} of {member.test}; {share}")]
     return TestParts(
         {part.id: part for part in [*found, *controls]},
         actions,
-        words.facts(test.design, test.audience),
+        facts,
         test.description,
+        None if member is None else member.test,
     )
+
+
+def segment_fragments(directory: Directory, test: SegmentedExperiment) -> dict[str, Fragment]:
+    """Render what is decided in a test with segments, and a line for each segment."""
+    status, alarms = test.status(), alarm_names(directory.store)
+    lines = []
+    for segment, one in status.segments.items():
+        its = test.tests[segment]
+        mismatch = views.has_mismatch(alarms.get(its.id, ()))
+        lines.append((segment, views.line(its.design, one, one.everyone is not None, mismatch)))
+    tone = "good" if len(status.decisions) == len(lines) else "ended"
+    found = fragment(
+        "segments",
+        headline=status.headline,
+        promise=status.promise,
+        tone="going" if status.is_open else tone,
+        lines=lines,
+    )
+    return {"segments": found}
 
 
 def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:

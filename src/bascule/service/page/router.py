@@ -10,6 +10,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
+from bascule.live.api import SegmentedExperiment
 from bascule.service.api.calls import calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
@@ -61,18 +62,28 @@ def _add_tests(router: APIRouter) -> None:
     @router.get("/tests/{name}")
     async def show_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
+        segmented = await request.app.state.directory.segmented(name)
+        if segmented is not None:
+            parts_of = await _segment_parts(request, segmented)
+            attribute = segmented.segments.attribute
+            more = {"name": name, "attribute": attribute}
+            return page("segments.html", caller, fragments=parts_of, **more)
         found = await _test_parts(request, name, caller)
         fragments = found.for_caller(caller)
         shown: dict[str, Any] = {
             "fragments": fragments,
             "facts": found.facts,
             "words": found.description,
+            "whole": found.whole,
         }
         return page("test.html", caller, name=name, **shown)
 
     @router.get("/tests/{name}/live")
     async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
+        segmented = await request.app.state.directory.segmented(name)
+        if segmented is not None:
+            return _new_parts(request, await _segment_parts(request, segmented))
         found = await _test_parts(request, name, caller)
         return _new_parts(request, found.for_caller(caller))
 
@@ -265,6 +276,12 @@ async def _test_parts(request: Request, name: str, caller: Caller) -> looks.Test
     return await renders_of(request).get(
         ("test", name, shared), looks.test_parts, request.app.state.store, name, shared
     )
+
+
+async def _segment_parts(request: Request, test: SegmentedExperiment) -> Mapping[str, Any]:
+    directory = request.app.state.directory
+    key = ("segments", test.name)
+    return await renders_of(request).get(key, looks.segment_fragments, directory, test)
 
 
 async def _caller_or_none(request: Request) -> Caller | None:
