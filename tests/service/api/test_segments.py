@@ -84,7 +84,7 @@ def test_all_segments_are_changed_at_once(admin: httpx.Client, test: str) -> Non
     paused = admin.post(f"{path}/pause").json()["segments"]
     assert {one["state"] for one in paused.values()} == {"paused"}
     assert admin.post(f"{path}/release").status_code == 409
-    assert admin.post(f"{path}/erase").status_code == 422
+    assert admin.post(f"{path}/erase").status_code == 400
     admin.post(f"/v1/experiments/{test}.fr/stop")
     started = admin.post(f"{path}/start").json()["segments"]
     assert [one["state"] for one in started.values()] == ["stopped", "running"]

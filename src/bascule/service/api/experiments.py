@@ -131,7 +131,7 @@ async def show_segments(request: Request, name: str, caller: Looker) -> Response
 @router.post(
     "/experiments/{name}/segments/{action}",
     response_model=answers.SegmentedOut,
-    responses=refusals(404, 409, 422),
+    responses=refusals(400, 404, 409),
     openapi_extra=EXPERIMENT,
 )
 async def change_segments(
