@@ -328,12 +328,18 @@ def parsed_world(text: str) -> dict[str, Any] | str:
 
 
 def parsed_metric(text: str) -> Metric:
-    """Return the metric that `--metric` has as JSON, or keeps in a file.
+    """Return the metric that `--metric` has as a line or as JSON, or keeps in a file.
 
+    >>> parsed_metric("latency; gaussian 30; decrease; margin 5").goal
+    'decrease'
     >>> given = '{"name": "latency", "outcome": {"sigma": 30}, "goal": "decrease", "margin": 5}'
     >>> parsed_metric(given).margin
     5.0
     """
+    if not text.endswith(".json") and not text.lstrip().startswith(("{", "[")):
+        from bascule.planning.metric_lines import metric_of
+
+        return metric_of(text)
     data = (
         read_json(text, "metric")
         if text.endswith(".json")

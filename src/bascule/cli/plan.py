@@ -79,10 +79,16 @@ def command(
         "baseline and spread.",
     ),
     goal: GoalName | None = designs.GOAL,
+    harm_error: str = typer.Option(
+        "5%",
+        metavar="P",
+        help="Probability of removing an arm that no guardrail calls harmful, at most.",
+    ),
     metric: list[str] | None = typer.Option(
         None,
-        metavar="JSON|FILE",
-        help="A guardrail or secondary metric: a JSON object as in a design file, or a .json file.",
+        metavar="LINE|JSON|FILE",
+        help="A guardrail or secondary metric, as 'latency; gaussian 30; decrease; margin 5', a "
+        "JSON object as in a design file, or a .json file.",
         show_default=False,
     ),
     cap: str | None = typer.Option(
@@ -184,11 +190,12 @@ def command(
         "sigma_noise": sigma_noise,
     }
     metrics = [designs.parsed_metric(text) for text in metric or ()]
+    harm = amount("harm_error", harm_error, "5% or 0.05 is usual")
     if rollout is not None:
         given = {**sizes, "baseline": baseline, "lift": lift, "sample": sample, "outcome": outcome}
         given |= {"arms": arms, "waiting_cost": waiting_cost, "figure": figure, "html": html}
         _refuse_with_rollout(given)
-        asked = (units_per_day, deadline_days, runs, seed)
+        asked = (units_per_day, deadline_days, harm, runs, seed)
         _plan_rollout(rollout, metrics, *asked, save, as_json)
         return
     auto = error.strip() == "auto"
@@ -217,6 +224,7 @@ def command(
         outcomes_per_day=outcomes_per_day,
         goal=INCREASE if goal is None else goal.value,
         metrics=metrics,
+        harm_error=harm,
     )
     with designs.workers(dask):
         say_understood(lift, request)
@@ -265,6 +273,7 @@ def _plan_rollout(
     metrics: list[Metric],
     units_per_day: float,
     deadline_days: float,
+    harm_error: float,
     runs: int | None,
     seed: int,
     save: Path | None,
@@ -282,7 +291,13 @@ def _plan_rollout(
             )
         ramp.append((at, amount("rollout", share, "5% or 0.05")))
     plan = plan_rollout(
-        metrics, ramp, units_per_day, deadline_days=deadline_days, runs=runs or 1000, seed=seed
+        metrics,
+        ramp,
+        units_per_day,
+        deadline_days=deadline_days,
+        harm_error=harm_error,
+        runs=runs or 1000,
+        seed=seed,
     )
     if as_json:
         print_json(plan.to_dict())

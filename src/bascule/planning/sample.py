@@ -14,7 +14,7 @@ from bascule.core import checks
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness
 from bascule.core.procedures.interval_state import FloatArray
-from bascule.planning.amounts import amount
+from bascule.planning.amounts import amount, tidy
 
 FEWEST = 10
 """Outcomes from which a spread can be estimated at all."""
@@ -106,7 +106,7 @@ def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
     remedy = 'give an amount, as in 500, or a quantile of the sample, as in "99%"'
     if isinstance(cap, str) and cap.strip().endswith("%"):
         share = checks.probability("cap", amount("cap", cap, remedy), remedy)
-        found = float(np.quantile(outcomes, share))
+        found = tidy(float(np.quantile(outcomes, share)))
     else:
         found = amount("cap", cap, remedy)
     if not found > 0.0:

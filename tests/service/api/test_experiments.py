@@ -214,12 +214,19 @@ def test_what_the_framework_refuses_is_a_problem_too(
 
 
 def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
-    wish = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
-    answer = admin.post("/v1/plan", json={**wish, "units_per_day": 200}).json()
+    metric = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "margin": 5}
+    wish = {"sample": [float(i % 100) for i in range(500)], "cap": "90%", "lift": "50%"}
+    wish |= {"metrics": [metric], "harm_error": 0.01, "covariate": "before:0:100"}
+    answer = admin.post("/v1/plan", json={**wish, "correlation": 0.5, "units_per_day": 200}).json()
     assert answer["possible"] is True
-    assert answer["design"]["rule"]["kind"] == "tilt"
+    design = answer["design"]
+    assert (design["rule"]["kind"], design["harm_error"]) == ("tilt", 0.01)
+    assert design["outcome"] == {"kind": "bounded", "low": 0.0, "high": 89.1}
+    assert design["covariates"][0]["name"] == "before"
+    assert answer["guardrail_days"]["latency"] > 0.0
     refused = admin.post("/v1/plan", json={"outcome": {"kind": "gaussian"}, "baseline": 20})
     assert (refused.status_code, refused.json()["field"]) == (422, "lift")
+    assert admin.post("/v1/plan", json={**wish, "metrics": [{"name": "x"}]}).status_code == 400
 
 
 def test_operation_says_whether_it_works(admin: httpx.Client, name: str) -> None:
@@ -330,3 +337,49 @@ def test_intervals_and_decisions_say_what_they_bound(
     assert effect["level"] == pytest.approx(0.9)
     assert effect["meaning"] == "each bound fails with probability at most 5 %, at any time"
     assert status["decision"]["meaning"].startswith("a worse arm is declared the winner with")
+
+
+METRICS: dict[str, Any] = {
+    **DESIGN,
+    "outcome": {"kind": "ratio", "at": 0.2, "per": 5},
+    "goal": "decrease",
+    "control": "green",
+    "metrics": [
+        {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 10}, "margin": 5},
+        {"name": "views", "outcome": {"kind": "numeric"}, "role": "secondary"},
+    ],
+    "covariates": [{"name": "spend_before"}],
+}
+
+
+def test_ratios_metrics_and_covariates_over_http(admin: httpx.Client) -> None:
+    made = admin.post("/v1/experiments", json={"name": "metrics", "design": METRICS})
+    assert made.status_code == 201, made.text
+    assert made.json()["design"]["covariates"] == [{"name": "spend_before", "missing": 0.0}]
+    for i in range(60):
+        known = {} if i % 10 == 0 else {"covariates": {"spend_before": float(i % 7)}}
+        assigned = admin.post(path("metrics", "assign"), json={"unit": f"u{i}", **known})
+        errors = 2 if assigned.json()["arm"] == "green" else 1
+        given = [
+            {"value": [errors + i % 3, 5 + i % 2]},
+            {"value": 120 + i % 5, "metric": "latency"},
+        ]
+        given.append({"value": i % 4, "metric": "views"})
+        outcomes = [{"unit": f"u{i}", **one} for one in given]
+        receipts = admin.post(path("metrics", "outcomes"), json={"outcomes": outcomes}).json()
+        assert all(one["accepted"] for one in receipts["outcomes"]), receipts
+    status = admin.get(path("metrics", "status")).json()
+    (contrast,) = status["contrasts"]
+    assert (contrast["treatment"], contrast["control"]) == ("control", "green")
+    assert contrast["difference"] < 0.0
+    assert status["leader"] == "control"
+    assert [metric["name"] for metric in status["metrics"]] == ["latency", "views"]
+    assert status["covariates"]["lacking"] == 6
+    assert "spend_before" in status["covariates"]["coefficients"]
+    wrong = {"unit": "new", "covariates": {"spend": 1.0}}
+    assert admin.post(path("metrics", "assign"), json=wrong).status_code == 422
+    number = {"unit": "u1", "value": 1.0, "metric": "nothing"}
+    (receipt,) = admin.post(path("metrics", "outcomes"), json={"outcomes": [number]}).json()[
+        "outcomes"
+    ]
+    assert receipt["reason"] == "unknown metric"

@@ -106,3 +106,36 @@ def test_an_impossible_wish_says_what_would_do() -> None:
     assert not answer.possible
     assert answer.headline == "No design decides within 2 days"
     assert "Nearest that would do" in answer.limits[0]
+
+
+def test_metrics_covariate_control_and_ratio_reach_the_design() -> None:
+    lines = "latency; gaussian 30; decrease; margin 5\r\n\r\nspend; bounded 0 100"
+    form = Form.read({**TYPED, "metrics": lines, "control": "green", "window": "3d", "lift": "80%"})
+    plan = first_stage(form.wishes())
+    design = form.design(plan)
+    latency, spend = design.metrics
+    assert (latency.role, latency.goal, latency.margin) == ("guardrail", "decrease", 5.0)
+    assert (spend.role, spend.measure) == ("secondary", bs.Measure("3d", "sum"))
+    assert design.control == "green"
+    assert replace(form, covariate="age:0:99").wishes().covariate == bs.Covariate("age", 0, 99)
+    assert any("Guardrail latency" in note for note in plan_view(plan).notes)
+    clicks = {**TYPED, "outcome": "ratio", "at": "0.1", "per": "4", "baseline": "0.1"}
+    form = Form.read({**clicks, "sigma": "0.3", "guarantee": "asymptotic", "aggregate": "last"})
+    design = form.design(first_stage(form.wishes()))
+    assert design.outcome == bs.Ratio(0.1, 4, 0.3)
+    assert design.measure == bs.Measure("7d", "sum")
+
+
+def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compared() -> None:
+    earlier = " ".join(str(amount) for amount in range(101))
+    money = {**TYPED, "outcome": "bounded", "sample": earlier, "baseline": "", "lift": "20%"}
+    request = Form.read({**money, "cap": "90%"}).wishes()
+    assert request.outcome == bs.Bounded(0, 90)
+    assert request.baseline == pytest.approx(49.455, abs=0.01)
+    shown = plan_view(first_stage(request))
+    assert any("within these limits are compared" in note for note in shown.notes)
+    free = {**TYPED, "outcome": "numeric", "sigma": "30", "baseline": "50", "lift": "20%"}
+    shown = plan_view(first_stage(Form.read({**free, "guarantee": "asymptotic"}).wishes()))
+    assert any(note.startswith("For money choose a cap") for note in shown.notes)
+    with pytest.raises(InputError, match="sample must be a number"):
+        Form.read({**money, "sample": "12 many"}).wishes()

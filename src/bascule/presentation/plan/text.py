@@ -323,6 +323,22 @@ def savings(plan: Plan) -> str:
     return f"It costs {amount(cost)} {plan.request.cost_unit}: {' and '.join(parts)}."
 
 
+def cap_words(plan: Plan) -> str:
+    """Say what is compared where outcomes have limits, and recommend a cap where they have none."""
+    model = plan.request.outcome
+    if model.limited and not model.binary:
+        return (
+            f"Outcomes beyond {model.low:g} and {model.high:g} count as the nearer of them: mean "
+            "outcomes within these limits are compared."
+        )
+    if model.estimated and not model.pairs:
+        return (
+            "For money choose a cap from earlier outcomes, Bounded(0, cap): the error is then "
+            "proven, and amounts up to the cap are compared."
+        )
+    return ""
+
+
 def guardrail_lines(plan: Plan) -> list[str]:
     """Say how long guardrails are expected to take, and what that adds to the primary metric."""
     lines = []
@@ -406,7 +422,14 @@ def design_in_words(design: Design, units_per_day: float) -> str:
 
 def notes(plan: Plan) -> list[str]:
     """Say how the figures came about and what is guaranteed."""
-    parts = (why(plan), value_words(plan), savings(plan), *guardrail_lines(plan), *limits(plan))
+    parts = (
+        why(plan),
+        value_words(plan),
+        savings(plan),
+        cap_words(plan),
+        *guardrail_lines(plan),
+        *limits(plan),
+    )
     lines = [line for line in parts if line]
     balanced = best_tilt(plan.request)
     if balanced is not None:

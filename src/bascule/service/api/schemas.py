@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from bascule.core.covariates.model import Covariate
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.metrics import Goal
+from bascule.core.metrics import Goal, Metric
 from bascule.core.outcomes import Outcome
 from bascule.planning.request import AcceptedGuarantee
 
@@ -18,6 +19,10 @@ NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": 100}
 
 UnitName = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\u0000]*$")]
+
+
+MOST_SAMPLED = 100_000
+"""Outcomes of a sample that a request for a plan may have."""
 
 
 class Model(BaseModel):
@@ -152,7 +157,11 @@ class NewOutcomes(Model):
 
 
 class Wish(Model):
-    """A request for a plan, in the terms of `bascule.plan`."""
+    """A request for a plan, in the terms of `bascule.plan`.
+
+    `sample` has outcomes from before the test, one for each unit, and `cap` an amount up to which
+    outcomes count, or a quantile of the sample.
+    """
 
     outcome: Outcome | None = Field(None, discriminator="kind")
     baseline: float | str | None = Field(None, examples=["5%"])
@@ -173,6 +182,12 @@ class Wish(Model):
     outcomes_per_day: float | str | None = None
     goal: Goal = "increase"
     control: str | None = None
+    metrics: list[Metric] = Field([], max_length=50)
+    harm_error: float = Field(0.05, gt=0.0, lt=1.0)
+    covariate: Covariate | str | None = Field(None, examples=["spend_before:0:500"])
+    correlation: float = Field(0.0, ge=-1.0, le=1.0)
+    sample: list[float] | None = Field(None, max_length=MOST_SAMPLED)
+    cap: float | str | None = Field(None, examples=["99%"])
     seed: int = Field(0, ge=0, lt=2**63)
 
 

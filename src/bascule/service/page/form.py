@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -9,12 +10,15 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome
+from bascule.core.metrics import Metric
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
 from bascule.planning.amounts import amount
 from bascule.planning.choose import Point
+from bascule.planning.metric_lines import metric_of
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
+from bascule.planning.sample import Sample
 
 LABELS = {
     "name": "Name",
@@ -22,6 +26,15 @@ LABELS = {
     "sigma": "Standard deviation",
     "low": "Lower limit",
     "high": "Upper limit",
+    "sample": "Earlier outcomes",
+    "cap": "Cap",
+    "at": "Expected ratio",
+    "per": "Mean denominator",
+    "control": "Control",
+    "metrics": "Other metrics",
+    "harm_error": "Error of removing an arm",
+    "covariate": "Covariate",
+    "correlation": "Correlation",
     "baseline": "Baseline",
     "goal": "Goal",
     "lift": "Minimum detectable effect",
@@ -60,6 +73,15 @@ class Form:
     sigma: str = "1"
     low: str = "0"
     high: str = "100"
+    sample: str = ""
+    cap: str = "99%"
+    at: str = ""
+    per: str = "1"
+    control: str = ""
+    metrics: str = ""
+    harm_error: str = "5%"
+    covariate: str = ""
+    correlation: str = "0"
     baseline: str = "5%"
     lift: str = "20%"
     error: str = "5%"
@@ -101,12 +123,24 @@ class Form:
 
     def wishes(self) -> Wishes:
         """The question for the planner."""
-        outcome = self._outcome()
+        sample = self._sample()
+        outcome = self._outcome(sample)
+        control = self.control.strip() or None
         # Names that no design could have are refused before any planning.
-        Design(self.names, outcome, Tilt(1))
+        Design(self.names, outcome, Tilt(1), control=control)
+        baseline = self.baseline.strip()
+        if not baseline and sample is not None:
+            baseline = f"{sample.mean:.6g}"
         return Wishes(
             outcome=outcome,
-            baseline=amount("baseline", self.baseline, "it is the mean of the first arm"),
+            baseline=amount("baseline", baseline, "it is the mean of the first arm"),
+            spread=None if sample is None else sample.sigma,
+            sample=sample,
+            control=control,
+            metrics=self._metrics(),
+            harm_error=amount("harm_error", self.harm_error, "5% is usual"),
+            covariate=self.covariate.strip() or None,
+            correlation=amount("correlation", self.correlation, "0 if it is not known"),
             lift=self._lift(),
             arms=self.names,
             error=amount("error", self.error, "5% is usual"),
@@ -131,8 +165,23 @@ class Form:
         design = chosen(plan, self.rule).design
         if self.counts != "window":
             return replace(design, reports="always")
-        aggregate = "any" if self.outcome == "bernoulli" else self.aggregate
-        return replace(design, measure=Measure(self.window, aggregate))  # type: ignore[arg-type]
+        metrics = [replace(one, measure=self._measure(one.outcome)) for one in design.metrics]
+        return replace(design, measure=self._measure(design.outcome), metrics=metrics)
+
+    def _measure(self, outcome: Outcome) -> Measure:
+        """Return what events of a unit add up to: those of a ratio always to their sums."""
+        aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self.aggregate
+        return Measure(self.window, aggregate)  # type: ignore[arg-type]
+
+    def _metrics(self) -> tuple[Metric, ...]:
+        return tuple(metric_of(line) for line in self.metrics.splitlines() if line.strip())
+
+    def _sample(self) -> Sample | None:
+        """Return what earlier outcomes show; they say where to cap money."""
+        if self.outcome != "bounded" or not self.sample.strip():
+            return None
+        values = [_number("sample", text) for text in re.split(r"[\s;,]+", self.sample.strip())]
+        return Sample.of(values, cap=self.cap.strip() or "99%")
 
     def audience(self) -> Audience | None:
         """Who gets in; None is everyone."""
@@ -155,7 +204,12 @@ class Form:
         }
         return {name: given for name, given in found.items() if given}
 
-    def _outcome(self) -> Outcome:
+    def _outcome(self, sample: Sample | None) -> Outcome:
+        if sample is not None and sample.cap is not None:
+            return Bounded(min(0.0, sample.low), sample.cap)
+        if self.outcome == "ratio":
+            expected = _number("at", self.at or self.baseline)
+            return Ratio(expected, _number("per", self.per), _number("sigma", self.sigma))
         if self.outcome == "gaussian":
             return Gaussian(_number("sigma", self.sigma))
         if self.outcome == "numeric":

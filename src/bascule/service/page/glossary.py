@@ -43,6 +43,8 @@ TERMS = {
     "guarantee": "What kind of statement stands behind an error. proven: holds for finite samples "
     "under stated assumptions. gaussian: exact if outcomes are normal. asymptotic: approximate, "
     "better with more data. as published: as the paper states it, without a proof here.",
+    "guardrail": "A second metric that must not get worse by its margin or more: an arm is shipped "
+    "only if every guardrail has shown that.",
     "interval": "The range of values for a difference that the data leave open, with its level. "
     "With an error of 5 %, each bound fails with probability at most 5 % at any time: a 90 % "
     "interval. With sides=2 it is a 95 % interval. See confidence sequence.",

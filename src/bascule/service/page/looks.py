@@ -109,6 +109,8 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             units=status.units,
             interval=interval,
             bounds=bounds,
+            adjusted=None if status.covariates is None else status.covariates.words,
+            covariates=[one.name for one in design.covariates or ()],
         ),
         fragment(
             "contrasts",

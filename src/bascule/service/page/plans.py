@@ -33,8 +33,11 @@ class Plans:
         self._kept: dict[Wishes, Plan] = {}
 
     async def first(self, planner: Planner, wishes: Wishes) -> Plan:
-        """Return the plan if it is known, or else for two arms what theory says at once."""
-        if wishes in self._kept or len(wishes.names) != 2:
+        """Return the plan if it is known, or else for two arms what theory says at once.
+
+        Theory says nothing of covariates, which are simulated.
+        """
+        if wishes in self._kept or len(wishes.names) != 2 or wishes.covariate is not None:
             return await self.plan(planner, wishes)
         return await run_in_threadpool(first_stage, wishes)
 
@@ -64,7 +67,8 @@ def wish(wishes: Wishes) -> Wish:
     >>> wish(Wishes()).lift
     [0.01]
     """
-    shared = {field.name for field in fields(Wishes)} & set(Wish.model_fields)
+    # What a sample shows is in the baseline, the limits and the spread already.
+    shared = ({field.name for field in fields(Wishes)} & set(Wish.model_fields)) - {"sample"}
     given = {name: getattr(wishes, name) for name in shared}
     return Wish(**{**given, "lift": list(wishes.lifts), "arms": list(wishes.names)})
 
@@ -93,6 +97,7 @@ class Answer:
     figures: tuple[tuple[str, str, str], ...]
     savings: str
     why: str
+    notes: tuple[str, ...]
     limits: tuple[str, ...]
     choices: tuple[Choice, ...]
     cost_unit: str
@@ -112,6 +117,7 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
         _figures(plan, point),
         words.savings(plan) if point.rule == plan.rule else "",
         words.why(plan) if point.rule == plan.rule else "",
+        tuple(line for line in (words.cap_words(plan), *words.guardrail_lines(plan)) if line),
         tuple(words.limits(plan)),
         tuple(_choice(plan, one, point) for one in plan.points),
         plan.wishes.cost_unit,

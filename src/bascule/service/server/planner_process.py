@@ -12,6 +12,7 @@ from typing import IO
 
 from bascule.core.errors import InputError
 from bascule.planning import plan
+from bascule.planning.sample import Sample
 from bascule.service.api.schemas import Wish
 
 
@@ -20,9 +21,17 @@ def answer(line: bytes) -> bytes:
     wish = Wish.model_validate_json(line)
     made: object
     try:
-        given = wish.model_dump(exclude={"outcome"})
+        given = wish.model_dump(exclude={"outcome", "metrics", "covariate", "sample"})
+        sample = None if wish.sample is None else Sample.of(wish.sample, cap=wish.cap)
         # As many runs as on the command line, so that the same question has the same answer.
-        made = plan(wish.outcome, threads=1, **given)
+        made = plan(
+            wish.outcome,
+            threads=1,
+            metrics=wish.metrics,
+            covariate=wish.covariate,
+            sample=sample,
+            **given,
+        )
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):
