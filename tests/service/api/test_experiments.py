@@ -360,7 +360,7 @@ def test_ratios_metrics_and_covariates_over_http(admin: httpx.Client) -> None:
         known = {} if i % 10 == 0 else {"covariates": {"spend_before": float(i % 7)}}
         assigned = admin.post(path("metrics", "assign"), json={"unit": f"u{i}", **known})
         errors = 2 if assigned.json()["arm"] == "green" else 1
-        given = [
+        given: list[dict[str, Any]] = [
             {"value": [errors + i % 3, 5 + i % 2]},
             {"value": 120 + i % 5, "metric": "latency"},
         ]
