@@ -215,7 +215,11 @@ def test_what_the_framework_refuses_is_a_problem_too(
 
 def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     metric = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "margin": 5}
-    wish = {"sample": [float(i % 100) for i in range(500)], "cap": "90%", "lift": "50%"}
+    wish: dict[str, Any] = {
+        "sample": [float(i % 100) for i in range(500)],
+        "cap": "90%",
+        "lift": "50%",
+    }
     wish |= {"metrics": [metric], "harm_error": 0.01, "covariate": "before:0:100"}
     answer = admin.post("/v1/plan", json={**wish, "correlation": 0.5, "units_per_day": 200}).json()
     assert answer["possible"] is True
