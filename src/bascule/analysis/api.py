@@ -12,6 +12,7 @@ from bascule.analysis.log import Names, read_log
 from bascule.analysis.reduction import reduced
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
+from bascule.analysis.source.naming import named_segments
 from bascule.analysis.source.open import (
     MEMORY,
     MEMORY_BY_DAY,
@@ -95,6 +96,8 @@ def analyze(
     `probability` names the column with the probability of each unit's own arm, if it changed during
     the test, or maps every arm to the column with its probability. With more than two arms and one
     column, `least_probability` says below which probability no arm was ever assigned.
+    `segment` names a column; each of its values has an answer, with a part of the error. A design
+    with segments names them beforehand, and the column unless it has the name of the attribute.
     `error` bounds that a worse arm wins; with `sides=2` that either of two equal arms does, and
     0.05 gives 95 % intervals instead of 90 % ones.
     `looks=1` is for a log that nobody looked into before its planned end: the answer of a test
@@ -157,6 +160,12 @@ def analyze(
         sources.append(Source(assignments, assignments_query, "assignments"))
     with connections(limit) as opened, one_line():
         event_table, assignment_table = [*open_tables(opened, sources), None][:2]
+        if request.whole is not None and request.whole.segments is not None:
+            segments = request.whole.segments
+            column = segment or segments.attribute
+            names = replace(names, segment=column)
+            event_table = named_segments(event_table, column, segments)
+            assignment_table = named_segments(assignment_table, column, segments)
         places = (sources[0].shown, sources[-1].shown)
         analyses = []
         for name in _values(value):

@@ -56,13 +56,20 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     if names == [""]:
         return _answer(request, reduced, "", split, request.error)
     parts = []
+    errors = {name: request.error / len(names) for name in names}
+    note = f"the error is split evenly between {len(names)} segments, those in the log"
+    designs = {} if request.whole is None else request.whole.by_segment
+    if designs:
+        errors = {name: one.calibration.error for name, one in designs.items()}
+        note = f"the error is split between the {len(designs)} segments of the design"
     for name in names:
-        part = _answer(request, reduced, name, split, request.error / len(names))
+        its = replace(request, design=designs[name], error=errors[name]) if designs else request
+        part = _answer(its, reduced, name, split, errors[name])
         parts.append(replace(part, segment=name or "(none)", excluded={}))
     sums = added(reduced.table.segments.values())
     return replace(
         parts[0],
-        error=request.error,
+        error=sum(errors.values()),
         units=int(sums.units.sum()),
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
@@ -85,7 +92,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
             checks.gaps(sums),
         ),
         excluded=facts.excluded_of(reduced),
-        notes=(f"the error is split evenly between {len(names)} segments",),
+        notes=(note,),
         segment=None,
         segments=tuple(parts),
     )

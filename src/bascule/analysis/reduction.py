@@ -43,7 +43,7 @@ EXCLUDE_NOT_FINAL = (
 
 def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
-    if is_exported(request.design, assignment_table):
+    if request.whole is None and is_exported(request.design, assignment_table):
         return _exported(request, log, assignment_table)
     survey = None
     quick = request.until is None and not log.columns.adjusted

@@ -36,7 +36,8 @@ class Request:
     """The options of an analysis, checked: parts of a design, and how outcomes are made.
 
     `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
-    A unit without any value has the outcome `missing`, or is excluded with `exclude`.
+    A unit without any value has the outcome `missing`, or is excluded with `exclude`. `whole` is
+    the design of all segments, where it names them, and `design` then that of one.
     """
 
     design: Design | None
@@ -57,6 +58,7 @@ class Request:
     block: Block | None = None
     looks: int | None = None
     other_metrics: tuple[str, ...] = ()
+    whole: Design | None = None
 
     @classmethod
     def of(
@@ -85,9 +87,13 @@ class Request:
             raise InputError(
                 "looks", f"looks must be 1, or left out for any number (got {looks!r})"
             )
+        whole: Design | None = None
         if design is not None:
             if not isinstance(design, Design):
                 raise InputError("design", f"design must be a Design (got {design!r:.60})")
+            if design.segments is not None:
+                # Each segment is judged by its own design, and all that is asked of these is alike.
+                whole, design = design, next(iter(design.by_segment.values()))
             given = {"outcome": outcome, "error": error, "min_effect": min_effect, "sides": sides}
             for name, other in (given | {"goal": goal, "control": control}).items():
                 if other is not None:
@@ -145,6 +151,7 @@ class Request:
             checked_block(block),
             looks,
             others,
+            whole,
         )
 
     @property

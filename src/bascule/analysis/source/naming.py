@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from bascule.analysis.source.backend import run
 from bascule.core.errors import InputError
+from bascule.core.segments import Segments
 
 USUAL: dict[str, tuple[str, ...]] = {
     "unit": (
@@ -144,3 +146,27 @@ def _is_number(kind: Any) -> bool:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
+
+
+def named_segments(table: Any, column: str, segments: Segments) -> Any:
+    """Return a table whose column of segments has no others than those of a design.
+
+    Other values become the segment `other`; where the design has none, they are an error.
+    """
+    if table is None or column not in table.columns:
+        return table
+    import ibis
+
+    value = table[column].cast("string")
+    is_named = value.isin(list(segments.names)).fill_null(False)
+    if segments.other is not None:
+        return table.mutate(**{column: ibis.cases((is_named, value), else_=segments.other)})
+    strange = run(table.filter(~is_named).select(name=value).distinct().order_by("name").limit(5))
+    if strange:
+        found = ", ".join(repr(row["name"])[:60] for row in strange)
+        raise InputError(
+            "segment",
+            f"{column} has values that the design does not name ({found}): its segments are "
+            f"{', '.join(segments.names)}; give it another design, or one with other=NAME",
+        )
+    return table.mutate(**{column: value})
