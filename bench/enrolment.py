@@ -1,49 +1,62 @@
-"""The error of equal arms while the share of traffic ramps, through the public interface.
+"""The error of equal arms while the share of traffic ramps: `python -m bench.enrolment`.
 
-Live tests of equal arms, in which a tenth of the traffic gets in at first and all of it in the end;
-and the same with a person who raises the share whenever one arm is ahead.
+Tests of equal arms in which a tenth of the traffic gets in at first and all of it in the end; and
+the same with a person who raises the share whenever one arm is ahead. Units get in, are placed and
+counted by the functions that live tests call, without a database, which would take most of the
+time; `tests/live/transactions/test_enrol.py` shows that a store does the same.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import sys
 
 import bascule as bs
+from bascule.live.steps.assignment import place
+from bascule.live.steps.folding import fold_unit
+from bascule.live.storage.state import Deal, ExperimentState
 
-RUNS, DAYS, PER_DAY = 300, 8, 60
+RUNS, DAYS, PER_DAY, DAY = 2000, 8, 60, 86400.0
 ERROR, BUY = 0.2, 0.3
 DESIGN = bs.Design(
     ["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=ERROR, measure=bs.Measure("1d", "any")
 )
 RAMP = bs.Audience(ramp=[("0d", 0.1), ("2d", 0.3), ("4d", 1)])
 WAYS = {
-    "everyone from the start": None,
+    "everyone from the start": bs.Audience(),
     "a ramp from 10 % to 100 %": RAMP,
-    "by hand, when b is ahead": bs.Audience(share=0.2),
+    "by hand, a larger share whenever b is ahead": bs.Audience(share=0.2),
 }
 
 
-def winner(audience: bs.Audience | None, seed: int) -> str | None:
+def winner(audience: bs.Audience, seed: int) -> str | None:
     """Play one test of equal arms; return the arm that was declared the winner, if any."""
-    clock, chance = bs.ManualClock(), random.Random(seed)
-    with bs.open(":memory:", clock=clock, shuffle=random.Random(seed).shuffle) as store:
-        test = store.create(f"null-{seed}", DESIGN, audience=audience)
-        seen = {"a": [0, 0], "b": [0, 0]}
-        for day in range(DAYS):
-            units = [f"{day}-{i}" for i in range(PER_DAY)]
-            bought = {unit for unit in units if chance.random() < BUY}
-            for unit, arm in zip(units, test.assign_many(units), strict=True):
-                seen[arm][0] += 1
-                seen[arm][1] += unit in bought
-            test.record_many([(unit, 1.0) for unit in bought])
-            clock.advance("1d")
-            test.settle()
-            if test.state == "decided":
-                return test.status().decision.name  # type: ignore[union-attr]
-            if audience is not None and not audience.ramp:
-                a, b = (buys / max(1, units) for units, buys in seen.values())
-                test.set_share(1.0 if b > a else 0.2)
+    chance = random.Random(seed)
+    state, deals = ExperimentState.empty(DESIGN), dict[int, Deal]()
+    by_hand = audience.share < 1.0
+    for day in range(DAYS):
+        names = [f"{day}-{i}" for i in range(PER_DAY)]
+        # Every unit that comes is drawn, so that the arms cannot depend on who is enrolled.
+        bought = {name: float(chance.random() < BUY) for name in names}
+        inside = [
+            name
+            for name in names
+            if audience.keeps_out(f"null-{seed}", name, {}, day * DAY) is None
+        ]
+        last = state.deal
+        placed = place(DESIGN, state, deals.get(last), chance.shuffle, len(inside), day * DAY)
+        deals |= {last + 1 + i: Deal(last + 1 + i, parts) for i, parts in enumerate(placed.dealt)}
+        state = placed.state
+        # The conversion window of a day has ended.
+        for name, one in zip(inside, placed.places, strict=True):
+            deal = deals[one.deal or 0]
+            state = fold_unit(DESIGN, state, deal, one.arm, bought[name], (day + 1) * DAY)
+            if state.verdict is not None:
+                return state.verdict.name
+        if by_hand:
+            a, b = (arm.mean if arm.units else 0.0 for arm in state.once.arms)
+            audience = audience.with_share(1.0 if b > a else 0.2)
     return None
 
 
@@ -54,10 +67,13 @@ def main(runs: int = RUNS) -> list[str]:
         won = [winner(audience, seed) for seed in range(runs)]
         shares = [won.count(arm) / runs for arm in ("a", "b")]
         error = 100 * math.sqrt(ERROR * (1 - ERROR) / runs)
-        shown = " | ".join(f"{100 * share:.1f} %" for share in shares)
+        shown = " | ".join(
+            f"{100 * share:.1f} % ± {100 * math.sqrt(share * (1 - share) / runs):.1f}"
+            for share in shares
+        )
         lines.append(f"| {way} | {shown} | {100 * ERROR:g} % ± {error:.1f} |")
     return lines
 
 
 if __name__ == "__main__":
-    print("\n".join(main()))
+    print("\n".join(main(*map(int, sys.argv[1:]))))

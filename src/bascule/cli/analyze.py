@@ -168,7 +168,7 @@ def command(
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis import analyze, analyze_each
     from bascule.core.files import csv_text, prepare_file, write_whole
-    from bascule.live.api.store import load_design
+    from bascule.live.api import load_design
     from bascule.presentation.figures import figure_kind, rendered
 
     files = (("csv", csv), ("figure", figure), ("html", html))

@@ -236,7 +236,7 @@ def loaded_design(path: Path, described: dict[str, Any], max_units: int | None) 
     for option, value in described.items():
         if value is not None:
             raise InputError(option, f"{flag(option)} and --design cannot both be given: drop one")
-    from bascule.live.api.store import load_design
+    from bascule.live.api import load_design
 
     loaded = load_design(path)
     return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)

@@ -187,3 +187,27 @@ def test_a_store_of_an_older_version_is_copied_as_it_is(tmp_path: Path) -> None:
     assert bs.doctor(str(tmp_path / "copy.db"))[0] == before[0]
     bs.restore(tmp_path / "copy.db", str(tmp_path / "new.db"))
     assert all(check.ok for check in bs.doctor(str(tmp_path / "new.db"), full=True))
+
+
+def test_an_import_puts_no_unit_into_two_tests_of_a_layer_or_into_another_arm(
+    tmp_path: Path,
+) -> None:
+    static = bs.Design(
+        ["a", "b"],
+        bs.Recurrent(1, 1),
+        bs.Static([50, 50], horizon=3),
+        measure=bs.Measure(period="1d"),
+    )
+    with bs.open(tmp_path / "first.db") as store:
+        store.create("first", DESIGN, audience={"layer": {"name": "till", "share": 0.5}})
+        store.create("mail", static)
+        store.backup(tmp_path / "all.db")
+    with bs.open(tmp_path / "second.db") as store:
+        other = store.create("other", DESIGN, audience={"layer": {"name": "till", "share": 0.1}})
+        with pytest.raises(bs.InputError, match="have units of layer 'till' in common"):
+            store.import_experiment(tmp_path / "all.db", "first")
+        other.stop()
+        store.import_experiment(tmp_path / "all.db", "first")
+        with pytest.raises(bs.InputError, match="assigns units by a hash of its name"):
+            store.import_experiment(tmp_path / "all.db", "mail", "post")
+        store.import_experiment(tmp_path / "all.db", "mail")

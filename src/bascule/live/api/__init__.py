@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bascule.live.api.designs import load_design
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment, is_taken
-from bascule.live.api.store import Store, load_design, opened_store
+from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import FastClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import columns_of, export, safe_cell, some_rows

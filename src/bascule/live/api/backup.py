@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
@@ -16,8 +17,12 @@ from bascule.live.reports.verify import verify
 from bascule.live.steps.inputs import check_name
 from bascule.live.storage import copies, schema
 from bascule.live.storage.database import Database
+from bascule.live.storage.delivery import check_places
 from bascule.live.storage.queries import load
 from bascule.live.storage.upgrade import NEWEST
+
+ENDED = ("over", "stopped")
+"""States in which an experiment enrols nobody, now or later."""
 
 
 def backup(location: str, path: str | Path) -> None:
@@ -74,7 +79,8 @@ def import_experiment(
             raise InputError("file", f"the file is damaged or was changed: {found}"[:500])
         wanted = chosen if name is None else name
         check_name(wanted)
-        member = load(rows, numbers[chosen], chosen, None)[0].delivery.member
+        moved, _ = load(rows, numbers[chosen], chosen, None)
+        member = moved.delivery.member
         if member is not None and wanted != chosen:
             raise InputError(
                 "name", f"{chosen} is a segment of {member.test} and keeps its name: leave it out"
@@ -87,6 +93,9 @@ def import_experiment(
             if connection.execute(select(table.id).where(table.name == wanted)).scalar():
                 message = f"there is an experiment {wanted!r} already: give another name"
                 raise InputError("name", message, kind="conflict")
+            if moved.phase not in ENDED:
+                _check_name_stays(moved.design, chosen, wanted)
+                check_places(connection, chosen, moved.delivery)
             entry = {
                 "time": store.clock.now(),
                 "actor": store.actor,
@@ -94,6 +103,16 @@ def import_experiment(
             }
             number = copies.import_experiment(rows, connection, numbers[chosen], wanted, entry)
     return Experiment(store, number, wanted)
+
+
+def _check_name_stays(design: Design, name: str, wanted: str) -> None:
+    """Refuse another name for a running experiment whose arms come from a hash of its name."""
+    if design.procedure.assigns == "hash" and wanted != name:
+        raise InputError(
+            "name",
+            f"{name} assigns units by a hash of its name, and would give them other arms as "
+            f"{wanted}: keep its name, or stop it first",
+        )
 
 
 def _chosen(names: Sequence[str] | dict[str, int], experiment: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.errors import InputError
 from bascule.core.measure import Measure
 from bascule.core.segments import Member, member_name
+from bascule.live.api.designs import read_design
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.clock import Clock
@@ -425,47 +425,3 @@ def opened_store(location: str, actor: str) -> Iterator[Store]:
             if is_new:
                 for part in ("", "-wal", "-shm"):
                     Path(f"{location}{part}").unlink(missing_ok=True)
-
-
-def read_design(
-    design: Design | Mapping[str, Any] | str | Path,
-    measure: Measure | None = None,
-    reports: Reports | None = None,
-) -> Design:
-    """Return a design that was given as such, as plain data or as a file, completed."""
-    if isinstance(design, Mapping):
-        design = Design.from_dict(dict(design))
-    if not isinstance(design, Design):
-        design = load_design(design)
-    return completed(design, measure, reports)
-
-
-def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:
-    """Return a design with a measure, or with what is said about reports, that it lacks."""
-    if measure is None and reports is None:
-        return design
-    if design.measure is not None or design.reports is not None:
-        field = "measure" if measure is not None else "reports"
-        has = "measure" if design.measure is not None else "reports"
-        raise InputError(field, f"{field} cannot be given: the design says its {has} already")
-    return replace(design, measure=measure, reports=reports)
-
-
-def load_design(path: str | Path) -> Design:
-    """Read a design from a file; one that ends in .yaml or .yml is YAML, any other JSON."""
-    if Path(path).suffix.lower() not in (".yaml", ".yml"):
-        return Design.load(path)
-    import yaml
-
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "not a text file"
-        raise InputError("design", f"cannot read the design file {path}: {reason}") from None
-    except yaml.YAMLError as problem:
-        place = getattr(problem, "problem_mark", None)
-        where = "" if place is None else f" (line {place.line + 1})"
-        raise InputError("design", f"the design file {path} is not valid YAML{where}") from None
-    if not isinstance(data, dict):
-        raise InputError("design", f"the design file {path} holds no design")
-    return Design.from_dict(data)

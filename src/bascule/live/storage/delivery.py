@@ -66,8 +66,30 @@ def placed(connection: Connection, delivery: Delivery) -> Delivery:
     return delivery._replace(audience=replace(audience, layer=layer))
 
 
+def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
+    """Raise where an experiment from elsewhere has slots of a layer that a running one has here."""
+    layer = None if delivery.audience is None else delivery.audience.layer
+    if layer is None:
+        return
+    if connection.dialect.name != "sqlite":
+        execute(connection, _LOCK, ())
+    test = "" if delivery.member is None else delivery.member.test
+    for other, audience in _others(connection, test):
+        its = audience.layer
+        if its is None or its.name != layer.name:
+            continue
+        if any(a < d and c < b for a, b in layer.slots for c, d in its.slots):
+            raise InputError(
+                "layer",
+                f"{name} and {other} have units of layer {layer.name!r} in common: stop one of the "
+                "two first, so that no unit is in both",
+                kind="conflict",
+            )
+
+
 def _placed(layer: Layer, others: list[Layer]) -> Layer:
-    taken = [slots for other in others for slots in other.slots]
+    # The segments of a test have the same slots.
+    taken = [*dict.fromkeys(slots for other in others for slots in other.slots)]
     found = free_slots(layer.needed, taken)
     if found is None:
         left = SLOTS - sum(last - first for first, last in taken)
@@ -80,9 +102,11 @@ def _placed(layer: Layer, others: list[Layer]) -> Layer:
     return replace(layer, slots=found)
 
 
-def _others(connection: Connection) -> Iterator[tuple[str, Audience]]:
-    """Return the audiences of all experiments that have not ended."""
+def _others(connection: Connection, test: str = "") -> Iterator[tuple[str, Audience]]:
+    """Return the audiences of all experiments that have not ended; not of segments of a test."""
     for name, state, text in fetch(connection, _OTHERS):
-        audience = delivery_from_json(text).audience
-        if state not in ("over", "stopped") and audience is not None:
+        delivery = delivery_from_json(text)
+        audience, member = delivery.audience, delivery.member
+        is_same = member is not None and member.test == test
+        if state not in ("over", "stopped") and audience is not None and not is_same:
             yield name, audience

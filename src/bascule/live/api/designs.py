@@ -1,0 +1,56 @@
+"""Designs as people give them: as such, as plain data, or as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bascule.core.design import Design, Reports
+from bascule.core.errors import InputError
+from bascule.core.measure import Measure
+
+
+def read_design(
+    design: Design | Mapping[str, Any] | str | Path,
+    measure: Measure | None = None,
+    reports: Reports | None = None,
+) -> Design:
+    """Return a design that was given as such, as plain data or as a file, completed."""
+    if isinstance(design, Mapping):
+        design = Design.from_dict(dict(design))
+    if not isinstance(design, Design):
+        design = load_design(design)
+    return completed(design, measure, reports)
+
+
+def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:
+    """Return a design with a measure, or with what is said about reports, that it lacks."""
+    if measure is None and reports is None:
+        return design
+    if design.measure is not None or design.reports is not None:
+        field = "measure" if measure is not None else "reports"
+        has = "measure" if design.measure is not None else "reports"
+        raise InputError(field, f"{field} cannot be given: the design says its {has} already")
+    return replace(design, measure=measure, reports=reports)
+
+
+def load_design(path: str | Path) -> Design:
+    """Read a design from a file; one that ends in .yaml or .yml is YAML, any other JSON."""
+    if Path(path).suffix.lower() not in (".yaml", ".yml"):
+        return Design.load(path)
+    import yaml
+
+    try:
+        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or "not a text file"
+        raise InputError("design", f"cannot read the design file {path}: {reason}") from None
+    except yaml.YAMLError as problem:
+        place = getattr(problem, "problem_mark", None)
+        where = "" if place is None else f" (line {place.line + 1})"
+        raise InputError("design", f"the design file {path} is not valid YAML{where}") from None
+    if not isinstance(data, dict):
+        raise InputError("design", f"the design file {path} holds no design")
+    return Design.from_dict(data)
