@@ -55,6 +55,32 @@ def test_an_assistant_creates_a_test_and_reads_it(service: Service) -> None:
     assert not any("assign" in name or "outcomes" in name or "units" in name for name in names)
 
 
+def test_an_assistant_plans_a_test_and_analyses_one(service: Service, name: str) -> None:
+    """Both without --allow-changes, with the key of a viewer."""
+    test = service.store.get(name)
+    for i in range(200):
+        arm = test.assign(f"u{i}")
+        test.record(f"u{i}", float(arm == "green"))
+    service.clock.advance("8d")
+    wish = {"baseline": "5%", "lift": "20%", "units_per_day": "5k"}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("post_plan", wish),
+        ("post_plan", {**wish, "baseline": "many"}),
+        ("get_experiment_report", {"name": name, "form": "json"}),
+    ]
+    _, ((failed, plan), (refused, why), (unread, report)) = asyncio.run(
+        use(service, "viewer", calls)
+    )
+    assert not failed, plan
+    with service.caller("viewer") as caller:
+        asked = caller.post("/v1/plan", json=wish).json()
+    assert json.loads(plan)["design"] == asked["design"]
+    assert refused
+    assert "baseline must be a number" in why
+    assert not unread, report
+    assert json.loads(report)["decision"]["name"] == "green"
+
+
 def test_it_reads_only_unless_told_otherwise(service: Service) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("post_experiments", {"name": "sneaky", "design": DESIGN}),
