@@ -126,8 +126,8 @@ def test_from_the_wheel_to_the_first_decision_within_a_minute(
 ) -> None:
     """Timed: installing the wheel, a key, the service, and a test over HTTP to its decision.
 
-    What the wheel depends on is installed before. 10 % of the units buy in one arm and 20 % in the
-    other, which takes some 600 units.
+    What the wheel depends on is installed before. 10 % of the units buy in one arm and 30 % in the
+    other, which takes some 200 units.
     """
     folder, wheel = installed
     with socket.socket() as free:
@@ -155,7 +155,7 @@ def test_from_the_wheel_to_the_first_decision_within_a_minute(
         for unit in range(20_000):
             name = f"visitor-{unit}"
             told = client.post(f"{url}/button/assign", json={"unit": name}).json()
-            bought = chance.random() < (0.2 if told["arm"] == "green" else 0.1)
+            bought = chance.random() < (0.3 if told["arm"] == "green" else 0.1)
             outcomes.append({"unit": name, "value": int(bought)})
             if len(outcomes) < 20:
                 continue
