@@ -41,8 +41,9 @@ def check_live(design: Design) -> None:
         raise InputError(
             "measure",
             "a live test needs a measure, or a unit that never reports would hold up all others: "
-            f'give the conversion window, as {_example(design)} or --window 7d, or reports="always" '
-            "(--reports always) if every unit reports an outcome, also one to whom nothing happened",
+            f"give the conversion window, as {_example(design)} or --window 7d, or "
+            'reports="always" (--reports always) if every unit reports an outcome, also one to '
+            "whom nothing happened",
         )
     design.procedure.check_live()
 
