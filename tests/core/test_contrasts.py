@@ -66,3 +66,20 @@ def test_intervals_of_the_lift_hold_at_the_decision() -> None:
         missed += not found.lift_low <= 0.5 <= found.lift_high
     # At most 0.44 are allowed; these intervals are far from that.
     assert missed <= (0.44 - 2.0 * math.sqrt(0.25 / runs)) * runs
+
+
+def test_a_lift_has_bounds_where_the_spread_is_estimated_once_there_are_units_enough() -> None:
+    outcome, rule = bs.Numeric(), bs.Tilt(1)
+    # Outcomes of 9 and 11, half of each: spread 1.
+    even = bs.ArmStatistics(400, 4000.0, 40_400.0, 412_000.0)
+    assert mean_radius(outcome, even, 0.01) == pytest.approx(
+        mean_radius(bs.Gaussian(math.sqrt(400 / 399)), even, 0.01)
+    )
+    # One buyer in 100: skewness 9.85, so that 1,940 units are needed.
+    few = bs.ArmStatistics(1500, 15.0, 15.0, 15.0)
+    assert math.isinf(mean_radius(outcome, few, 0.01))
+    assert math.isfinite(mean_radius(outcome, few + few, 0.01))
+    # Adjusted outcomes of an arm do not have the mean of its outcomes.
+    adjusted = bs.Design(["a", "b"], bs.Bernoulli(), rule, covariates=[bs.Covariate("x", 0, 1)])
+    seen = _seen((4000, 400.0, 400.0), (4000, 480.0, 480.0))
+    assert math.isinf(_found(adjusted, seen)[0].lift_high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.cli.console import print_json, print_line
+from bascule.core.approximate import two_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,10 +54,12 @@ def show_status(
         print_line(line)
     print_line(status.headline, style="bold")
     print_line("")
-    for line in status.table():
-        print_line(line)
-    print_line("")
     amounts = Amounts.of(design.outcome, design.goal)
+    for line in status.table(amounts.mean):
+        print_line(line)
+    if design.goal == "decrease":
+        print_line("lower is better")
+    print_line("")
     for contrast in status.contrasts:
         print_line(contrast_words(contrast, amounts))
     for effect in status.effects:
@@ -67,8 +70,11 @@ def show_status(
         print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
     for one, metric in zip(design.metric_designs, status.metrics, strict=True):
         its = Amounts.of(one.outcome, one.goal)
-        margin = f", margin {metric.margin:g}" if metric.margin is not None else ""
-        print_line(f"{metric.name} ({metric.role}{margin}):")
+        better = "" if metric.goal == "increase" else ", lower is better"
+        margin = ""
+        if metric.margin is not None:
+            margin = f", margin {its.difference(metric.margin).lstrip('+')}"
+        print_line(f"{metric.name} ({metric.role}{better}{margin}):")
         for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
             said = f"; {standing}" if metric.role == "guardrail" else ""
             print_line(f"  {contrast_words(contrast, its)}{said}")
@@ -76,7 +82,8 @@ def show_status(
         print_line(f"intervals: {bound_words(error)} ({guarantee})")
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
     if status.cost is not None:
-        print_line(f"cost so far: {status.cost:.4g}{_even_words(even)}")
+        cost = f"{amounts.cost(status.cost)} {amounts.cost_unit}"
+        print_line(f"cost so far: {cost}{_even_words(even)}")
     print_line(f"guarantee: {_promise(status, design)}")
     for line in _diagnostic_lines(status.diagnostics or ()):
         print_line(line)
@@ -85,7 +92,7 @@ def show_status(
 def _even_words(even: Prediction | None) -> str:
     if even is None:
         return ""
-    return f"; an even split is expected to cost {even.regret:.2g} until its own decision"
+    return f"; an even split is expected to cost {two_digits(even.regret)} until its own decision"
 
 
 def _promise(status: Status, design: Design) -> str:

@@ -16,6 +16,7 @@ from bascule.core.design import Design
 from bascule.core.effects import Effect
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.normal import mixture_radius
+from bascule.core.evidence.spread import skewness, squares_about_mean, units_needed
 from bascule.core.outcomes import Outcome
 from bascule.core.statistics import ArmStatistics
 
@@ -56,7 +57,8 @@ def contrasts(
     """Return the contrast of each arm with the control, in the order of the arms.
 
     `effects` are those of the design. `control` is what the control has shown, None where outcomes
-    recur: then only its `mean` is used, and lifts have no bounds.
+    recur: then only its `mean` is used, and lifts have no bounds. They have none either where
+    outcomes are adjusted by covariates: the mean of an arm is then no average of its outcomes.
 
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Gaussian(1), bs.UCB(2))
@@ -77,7 +79,9 @@ def contrasts(
         part = PART * effect.error
         if part not in radii:
             radii[part] = (
-                math.inf if control is None else mean_radius(design.outcome, control, part)
+                math.inf
+                if control is None or design.adjustment is not None
+                else mean_radius(design.outcome, control, part)
             )
         lift, low, high = _relative(design.outcome, three, mean, radii[part])
         found.append(
@@ -102,7 +106,7 @@ def contrasts(
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
     """Return how far an arm's mean may lie from the truth, at any time and for any sampling.
 
-    Each end fails with probability at most `level`.
+    Each end fails with probability at most `level`; asymptotically where the spread is estimated.
 
     >>> import bascule as bs
     >>> round(mean_radius(bs.Bernoulli(), ArmStatistics(10_000, 500.0, 500.0), 0.0025), 4)
@@ -112,7 +116,17 @@ def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:
         limits = outcome.low, outcome.high
         squares = most_squares(arm.units, arm.total, arm.squares, *limits)
         return bernstein_radius(arm.units, squares, *limits, level)
-    return mixture_radius(arm.units, outcome.sigma, level)
+    return mixture_radius(arm.units, _spread(outcome, arm), level)
+
+
+def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
+    """Return the spread of an arm's outcomes: as stated, or estimated once it has units enough."""
+    if not outcome.estimated:
+        return outcome.sigma
+    sums = (float(arm.units), arm.total, arm.squares)
+    if arm.units < units_needed(skewness(*sums, arm.cubes), math.nan):
+        return math.inf
+    return math.sqrt(squares_about_mean(*sums) / (arm.units - 1))
 
 
 def _relative(

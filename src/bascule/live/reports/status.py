@@ -7,7 +7,7 @@ million units as after ten.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -182,11 +182,13 @@ class Status:
             return f"Keep running: {self.waiting.words}"
         return "Keep running"
 
-    def table(self) -> list[str]:
-        """The arms, a line each below a heading."""
+    def table(self, written: Callable[[float | None], str] | None = None) -> list[str]:
+        """The arms, a line each below a heading; `written` says how means are written."""
         lines = [f"{'arm':<20}{'units':>10}{'matured':>10}{'mean':>12}  part"]
         for arm in self.arms:
             mean = "" if arm.mean is None else f"{arm.mean:.4g}"
+            if written is not None:
+                mean = written(arm.mean)
             lines.append(f"{arm.name:<20}{arm.units:>10,}{arm.matured:>10,}{mean:>12}  {arm.part}")
         return lines if self.covariates is None else [*lines, f"means {self.covariates.words}"]
 
