@@ -35,7 +35,11 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         (log(arm=["a"] * 40), {}, "the log has only 'a': a test compares at least two"),
         (log(arm=[None] * 40), {}, "the log has no arm at all"),
         (log(value=[[1.0]] * 40), {}, "column 'value' must have numbers"),
-        (log(time=["soon"] * 40), {}, "no row of the log can be used (40 time not readable)"),
+        (
+            log(time=["soon"] * 40),
+            {},
+            "no row of the log can be used (40 time not readable, as 'soon')",
+        ),
         (log(), {"outcome": bs.Bernoulli(), "aggregate": "last"}, "not every outcome is 0 or 1"),
         (log(), {"outcome": "normal"}, "outcome must be one of"),
         (log(), {"weights": [1.0]}, "weights must be 2 numbers, one an arm: a, b"),
@@ -97,7 +101,8 @@ def test_values_that_are_text_are_read_or_excluded() -> None:
     same = bs.analyze(log(value=text))
     assert same.arms == bs.analyze(log()).arms
     found = bs.analyze(log(value=changed(text, _0="12,5", _1="n/a")))
-    assert found.excluded == {"value not a number": 2}
+    no_value = "no value: the unit counts, the event does not"
+    assert found.excluded == {"value not a number": 1, no_value: 1}
 
 
 def test_arms_that_the_design_does_not_know_are_excluded() -> None:

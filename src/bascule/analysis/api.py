@@ -13,14 +13,8 @@ from bascule.analysis.reduction import reduced
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.naming import named_segments
-from bascule.analysis.source.open import (
-    MEMORY,
-    MEMORY_BY_DAY,
-    Source,
-    connections,
-    first_line,
-    open_tables,
-)
+from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
+from bascule.analysis.source.places import Source, first_line
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
@@ -44,6 +38,8 @@ def analyze(
     squares: str | None = None,
     cumulative: bool = False,
     time_format: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
     design: Design | None = None,
     assignments: object | None = None,
     assignments_unit: str | None = None,
@@ -89,6 +85,9 @@ def analyze(
     If the log is sums already, `count` names the column with the number of units of a row, `value`
     that with their sum, and `squares` that with the sum of squares, unless outcomes are 0 or 1;
     `cumulative` says that a row has what was counted up to its time.
+
+    `decimal` is the decimal sign of numbers that are text, if the log leaves it open, and
+    `encoding` that of CSV files that are not in UTF-8.
 
     With the goal "decrease" the arm with the lowest mean is the best; `control` names the arm that
     others are compared with, the first one unless said.
@@ -153,11 +152,12 @@ def analyze(
         squares=squares,
         cumulative=cumulative,
         drop_duplicates=drop_duplicates,
+        decimal=decimal,
     )
     limit = memory or (MEMORY_BY_DAY if by_day or request.measure is not None else MEMORY)
-    sources = [Source(events, query, "events")]
+    sources = [Source(events, query, "events", encoding)]
     if assignments is not None:
-        sources.append(Source(assignments, assignments_query, "assignments"))
+        sources.append(Source(assignments, assignments_query, "assignments", encoding))
     with connections(limit) as opened, one_line():
         event_table, assignment_table = [*open_tables(opened, sources), None][:2]
         if request.whole is not None and request.whole.segments is not None:

@@ -11,8 +11,10 @@ from typing import Any
 from bascule.analysis.api import analyze, one_line
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run
+from bascule.analysis.source.files import FORMS
 from bascule.analysis.source.naming import chosen
-from bascule.analysis.source.open import FORMS, MEMORY, Source, connections, open_tables
+from bascule.analysis.source.open import MEMORY, connections, open_tables
+from bascule.analysis.source.places import Source
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 
@@ -81,7 +83,7 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
     if test is None:
         return LogCollection(tuple(_answer(name, log, options) for name, log in _files(events)))
     query = options.pop("query", None)
-    source = Source(events, query, "events")
+    source = Source(events, query, "events", options.pop("encoding", None))
     with connections(options.get("memory") or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
         column = str(chosen(table, "test", test))

@@ -16,7 +16,8 @@ from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
-from bascule.analysis.source.rows import DAY
+from bascule.analysis.source.rows import DAY, TIME_UNREADABLE
+from bascule.analysis.source.times import FORMAT_HINT
 from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.effects import Effect
@@ -40,8 +41,10 @@ def nothing(reduced: Reduced) -> str:
     if reduced.rows == 0:
         return "events: the log is empty"
     counts = reduced.excluded | reduced.table.excluded
-    reasons = ", ".join(f"{n:,} {reason}" for reason, n in counts.items())
-    return f"events: no row of the log can be used ({reasons})"
+    shown = {reason: f", as {entries[0]!r}" for reason, entries in reduced.examples.items()}
+    reasons = "; ".join(f"{n:,} {reason}{shown.get(reason, '')}" for reason, n in counts.items())
+    hint = f": {FORMAT_HINT}" if TIME_UNREADABLE in counts else ""
+    return f"events: no row of the log can be used ({reasons}){hint}"
 
 
 def check_arms(arms: Sequence[str], sums: Sums) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
 from bascule.analysis.request import Request
 from bascule.analysis.source.columns import Arms, Columns, arms_of
 from bascule.analysis.source.naming import chosen, chosen_value
+from bascule.analysis.source.numbers import check_unit, decimal_of
 from bascule.analysis.source.rows import clean
 from bascule.analysis.source.times import Times, times_of
 from bascule.core.approximate import about as approximate
@@ -41,6 +42,7 @@ class Names:
     covariate: str | None = None
     cluster: str | None = None
     drop_duplicates: bool = False
+    decimal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,18 @@ def read_log(
         raise InputError(
             "window", "window needs to know when events came: name the column with their time"
         )
+    if unit is not None:
+        check_unit(events, unit)
+    roles = [value.name, per, *(about.get(role) for role in ("count", "squares", "covariate"))]
+    decimals = _decimals(events, roles, names.decimal)
     columns = Columns(
-        unit, arm if alone else None, value.name, times, **(about if alone else {}), per=per
+        unit,
+        arm if alone else None,
+        value.name,
+        times,
+        **(about if alone else {}),
+        per=per,
+        decimals=decimals,
     )
     arrivals = times if assigned_times is None else assigned_times
     reading = Reading(
@@ -117,6 +129,7 @@ def read_log(
         cumulative=names.cumulative,
         times=arrivals.kind,
         block=_block(request, times),
+        decimal=decimals.get(value.name or ""),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
     )
     if alone:
@@ -125,7 +138,8 @@ def read_log(
     assert assigned_times is not None
     fallback = unit if unit in assignments.columns else None
     assigned_unit = chosen(assignments, "unit", names.assignments_unit or fallback, taken=[arm])
-    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about)
+    signs = _decimals(assignments, [about["covariate"]], names.decimal)
+    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, decimals=signs)
     text = events[unit].type() != assignments[assigned_unit].type()
     rows = clean(events, columns, arms, request.until, text=text)
     assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
@@ -136,6 +150,13 @@ def read_log(
         assignments_time=assigned_times.column,
     )
     return Log(arms, columns, events, rows, reading, assigned, assignment_columns)
+
+
+def _decimals(table: Any, names: Sequence[str | None], given: str | None) -> dict[str, str]:
+    """The decimal signs of those columns that are text with commas."""
+    there = [name for name in names if name is not None and name in table.columns]
+    signs = {name: decimal_of(table, name, given) for name in there}
+    return {name: sign for name, sign in signs.items() if sign is not None}
 
 
 def _block(request: Request, times: Times) -> str:

@@ -13,7 +13,8 @@ class Reading:
 
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
     whether these are dates or numbers of days, and `time_form` how they were written if that had
-    to be found out. `block` is what units are compared within.
+    to be found out; `decimal` is the decimal sign where numbers are text with commas. `block` is
+    what units are compared within.
     """
 
     log: str
@@ -37,6 +38,7 @@ class Reading:
     cumulative: bool = False
     times: TimeKind = "dates"
     time_form: str | None = None
+    decimal: str | None = None
     block: str = "day"
 
     @property
@@ -47,6 +49,8 @@ class Reading:
         (('unit', 'every row'), ('arm', 'arm'), ('time', 'none'))
         """
         value = self.value or "every event counts as 1"
+        if self.decimal is not None:
+            value += f" (read with a decimal {'comma' if self.decimal == ',' else 'point'})"
         if self.other_values:
             value += f" (not used, though numbers: {', '.join(self.other_values)})"
         time = self.time or "none"

@@ -72,6 +72,12 @@ def command(
     time_format: str | None = typer.Option(
         None, metavar="FORM", help='How times are written, as "%d/%m/%Y %H:%M".', show_default=False
     ),
+    decimal: str | None = typer.Option(
+        None, metavar="SIGN", help='The decimal sign of numbers with commas: "." or ",".'
+    ),
+    encoding: str | None = typer.Option(
+        None, metavar="NAME", help="The encoding of CSV files that are not UTF-8, as latin-1."
+    ),
     assignments_unit: str | None = _column("The unit in the assignments, if called otherwise."),
     assignments_time: str | None = _column("The time in the assignments, if called otherwise."),
     segment: str | None = _column(
@@ -198,6 +204,8 @@ def command(
         "squares": squares,
         "cumulative": cumulative,
         "time_format": time_format,
+        "decimal": decimal,
+        "encoding": encoding,
         "assignments_unit": assignments_unit,
         "assignments_time": assignments_time,
         "drop_duplicates": drop_duplicates,

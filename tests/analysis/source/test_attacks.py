@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.analysis.source.open import Source, connections, open_tables
+from bascule.analysis.source.open import connections, open_tables
+from bascule.analysis.source.places import Source
 from bascule.cli.main import main
 
 ROWS = [(i, "ab"[i % 2], float(i % 3), f"2026-01-0{1 + i // 10}") for i in range(40)]

@@ -92,10 +92,11 @@ def survey(rows: Any) -> Survey:
     by_reason = {row["bad"]: row for row in run(rows.group_by("bad").agg(**parts))}
     good_rows = by_reason.get(0, {})
     bad = [reason for reason in sorted(by_reason) if reason]
+    examples = {REASONS[r - 1]: _examples(rows, r) for r in bad if r in RAW}
     return Survey(
         sum(int(row["rows"]) for row in by_reason.values()),
         {REASONS[reason - 1]: int(by_reason[reason]["rows"]) for reason in bad},
-        {REASONS[reason - 1]: _examples(rows, reason) for reason in bad if reason in RAW},
+        {reason: entries for reason, entries in examples.items() if entries},
         int(good_rows.get("blank") or 0),
         int(good_rows.get("worded") or 0),
         min((r["first"] for r in by_reason.values() if r["first"] is not None), default=None),
@@ -104,7 +105,7 @@ def survey(rows: Any) -> Survey:
     )
 
 
-RAW = {3: "raw_arm", 5: "raw_time", 6: "raw_value"}
+RAW = {2: "raw_arm", 3: "raw_arm", 5: "raw_time", 6: "raw_value"}
 """Where that stands which made a row unusable, by reason."""
 
 MOST_EXAMPLES = 3
@@ -114,7 +115,8 @@ def _examples(rows: Any, reason: int) -> tuple[str, ...]:
     """Some of the entries that made rows unusable for a reason."""
     unusable = rows.filter(rows.bad == reason)
     raw = unusable.select(entry=unusable[RAW[reason]]).distinct().order_by("entry")
-    return tuple(str(row["entry"]) for row in run(raw.limit(MOST_EXAMPLES)))
+    entries = run(raw.filter(raw.entry.notnull()).limit(MOST_EXAMPLES))
+    return tuple(str(row["entry"]) for row in entries)
 
 
 def in_two_arms(rows: Any) -> tuple[str, ...]:

@@ -1,27 +1,21 @@
-"""What the columns of a log say: arms and numbers, as expressions for Ibis."""
+"""Which columns of a log are read, and which arms it has."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from bascule.analysis.source.backend import is_duckdb, run
+from bascule.analysis.source.backend import run
 from bascule.analysis.source.times import Times
-from bascule.core.checks import LARGEST
 from bascule.core.design import MOST_ARMS
 from bascule.core.errors import InputError
 
-BLANK_TEXTS = ("", "nan")
-"""Text that stands for no value, in any case and with spaces around it."""
+NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", "total", "totals", "grand total")
+"""Text in place of an arm that stands for none, or for a row of totals below a table."""
 
-TRUE_WORDS, FALSE_WORDS = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
-"""Text that stands for 1 and for 0, in any case and with spaces around it."""
-
-NO_ARM = ("", "nan", "null", "<na>")
-"""Text in place of an arm that stands for none."""
-
-NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
+INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
 MOST_SPELLINGS = 4 * MOST_ARMS
 
@@ -31,7 +25,8 @@ class Columns:
     """The names of the columns that are read; None for those that are not there.
 
     Without `unit` every row is a unit, or has sums of `count` units. `probability` is that of the
-    unit's own arm; `probabilities` has a column for each arm.
+    unit's own arm; `probabilities` has a column for each arm. `decimals` has the decimal sign of
+    columns of text whose numbers have commas.
     """
 
     unit: str | None
@@ -46,6 +41,7 @@ class Columns:
     per: str | None = None
     covariate: str | None = None
     cluster: str | None = None
+    decimals: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def adjusted(self) -> bool:
@@ -78,7 +74,8 @@ def arms_of(
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=_text(rows.entry))
     counts = [row for row in run(rows) if row["text"] is not None]
-    counts = [row for row in counts if _plain(row["text"]) not in NO_ARM]
+    none = _no_arm(design_arms)
+    counts = [row for row in counts if _plain(row["text"]) not in none]
     counts.sort(key=lambda row: (-row["rows"], row["text"]))
     by_plain: dict[str, str] = {}
     if design_arms is not None:
@@ -124,55 +121,23 @@ def coded(table: Any, column: str, arms: Arms) -> Any:
     return ibis.cases(*cases, else_=ibis.null(kind))
 
 
-def no_arm(table: Any, column: str) -> Any:
+def no_arm(table: Any, column: str, arms: Sequence[str]) -> Any:
     """Whether a row names no arm: null, or text that stands for it."""
     raw = table[column]
     if not raw.type().is_string():
         return raw.isnull()
-    return raw.isnull() | raw.strip().lower().isin(NO_ARM)
+    return raw.isnull() | raw.strip().lower().isin(_no_arm(arms))
 
 
-def number(table: Any, column: str, field: str) -> tuple[Any, Any]:
-    """A column as a number (null where there is none), and whether a row has something else.
-
-    Null, NaN and blank text are all the same: no value. Words for yes and no are 1 and 0.
-    """
-    import ibis
-
-    raw = table[column]
-    kind = raw.type()
-    if kind.is_string():
-        right = raw.re_search(NUMBER)
-        value = ibis.ifelse(right, raw, ibis.null("string"))
-        value = value.try_cast("float64") if is_duckdb(table) else value.cast("float64")
-        word = raw.strip().lower()
-        value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
-        known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
-        return value, raw.notnull() & ~right & ~known
-    if kind.is_boolean():
-        return raw.ifelse(1.0, 0.0), ibis.literal(False)
-    if kind.is_integer():
-        return raw.cast("float64"), ibis.literal(False)
-    if kind.is_numeric():
-        value = raw.cast("float64")
-        if kind.is_floating():
-            value = ibis.ifelse(value.isnan(), ibis.null("float64"), value)
-        return value, value.notnull() & (value.abs() > LARGEST)
-    raise InputError(field, f"{field}: column {column!r} must have numbers (it has {kind})")
-
-
-def worded(table: Any, column: str) -> Any:
-    """Whether a row has a word for yes or no in place of a number."""
-    import ibis
-
-    raw = table[column]
-    if not raw.type().is_string():
-        return ibis.literal(False)
-    return raw.strip().lower().isin((*TRUE_WORDS, *FALSE_WORDS)).fill_null(False)
+def _no_arm(arms: Sequence[str] | None) -> tuple[str, ...]:
+    """The words for no arm, but for those that are the name of one."""
+    named = {_plain(arm) for arm in arms or ()}
+    return tuple(word for word in NO_ARM if word not in named)
 
 
 def _plain(text: str) -> str:
-    return text.strip().casefold()
+    """A name as it is compared: in one case, without spaces around it or signs that nobody sees."""
+    return unicodedata.normalize("NFC", text.translate(INVISIBLE)).strip().casefold()
 
 
 def _text(column: Any) -> Any:

@@ -33,7 +33,8 @@ USUAL: dict[str, tuple[str, ...]] = {
 
 NO_UNIT = (
     "unit is missing: name the column that says whom a row is about, of {columns}; or give "
-    "row_is_unit=True (--row-is-unit) if every row is a unit of its own"
+    "row_is_unit=True (--row-is-unit) if every row is a unit of its own, or count (--count) with "
+    "the column that counts the units if rows are sums"
 )
 
 
@@ -145,7 +146,10 @@ def _is_number(kind: Any) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
+    """Names of columns; DuckDB makes them up where a file has no header."""
+    names = list(names)
+    made_up = bool(names) and all(re.fullmatch(r"column\d+", name) for name in names)
+    return ", ".join(names) + (" (the file has no line with names)" if made_up else "")
 
 
 def named_segments(table: Any, column: str, segments: Segments) -> Any:

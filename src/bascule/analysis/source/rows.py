@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from bascule.analysis.source.columns import Arms, Columns, coded, no_arm, number, worded
+from bascule.analysis.source.columns import Arms, Columns, coded, no_arm
+from bascule.analysis.source.numbers import number, worded
 from bascule.analysis.source.times import moment
 from bascule.core.measure import Measure
 
@@ -16,15 +17,20 @@ TWO_ARMS, TWO_SEGMENTS = -1, -2
 
 DAY = 86400.0
 
+TIME_UNREADABLE = "time not readable"
+
 REASONS = (
     "no unit",
     "no arm",
     "arm unknown to the design",
     "no time",
-    "time not readable",
+    TIME_UNREADABLE,
     "value not a number",
 )
 """Why a row is excluded; the first that applies."""
+
+NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")
+"""Text in place of a unit that stands for none."""
 
 BLANK = "no value: the unit counts, the event does not"
 
@@ -38,11 +44,15 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     """
     import ibis
 
-    time = moment(table, columns.times)
+    time, decimals = moment(table, columns.times), columns.decimals
     parts: dict[str, Any] = {"time": time}
     wrong = []
     if columns.unit is not None:
         unit = table[columns.unit]
+        if unit.type().is_string():
+            unit = ibis.ifelse(unit.isin(NO_UNIT), ibis.null("string"), unit)
+        elif unit.type().is_floating():
+            unit = unit.nullif(float("nan"))
         if text or not (unit.type().is_string() or unit.type().is_integer()):
             unit = unit.cast("string")
         parts["unit"] = unit
@@ -50,12 +60,12 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     if columns.arm is not None:
         parts["code"] = coded(table, columns.arm, arms)
         parts["raw_arm"] = table[columns.arm].cast("string")
-        wrong += [(no_arm(table, columns.arm), 2), (parts["code"].isnull(), 3)]
+        wrong += [(no_arm(table, columns.arm, arms.names), 2), (parts["code"].isnull(), 3)]
     if columns.times.column is not None:
         parts["raw_time"] = table[columns.times.column].cast("string")
         wrong += [(table[columns.times.column].isnull(), 4), (time.isnull(), 5)]
     if columns.value is not None:
-        parts["value"], odd = number(table, columns.value, "value")
+        parts["value"], odd = number(table, columns.value, "value", decimals.get(columns.value))
         parts["worded"] = worded(table, columns.value)
         parts["raw_value"] = table[columns.value].cast("string")
         wrong.append((odd, 6))
@@ -66,13 +76,15 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
         parts["cluster"] = table[columns.cluster].cast("string")
         wrong.append((parts["cluster"].isnull(), 1))
     if columns.covariate is not None:
-        parts["covariate"], other = number(table, columns.covariate, "covariate")
+        parts["covariate"], other = number(
+            table, columns.covariate, "covariate", decimals.get(columns.covariate)
+        )
         wrong.append((other, 6))
         odd = odd | other
     for role in ("count", "squares", "per"):
         name = getattr(columns, role)
         if name is not None:
-            parts[role], other = number(table, name, role)
+            parts[role], other = number(table, name, role, decimals.get(name))
             wrong.append((other | parts[role].isnull(), 6))
             odd = odd | other | parts[role].isnull()
     if columns.segment is not None:

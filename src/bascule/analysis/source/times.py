@@ -140,6 +140,8 @@ def _of_text(table: Any, column: str, field: str) -> Times:
     sign = next(mark for mark in first if mark in SEPARATORS)
     date = (DAY_FIRST if day_first else MONTH_FIRST).format(s=sign)
     clock = CLOCKS[min(first.count(":"), 2)]
+    if first.upper().endswith(("AM", "PM")):
+        clock = clock.replace("%H", "%I") + (" %p" if first[-3] == " " else "%p")
     return Times(column, "dates", date + clock)
 
 

@@ -1,0 +1,147 @@
+"""Files of a log: which ones a path means, and how each form is read."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bascule.analysis.source.csv_files import in_utf8, plain_copy, read_csv, read_many_csv
+from bascule.analysis.source.places import Connections, Source, first_line, registered
+from bascule.core.errors import InputError
+
+FORMS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+"""Endings of files that can be read, and how."""
+
+SHEET = "save the sheet as CSV, or read it with pandas and give the data frame"
+HINTS = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), SHEET),
+    **dict.fromkeys((".txt", ".dat", ".log"), "if it has columns, rename it to end in .csv"),
+    **dict.fromkeys((".zip", ".bz2", ".xz", ".tar"), "unpack it first"),
+    **dict.fromkeys((".feather", ".arrow", ".orc"), "give it as a dataset of pyarrow"),
+}
+"""What to do with files of other endings."""
+
+
+def files_of(path: Path, field: str) -> tuple[list[str], str]:
+    """The files that a path or a pattern means, as absolute paths, and their form.
+
+    A file of exactly that name is meant literally, whatever signs of a pattern its name has.
+    """
+    text = str(path)
+    form = _form(path)
+    if path.is_dir():
+        names, form = _files_of_folder(path, field)
+    elif path.exists():
+        names = [text]
+    elif any(sign in text for sign in "*?["):
+        names = sorted(glob.glob(text, recursive=True, include_hidden=True))
+        if not names:
+            raise InputError(field, f"{field}: no file matches {path}")
+    else:
+        raise InputError(field, f"{field}: there is no file {path}")
+    if form is None:
+        known = ", ".join(sorted(FORMS))
+        advice = HINTS.get(path.suffix.lower(), "rename it")
+        raise InputError(
+            field, f"{field}: {path} has no ending that says what it is ({known}): {advice}"
+        )
+    if len(names) == 1 and Path(names[0]).stat().st_size == 0:
+        raise InputError(field, f"{field}: {path} is empty")
+    return [str(Path(name).absolute()) for name in names], form
+
+
+def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
+    """The files of a folder and of those in it, which must all be of one form."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(folder.rglob("*")):
+        form = _form(file)
+        if form is not None and file.is_file():
+            found.setdefault(form, []).append(str(file))
+    if not found:
+        raise InputError(field, f"{field}: the folder {folder} has no Parquet, CSV or JSON files")
+    if len(found) > 1:
+        counts = ", ".join(f"{len(names)} {form}" for form, names in found.items())
+        raise InputError(
+            field, f"{field}: the folder {folder} has files of several forms ({counts}): name one"
+        )
+    ((form, names),) = found.items()
+    return names, form
+
+
+def _form(path: Path) -> str | None:
+    endings = [ending for ending in path.suffixes if ending != ".gz"]
+    return FORMS.get(endings[-1].lower()) if endings else None
+
+
+def read_store(opened: Connections, source: Source) -> Any:
+    """A file or folder in an object store, which pyarrow reads and DuckDB scans."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow import fs
+
+    address, field = str(source.place), source.field
+    try:
+        system, path = fs.FileSystem.from_uri(address)
+        form = _form(Path(path)) or "parquet"
+        data = ds.dataset(path, filesystem=system, format=form)
+    except (pa.ArrowException, OSError, ValueError) as problem:
+        shown = source.shown
+        raise InputError(field, f"{field}: cannot read {shown}: {first_line(problem)}") from None
+    return registered(opened.local, data, field)
+
+
+def read_files(
+    opened: Connections, names: Sequence[str], form: str, source: Source
+) -> tuple[Any, list[str]]:
+    """Files as a table, and those that are really read: a copy where a text has to be converted.
+
+    DuckDB's own readers do it: no statement is put together from what the files hold.
+    """
+    import duckdb
+
+    if form != "csv":
+        if source.encoding is not None:
+            raise InputError("encoding", f"encoding goes with CSV files: {source.shown} is none")
+        used = list(names)
+    else:
+        used = [in_utf8(name, opened.folder, source.encoding) for name in names]
+    try:
+        return _table_of(opened.local, used, form, source.field), used
+    except (duckdb.Error, UnicodeError) as problem:
+        reason = InputError(
+            source.field, f"{source.field}: cannot read {source.place}: {first_line(problem)}"
+        )
+    if form == "csv" and len(used) == 1:
+        # Lines that end now this way, now that are the usual reason.
+        try:
+            used = [plain_copy(used[0], opened.folder)]
+            return _table_of(opened.local, used, form, source.field), used
+        except (duckdb.Error, UnicodeError, InputError):
+            raise reason from None
+    raise reason
+
+
+def _table_of(local: Any, names: Sequence[str], form: str, field: str) -> Any:
+    # The reader takes names for patterns, so their special signs are escaped.
+    connection, literal = local.con, [glob.escape(name) for name in names]
+    if form == "parquet":
+        relation = connection.read_parquet(literal)
+    elif form == "json":
+        relation = connection.read_json(literal)
+    elif len(literal) > 1:
+        relation = read_many_csv(connection, literal)
+    else:
+        relation = read_csv(connection, literal[0])
+    name = f"bascule_{field}"
+    relation.create_view(name, replace=True)
+    return local.table(name)

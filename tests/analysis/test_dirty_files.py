@@ -1,0 +1,215 @@
+"""Files as people export them: read as they were meant, or refused with what to do."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+
+RNG = np.random.default_rng(5)
+UNITS = 400
+ARMS = RNG.choice(["control", "green"], UNITS)
+BOUGHT = (RNG.random(UNITS) < np.where(ARMS == "green", 0.5, 0.2)).astype(int)
+SPENT = np.where(BOUGHT, np.round(RNG.gamma(2.0, 900.0, UNITS), 2), 0.0)
+DAYS = 1 + np.arange(UNITS) // 40
+MEANS = {arm: SPENT[arm == ARMS].mean() for arm in ("control", "green")}
+SHARES = {arm: BOUGHT[arm == ARMS].mean() for arm in ("control", "green")}
+
+HEAD = "user_id,variant,ts,converted"
+
+
+def english(value: float) -> str:
+    return f'"{value:,.2f}"'
+
+
+def german(value: float) -> str:
+    return f"{value:,.2f}".translate(str.maketrans(",.", ".,"))
+
+
+def lines(write: Callable[[int], str]) -> list[str]:
+    return [write(i) for i in range(UNITS)]
+
+
+def plain(i: int) -> str:
+    return f"{i},{ARMS[i]},2026-01-{DAYS[i]:02},{BOUGHT[i]}"
+
+
+def spreadsheet_german() -> bytes:
+    """A byte-order mark, semicolons, decimal commas, dates with dots, and empty last lines."""
+    rows = lines(lambda i: f"{i};{ARMS[i]};{DAYS[i] + 10}.01.2026;{german(SPENT[i])}")
+    return "\r\n".join(["\ufeffuser_id;variant;date;revenue", *rows, "", ""]).encode()
+
+
+def spreadsheet_english() -> bytes:
+    """Thousands with commas, months first, and a row of totals below."""
+    rows = lines(lambda i: f"{i},{ARMS[i]},01/{DAYS[i] + 10}/2026,{english(SPENT[i])}")
+    rows.append(f"Total,,,{english(SPENT.sum())}")
+    return "\n".join(["User ID,Variant,Date,Revenue", *rows]).encode()
+
+
+def totals_below() -> bytes:
+    rows = lines(lambda i: f"{i},{ARMS[i]},2026-01-{DAYS[i]:02},{SPENT[i]}")
+    return "\n".join(["user_id,variant,ts,revenue", *rows, f",Total,,{SPENT.sum()}"]).encode()
+
+
+def words() -> bytes:
+    """Yes and no in every spelling."""
+    spelled = (("no", "FALSE", "0", "False", "n"), ("Yes", "TRUE", "1", "true", "y"))
+    rows = lines(lambda i: f"{plain(i)[:-1]}{spelled[BOUGHT[i]][i % 5]}")
+    return "\n".join([HEAD, *rows]).encode()
+
+
+def two_alphabets_zipped() -> bytes:
+    """Arms in two alphabets, one of them written in two ways, ends of lines mixed, compressed."""
+    names = {"control": ("Контроль", "Контроль\u200b"), "green": ("gr\u00fcn", "gru\u0308n")}
+    rows = lines(lambda i: plain(i).replace(str(ARMS[i]), names[ARMS[i]][i % 2]))
+    ends = ("\n" if i % 3 else "\r\n" for i in range(UNITS + 1))
+    text = "".join(row + end for row, end in zip([HEAD, *rows], ends, strict=True))
+    return gzip.compress(text.encode())
+
+
+def sixteen_bits() -> bytes:
+    return "\r\n".join([HEAD, *lines(plain)]).encode("utf-16")
+
+
+def western() -> bytes:
+    rows = lines(lambda i: plain(i).replace("green", "grün"))
+    return "\n".join([HEAD, *rows]).encode("latin-1")
+
+
+def zones_and_zeros() -> bytes:
+    """Units with leading zeros that would be one as numbers; times of three zones; empty lines."""
+
+    def row(i: int) -> str:
+        time = f"2026-01-{DAYS[i]:02}T12:00:00{('Z', '+09:00', '-08:00')[i % 3]}"
+        return f"{'0' * (1 + i % 2)}{i // 2:04},{ARMS[i]},{time},{BOUGHT[i]}" + "\n" * (i % 50 == 0)
+
+    return "\n".join([HEAD, *lines(row)]).encode()
+
+
+def long_numbers() -> bytes:
+    """Units beyond what 64 bits hold, each with a row a day for two days."""
+    rows = (
+        f"{10**20 + i},{ARMS[i]},2026-01-0{1 + day} 3:05:00,{BOUGHT[i] * day}"
+        for i in range(UNITS)
+        for day in (0, 1)
+    )
+    return "\n".join(["A report of our test", "", HEAD, *rows]).encode()
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "options", "means", "said"),
+    [
+        (spreadsheet_german, "a.csv", {}, MEANS, "value revenue (read with a decimal comma)"),
+        (spreadsheet_english, "a.csv", {}, MEANS, "excluded: 1 (no arm)"),
+        (totals_below, "a.csv", {}, MEANS, "excluded: 1 (no unit)"),
+        (words, "a.csv", {}, SHARES, "! words for numbers"),
+        (two_alphabets_zipped, "a.csv.gz", {}, SHARES, "! arm names: "),
+        (sixteen_bits, "a.csv", {}, SHARES, "no unit was seen in two arms"),
+        (western, "a.csv", {"encoding": "latin-1"}, SHARES, "grün - control"),
+        (zones_and_zeros, "a.csv", {}, SHARES, "2026-01-01 to 2026-01-10"),
+        (long_numbers, "a.csv", {}, SHARES, "800 rows, 400 units"),
+    ],
+    ids=lambda one: getattr(one, "__name__", ""),
+)
+def test_it_is_read_as_it_was_meant(
+    make: Callable[[], bytes],
+    name: str,
+    options: dict[str, Any],
+    means: dict[str, float],
+    said: str,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / name).write_bytes(make())
+    found = bs.analyze(tmp_path / name, by_day=False, **options)
+    assert found.units == UNITS
+    assert sorted(arm.mean or 0.0 for arm in found.arms) == pytest.approx(sorted(means.values()))
+    assert said in str(found)
+
+
+def written(head: str, rows: Iterable[str]) -> bytes:
+    return "\n".join([head, *rows]).encode()
+
+
+def money(form: Callable[[float], str]) -> bytes:
+    rows = lines(lambda i: f"{i};{ARMS[i]};{form(SPENT[i])}")
+    return written("user_id;variant;revenue", rows)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "options", "line"),
+    [
+        (money(lambda x: f"${x:.2f}"), "a.csv", {}, "(400 value not a number, as '$0.00')"),
+        (money(lambda x: f"{max(x, 1000):,.0f}"), "a.csv", {}, "numbers with commas as '"),
+        (money(lambda x: (english, german)[int(x > 900)](x)), "a.csv", {}, "commas in two ways"),
+        (money(german), "a.csv", {"decimal": "p"}, 'decimal must be "." or ","'),
+        (western(), "a.csv", {}, "it is not in UTF-8: give encoding (--encoding)"),
+        (western(), "a.csv", {"encoding": "ascii"}, "is not ascii"),
+        (western(), "a.csv", {"encoding": "latin-99"}, "encoding must be a name such as latin-1"),
+        (b"{}", "a.jsonl", {"encoding": "latin-1"}, "encoding goes with CSV files"),
+        (
+            written("user_id,variant,variant,converted", lines(plain)),
+            "a.csv",
+            {"arm": "variant"},
+            "There are user_id, variant (1), variant (2), converted",
+        ),
+        (written(plain(0), lines(plain)[1:]), "a.csv", {}, "(the file has no line with names)"),
+        (
+            written(HEAD, lines(lambda i: f'{i},{ARMS[i]},"Jan {DAYS[i]}, 2026",1')),
+            "a.csv",
+            {},
+            "400 time not readable, as 'Jan 1, 2026'): give time_format",
+        ),
+        (
+            written(HEAD, lines(lambda i: "9" * 17 + plain(i).replace(",", ".0,", 1))),
+            "a.csv",
+            {},
+            "several units look alike: store them as text or as whole numbers",
+        ),
+        (b"x", "a.xlsx", {}, "save the sheet as CSV"),
+        (b"x", "a.txt", {}, "rename it to end in .csv"),
+    ],
+    ids=range(14),
+)
+def test_what_is_unclear_is_asked(
+    data: bytes, name: str, options: dict[str, Any], line: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(bs.InputError) as caught:
+        bs.analyze(tmp_path / name, by_day=False, **options)
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_decimal_sign_can_be_stated(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(money(lambda x: f"{max(x, 1000):,.0f}"))
+    by_sign = {
+        sign: bs.analyze(tmp_path / "a.csv", by_day=False, decimal=sign).arms[0].mean or 0.0
+        for sign in (".", ",")
+    }
+    assert by_sign["."] == pytest.approx(1000.0 * by_sign[","])
+
+
+def test_files_of_the_web_are_not_fetched(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["analyze", "https://me:secret@example.org/log.parquet?key=1"])
+    line = capsys.readouterr().err
+    assert "download https://example.org/log.parquet, or give a table of Ibis" in line
+    assert "secret" not in line
+
+
+def test_units_without_a_name_are_not_one_unit() -> None:
+    log = {
+        "unit": ["", "null", "a", "b", "c", "d"],
+        "arm": ["x", "y"] * 3,
+        "value": [1, 0, 1, 0, 1, 1],
+    }
+    found = bs.analyze(log, by_day=False)
+    assert (found.units, found.excluded) == (4, {"no unit": 2})
