@@ -12,7 +12,8 @@ LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rule
 	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/test_openapi.py \
 	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/test_effects.py \
-	tests/core/procedures/test_many_arms.py tests/live/test_knob.py
+	tests/core/procedures/test_many_arms.py tests/live/test_knob.py \
+	tests/live/test_shown_intervals.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
+from bench.honesty_cells import Cell
 
 DAYS, PER_DAY, ERROR = 20, 50, 0.3
-"""A large error, of which 90 logs show an excess by a half."""
+"""A large error, of which 240 logs show an excess by a half."""
 
 Log = dict[str, list[Any]]
 Draw = Callable[[np.random.Generator], Log]
@@ -31,16 +32,18 @@ class LogCell:
     runs: int
     options: dict[str, Any] = field(default_factory=dict)
     arms: int = 2
+    guarantee: str = "proven"
 
 
-def answered(cell: LogCell, rng: np.random.Generator) -> tuple[bool, str]:
-    """Return whether the first arm lost although no arm is better, and the guarantee that is told.
+def is_wrong(cell: LogCell, rng: np.random.Generator) -> bool:
+    """Return whether the first arm lost although no arm is better.
 
     Arms are alike, so the first one stands for the best arm and any other as winner is wrong.
     """
     analysis = bs.analyze(cell.draw(rng), error=ERROR, **cell.options)
+    assert analysis.guarantee == cell.guarantee, (cell, analysis.guarantee)
     decision = analysis.decision
-    return decision is not None and decision.name != "arm00", analysis.guarantee
+    return decision is not None and decision.name != "arm00"
 
 
 def split(shares: list[float], values: Callable[[np.random.Generator, int], Any]) -> Draw:
@@ -128,21 +131,120 @@ def spending(rng: np.random.Generator, units: int) -> Any:
     return (rng.random(units) < 0.1) * np.minimum(rng.lognormal(3.0, 1.5, units), 500.0)
 
 
-def log_cells(times: Callable[[int], int]) -> list[LogCell]:
+def with_covariate(draw: Draw) -> Draw:
+    """Return logs with a number known beforehand, to which half of each value is due."""
+
+    def drawn(rng: np.random.Generator) -> Log:
+        log = draw(rng)
+        known = rng.normal(10.0, 3.0, len(log["value"]))
+        values = [value + float(x) for value, x in zip(log["value"], known, strict=True)]
+        return {**log, "value": values, "before": known.tolist()}
+
+    return drawn
+
+
+def with_visits(draw: Draw) -> Draw:
+    """Return logs of values that units give in one to five visits each."""
+
+    def drawn(rng: np.random.Generator) -> Log:
+        log = draw(rng)
+        visits = rng.integers(1, 6, len(log["value"]))
+        values = [value * float(n) for value, n in zip(log["value"], visits, strict=True)]
+        return {**log, "value": values, "visits": visits.tolist()}
+
+    return drawn
+
+
+def summed(draw: Draw, cumulative: bool) -> Draw:
+    """Return logs that have one row for each arm and day, of that day or of all until then."""
+
+    def drawn(rng: np.random.Generator) -> Log:
+        log = draw(rng)
+        sums: dict[tuple[str, str], list[float]] = {}
+        for arm, value, day in zip(log["arm"], log["value"], log["time"], strict=True):
+            row = sums.setdefault((arm, day), [0.0, 0.0])
+            row[0] += 1.0
+            row[1] += value
+        arms, days = sorted({arm for arm, _ in sums}), sorted({day for _, day in sums})
+        rows: list[tuple[str, str, float, float]] = []
+        for arm in arms:
+            count = total = 0.0
+            for day in days:
+                more = sums.get((arm, day), [0.0, 0.0])
+                count, total = (count + more[0], total + more[1]) if cumulative else (*more,)
+                rows.append((arm, day, count, total))
+        columns = list(zip(*rows, strict=True))
+        names = ("arm", "time", "units", "value")
+        return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+    return drawn
+
+
+def of_one_arm(shares: list[float]) -> Draw:
+    """Return logs of three arms, the probabilities of all of which are logged for each unit."""
+
+    def draw(rng: np.random.Generator) -> Log:
+        ahead, sums, counts = 0, np.zeros(3), np.zeros(3)
+        arms, values, chances = [], [], []
+        for _ in range(DAYS):
+            chance = np.roll(np.array(shares), ahead)
+            today = rng.choice(3, PER_DAY, p=chance)
+            seen = clicks(rng, PER_DAY)
+            arms += today.tolist()
+            values += seen.tolist()
+            chances += [chance] * PER_DAY
+            sums += np.bincount(today, seen, 3)
+            counts += np.bincount(today, minlength=3)
+            ahead = int(np.argmax(sums / np.maximum(counts, 1)))
+        log = _log(np.array(arms), np.array(values))
+        return {**log, **{f"p{arm}": [float(c[arm]) for c in chances] for arm in range(3)}}
+
+    return draw
+
+
+def log_cells(times: Callable[[int], int]) -> list[Cell]:
+    """Return a cell for each kind of log that `analyze` answers."""
+    return [_cell(kind) for kind in kinds(times)]
+
+
+def _cell(kind: LogCell) -> Cell:
+    seed = [ord(letter) for letter in f"{kind.name}{kind.outcome}{kind.arms}"]
+
+    def count(first: int, last: int) -> int:
+        logs = range(first, last)
+        return sum(is_wrong(kind, np.random.default_rng([*seed, log])) for log in logs)
+
+    about = (kind.outcome, kind.arms, kind.name, kind.guarantee, ERROR, kind.runs)
+    return Cell("analyze", *about, count)
+
+
+def kinds(times: Callable[[int], int]) -> list[LogCell]:
     """Return all kinds of logs."""
     look, uneven = "looks every day", "looks every day, split 5:95"
     rare = [0.05, 0.95]
     late = "outcomes of one arm come later, window of 7 days"
     follow = "logged probabilities follow the leader, .99 and .01"
+    three = "logged probabilities follow the leader, .98, .01 and .01"
     capped, chances = {"outcome": bs.Bounded(0, 500)}, {"probability": "p"}
     window = {"window": "7d", "outcome": bs.Bernoulli()}
-    runs = times(90)
+    mapped = {"probability": {f"arm{arm:02}": f"p{arm}" for arm in range(3)}}
+    even, totals = split([0.5, 0.5], clicks), {"count": "units", "outcome": bs.Bernoulli()}
+    less, known = {"goal": "decrease"}, {"covariate": "before"}
+    runs, about, start = times(240), "asymptotic", totals | {"cumulative": True}
+    unequal, visits = split(rare, spending), {"per": "visits"}
     return [
-        LogCell(look, "0/1", split([0.5, 0.5], clicks), runs),
-        LogCell(look, "0/1", split([0.1] * 10, clicks), times(25), arms=10),
+        LogCell(look, "0/1", even, runs),
+        LogCell(look, "0/1", split([0.1] * 10, clicks), runs, arms=10),
+        LogCell(look, "0/1, lower is better", even, runs, less),
+        LogCell(look, "0/1, sums of days", summed(even, cumulative=False), runs, totals),
+        LogCell(look, "0/1, sums since the start", summed(even, True), runs, start, 2, about),
         LogCell(uneven, "0/1", split(rare, clicks), runs),
-        LogCell(uneven, "spending, capped", split(rare, spending), runs, capped),
-        LogCell(uneven, "spending", split(rare, spending), runs),
+        LogCell(uneven, "spending, capped", unequal, runs, capped),
+        LogCell(uneven, "spending", unequal, runs, {}, 2, about),
+        LogCell(uneven, "spending, lower is better", unequal, runs, less, 2, about),
+        LogCell(uneven, "spending, a covariate", with_covariate(unequal), runs, known, 2, about),
+        LogCell(uneven, "spending a visit", with_visits(unequal), runs, visits, 2, about),
         LogCell(follow, "0/1", logged([0.01, 0.99]), runs, chances),
+        LogCell(three, "0/1", of_one_arm([0.98, 0.01, 0.01]), runs, mapped, 3),
         LogCell(late, "0/1", delayed(0.5), runs, window),
     ]

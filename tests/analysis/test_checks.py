@@ -32,6 +32,15 @@ def even(means: np.ndarray) -> Sums:
     return Sums(DAYS, units, hits, hits, 0 * units, 0 * units + 1)
 
 
+def test_squares_that_rounding_made_too_small_do_not_stop_an_analysis() -> None:
+    """A day on which nobody of a small arm buys has -3e-14 where outcomes are differences."""
+    sums = even(np.full(14, 0.3))
+    squares = sums.squares.copy()
+    totals = sums.totals.copy()
+    totals[6, 0], squares[6, 0] = 0.0, -2.8e-14
+    assert len(drift(replace(sums, totals=totals, squares=squares), ARMS, 14)) == 2
+
+
 def test_a_split_is_compared_with_the_weights() -> None:
     assert not sample_ratio(ARMS, [9000, 1000], [9, 1]).flagged
     assert sample_ratio(ARMS, [9000, 1150], [9, 1]).flagged

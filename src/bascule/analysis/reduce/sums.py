@@ -93,6 +93,8 @@ class Sums:
             arrival = np.arange(len(self.days))
             totals = self.growth.totals[arrival, arrival]
             squares = self.growth.squares[arrival, arrival]
+        # The squares of outcomes that are differences may be too small by what was rounded off.
+        squares = np.maximum(squares, totals**2 / np.maximum(self.units, 1.0))
         return [_statistics(*parts) for parts in zip(self.units, totals, squares, strict=True)]
 
     def counts(self) -> list[int]:

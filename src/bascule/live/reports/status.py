@@ -161,7 +161,9 @@ class Status:
             risk = f"{100 * self.decision.error:.3g} %"
             return f"Ship {self.decision.name}: a worse arm wins with probability at most {risk}"
         if self.decision is not None:
-            return f"{self.decision.name.capitalize()}: keep what is cheapest"
+            left = [arm.name for arm in self.arms if arm.part in ("active", "paused")]
+            among = "" if len(left) == len(self.arms) else f" between {', '.join(left)}"
+            return f"{self.decision.name.capitalize()}{among}: keep what is cheapest"
         if self.state == "over":
             return f"The test has ended undecided{ENDED_BY[self.ended_by]}"
         if self.state == "stopped":
