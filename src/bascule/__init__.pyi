@@ -60,6 +60,7 @@ from .planning.request import PlanRequest
 from .planning.result import Plan
 from .planning.rollout import Rollout, RolloutCase, plan_rollout
 from .planning.sample import Sample
+from .planning.segments import SegmentedPlan, plan_segments
 from .simulation import (
     Beta,
     Change,
@@ -152,6 +153,7 @@ __all__ = [
     "Rule",
     "Sample",
     "SegmentedExperiment",
+    "SegmentedPlan",
     "SegmentedSimulation",
     "SegmentedStatus",
     "Segments",
@@ -193,6 +195,7 @@ __all__ = [
     "open",
     "plan",
     "plan_rollout",
+    "plan_segments",
     "record",
     "remove_arm",
     "restore",

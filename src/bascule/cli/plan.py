@@ -150,6 +150,18 @@ def command(
         help="What changing to another arm costs, in outcome units; with --population.",
         show_default=False,
     ),
+    segment: list[str] | None = typer.Option(
+        None,
+        metavar="NAME=PART",
+        help="A segment with a decision of its own, and its part of the units; give each of them.",
+        show_default=False,
+    ),
+    by: str | None = typer.Option(
+        None,
+        metavar="ATTRIBUTE",
+        help="With --segment: the attribute of a unit's context that has its name.",
+        show_default=False,
+    ),
     save: Path | None = typer.Option(
         None, metavar="FILE", help="Write the design, for simulate --design."
     ),
@@ -192,6 +204,8 @@ def command(
     metrics = [designs.parsed_metric(text) for text in metric or ()]
     harm = amount("harm_error", harm_error, "5% or 0.05 is usual")
     if rollout is not None:
+        if segment or by is not None:
+            raise InputError("segment", "--segment does not go with --rollout: leave it out")
         given = {**sizes, "baseline": baseline, "lift": lift, "sample": sample, "outcome": outcome}
         given |= {"arms": arms, "waiting_cost": waiting_cost, "figure": figure, "html": html}
         _refuse_with_rollout(given)
@@ -226,6 +240,14 @@ def command(
         metrics=metrics,
         harm_error=harm,
     )
+    if segment or by is not None:
+        for option, path in (("figure", figure), ("html", html)):
+            if path is not None:
+                raise InputError(option, f"--{option} does not go with --segment: leave it out")
+        with designs.workers(dask):
+            say_understood(lift, request)
+            _plan_segments(request, segment, by, (runs, seed, threads), save, as_json)
+        return
     with designs.workers(dask):
         say_understood(lift, request)
     answer = _answered(request, runs, seed, threads)
@@ -259,6 +281,32 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
             raise typer.Abort
     else:
         typer.echo(f"bascule: {words} give --lift {meant}", err=True)
+
+
+def _plan_segments(
+    request: PlanRequest,
+    segment: list[str] | None,
+    by: str | None,
+    how: tuple[int | None, int, int | None],
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    from bascule.planning.segments import plan_segments
+
+    parts = designs.parsed_means(segment, "segment")
+    if by is None or parts is None:
+        raise InputError(
+            "segment", "--segment and --by go together, as --by device --segment mobile=0.7"
+        )
+    runs, seed, threads = how
+    weights = {name: sum(part) for name, part in parts.items()}
+    found = plan_segments(by, weights, request, runs=runs, seed=seed, threads=threads)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        screen().print(repr(found), soft_wrap=True, highlight=False)
+    if save is not None:
+        found.design.save(save)
 
 
 def _refuse_with_rollout(given: Mapping[str, object]) -> None:

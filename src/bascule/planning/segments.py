@@ -1,0 +1,115 @@
+"""`plan_segments`: one design for all segments of a test, chosen for the smallest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
+
+from bascule.core import checks
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
+from bascule.core.presenter import presenter
+from bascule.core.segments import Segments
+from bascule.planning.api import plan
+from bascule.planning.request import Lift, PlanRequest, RequestOptions, plan_request
+from bascule.planning.result import Plan
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SegmentedPlan:
+    """The design for a test with segments, and when each of them is decided.
+
+    `smallest` is the plan of the segment with the fewest units, at its part of the error: it takes
+    longest, and the design is chosen for it. Each segment may take as many units as that one has
+    until the deadline.
+    """
+
+    design: Design
+    weights: dict[str, float]
+    smallest: Plan
+
+    @property
+    def possible(self) -> bool:
+        """Whether every segment is decided by the deadline often enough."""
+        return self.smallest.possible
+
+    @property
+    def expected_days(self) -> dict[str, float]:
+        """Days until each segment is decided, on average, if the lift is the same in all."""
+        least, days = min(self.weights.values()), self.smallest.expected_days.mean
+        return {name: days * least / weight for name, weight in self.weights.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain data; `bascule plan --json` prints it."""
+        return {
+            "possible": self.possible,
+            "design": self.design.to_dict(),
+            "weights": self.weights,
+            "expected_days": self.expected_days,
+            "smallest": self.smallest.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return "\n".join(presenter("plan.segments").answer(self))
+
+
+def plan_segments(
+    attribute: str,
+    weights: Mapping[str, float],
+    outcome: Outcome | PlanRequest | None = None,
+    baseline: float | str | None = None,
+    lift: Lift | None = None,
+    *,
+    runs: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    **options: Unpack[RequestOptions],
+) -> SegmentedPlan:
+    """Return one design for all segments of a test, and how long each of them takes.
+
+    `weights` name the segments of an attribute of the context, each with its part of the units;
+    all other arguments are those of `plan`, for the test as a whole: `units_per_day` are the units
+    of all segments, and `error` bounds a wrong decision in any of them.
+
+    >>> import bascule as bs
+    >>> weights = {"mobile": 0.75, "desktop": 0.25}
+    >>> answer = bs.plan_segments("device", weights, bs.Bernoulli(), 0.1, "50%", runs=100)
+    >>> days = answer.expected_days
+    >>> round(days["desktop"] / days["mobile"], 2), answer.design.by_segment["mobile"].error
+    (3.0, 0.025)
+    """
+    if not isinstance(weights, Mapping):
+        raise InputError("weights", f"weights must name the segments (got {weights!r:.60})")
+    segments = Segments(attribute, list(weights))
+    found = {
+        name: checks.positive("weights", one, "parts of all units") for name, one in weights.items()
+    }
+    total = sum(found.values())
+    found = {name: one / total for name, one in found.items()}
+    if isinstance(outcome, PlanRequest):
+        request = outcome.alone(baseline=baseline, lift=lift, **options)
+    else:
+        request = plan_request(outcome, baseline, lift, **options)
+    if request.choose_error:
+        raise InputError("choose_error", "segments split a stated error: give it")
+    least = min(found.values())
+    metrics = tuple(replace(metric, error=metric.error / len(found)) for metric in request.metrics)
+    one = replace(
+        request,
+        error=request.error / len(found),
+        harm_error=request.harm_error / len(found),
+        metrics=metrics,
+        units_per_day=request.units_per_day * least,
+        population=None if request.population is None else request.population * least,
+    )
+    smallest = plan(one, runs=runs, seed=seed, threads=threads)
+    design = replace(
+        smallest.design,
+        error=request.error,
+        segments=segments,
+        metrics=request.metrics,
+        harm_error=request.harm_error,
+    )
+    return SegmentedPlan(design, found, smallest)
