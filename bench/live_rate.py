@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from sqlalchemy import Engine, event
 import bascule as bs
 from bench.live_places import place
 
-GROUP = 20
+GROUP, WARMING = 20, 2.5
 # It comes to no decision: the arms are alike.
 DESIGN = bs.Design(
     ["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-9, measure=bs.Measure("1d", "any")
@@ -60,17 +61,27 @@ def work(location: str, seed: int, tests: int, seconds: float, meet: Any, result
     """Assign new units for a while; report how many, their processor time, and commits."""
     with bs.open(location) as store:
         all_tests = [store.get(f"test-{k}") for k in range(tests)]
-        for test in all_tests:
-            test.assign_many([f"{seed} first {i}" for i in range(2 * GROUP)])
         commits: list[object] = []
         event.listen(Engine, "commit", commits.append)
+        groups = count()
+
+        def assign_for(seconds: float) -> int:
+            """Assign units of one test after the other; return how many groups."""
+            begin, end = next(groups), time.perf_counter() + seconds
+            for group in groups:
+                names = [f"{seed} {group} {i}" for i in range(GROUP)]
+                all_tests[(seed + group) % tests].assign_many(names)
+                if time.perf_counter() > end:
+                    return group - begin
+            raise AssertionError
+
         meet.wait()
-        end, group, used = time.perf_counter() + seconds, 0, time.process_time()
-        while time.perf_counter() < end:
-            names = [f"{seed} {group} {i}" for i in range(GROUP)]
-            all_tests[(seed + group) % tests].assign_many(names)
-            group += 1
-        results.put((GROUP * group, time.process_time() - used, len(commits)))
+        # Caches are filled and leases taken.
+        assign_for(WARMING)
+        commits.clear()
+        used = time.process_time()
+        assigned = GROUP * assign_for(seconds)
+        results.put((assigned, time.process_time() - used, len(commits)))
         meet.wait()
         meet.wait()
 
@@ -88,14 +99,15 @@ def measured(location: str, workers: int, tests: int, seconds: float) -> Rate:
         one.start()
     with psycopg.connect(location, autocommit=True) as watch:
         meet.wait()
-        before, since = _server_seconds(watch), time.perf_counter()
+        time.sleep(WARMING)
+        before, since = server_seconds(watch), time.perf_counter()
         looks, waiting = 0, 0
         while time.perf_counter() < since + seconds:
             waiting += (watch.execute(WAITING).fetchone() or (0,))[0]
             looks += 1
             time.sleep(0.02)
         meet.wait()
-        server, taken = _server_seconds(watch) - before, time.perf_counter() - since
+        server, taken = server_seconds(watch) - before, time.perf_counter() - since
         meet.wait()
     found = [results.get() for _ in started]
     for one in started:
@@ -105,7 +117,7 @@ def measured(location: str, workers: int, tests: int, seconds: float) -> Rate:
     return Rate(workers, tests, assigned, taken, *each, waiting / looks / workers)
 
 
-def _server_seconds(watch: psycopg.Connection[Any]) -> float:
+def server_seconds(watch: psycopg.Connection[Any]) -> float:
     """Return the processor time that the processes of this database have used so far."""
     ticks = 0
     for (pid,) in watch.execute(BACKENDS).fetchall():

@@ -14,6 +14,7 @@ import bascule as bs
 from bascule.live.commit import runner
 from bascule.live.storage.leases import all_leases
 from bascule.live.storage.queries import fetch
+from bascule.live.transactions import lease
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
 MEASURED = bs.Design(
@@ -130,7 +131,7 @@ def test_what_a_killed_program_leaves_is_filled_by_the_next_units(
     programs.assign(gone, 3)
     # It is not heard of again: nothing is given back.
     gone.store.runner._leases.clear()
-    programs.clock.advance(2.5)
+    programs.clock.advance(lease.SECONDS + lease.LEFT_AFTER + 0.1)
     for _ in range(10):
         programs.assign(left, 20)
     check(left, 323)
@@ -201,6 +202,6 @@ def test_a_copy_of_leases_goes_on_in_a_file(programs: Programs, tmp_path: Any) -
     with bs.open(tmp_path / "copy.db", clock=programs.clock) as store:
         test = store.get("copied")
         assert test.status().units == 125
-        programs.clock.advance(3)
+        programs.clock.advance(lease.SECONDS + lease.LEFT_AFTER + 0.1)
         programs.assign(test, 60)
         check(test, 185)

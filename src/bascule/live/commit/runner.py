@@ -26,7 +26,7 @@ from bascule.live.storage.leases import Lease, give_back, unfilled
 from bascule.live.storage.queries import Loaded, execute, load, members
 from bascule.live.storage.state import Deal
 from bascule.live.transactions.enrol import assign
-from bascule.live.transactions.lease import LeaseLostError, revoke_if_changed
+from bascule.live.transactions.lease import SECONDS, LeaseLostError, revoke_if_changed
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
@@ -184,7 +184,7 @@ class Runner:
             experiment = kept.loaded.id
             self._leases.pop(experiment, None)
             if taken is not None:
-                taken.loaded = kept.loaded
+                taken.loaded, taken.read = kept.loaded, perf_counter()
                 self._leases[experiment] = taken
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)
@@ -248,11 +248,11 @@ class Runner:
         return _Kept(after, deals), work.arms, work.taken
 
     def _lease_size(self, jobs: list[Job]) -> int:
-        """Return how many slots a lease is to have: those of a second, or 0 for none."""
+        """Return how many slots a lease is to have: as many as it will need, or 0 for none."""
         experiment, now = jobs[0].experiment, perf_counter()
         pace = self._count(experiment, sum(len(job.items) for job in jobs if job.enrols), now)
         alone = now - self._others.get(experiment, -ALONE_AFTER) >= ALONE_AFTER
-        return 0 if alone or pace < LEASED_FROM else min(int(pace), MOST_LEASED)
+        return 0 if alone or pace < LEASED_FROM else min(int(SECONDS * pace), MOST_LEASED)
 
     def _count(self, experiment: int, units: int, now: float) -> float:
         """Count units that were asked for; return how many there were in about the last second."""
@@ -273,7 +273,7 @@ class Runner:
                     self._one_leased(connection, [job for job in some if job.experiment == number])
                     for number in sorted({job.experiment for job in some})
                 ]
-        except (LeaseLostError, StoreError):
+        except (LeaseLostError, StoreError, InputError):
             # Whatever it is, it is looked at again with the lock.
             for experiment, row in before.items():
                 self._leases[experiment].row = row
@@ -294,6 +294,10 @@ class Runner:
         now, remembered = self.guard.now(kind), self.memory.of(experiment)
         if now >= lease.row.until:
             raise LeaseLostError
+        if perf_counter() - lease.read > FRESH:
+            # What known units are served; for new ones a lease is revoked when it changes.
+            lease.loaded = self.load(connection, experiment, jobs[0].name)
+            lease.read = perf_counter()
         before, actor = lease.loaded, self._actor
         work = UnitOfWork(connection, before, {}, now, self._shuffle, actor, remembered)
         work.lease = lease

@@ -61,12 +61,13 @@ class Slots(NamedTuple):
 
 @dataclass(slots=True)
 class Lease:
-    """A lease as its holder has it in memory, with the experiment as it was when it was taken."""
+    """A lease as its holder has it in memory, with the experiment as it was at `read`."""
 
     row: LeaseRow
     slots: Slots
     since: float
     loaded: Loaded | None = None
+    read: float = 0.0
 
     @property
     def left(self) -> int:

@@ -20,8 +20,8 @@ from bascule.live.storage.state import ExperimentState
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
-SECONDS = 1.0
-"""How long a lease is used before its holder looks at the experiment again."""
+SECONDS = 3.0
+"""How long a lease is used before its holder locks the experiment's row again."""
 
 LEFT_AFTER = 1.0
 """Seconds after its end from which on other programs fill the rest of a lease."""
