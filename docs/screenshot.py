@@ -58,17 +58,24 @@ def main(path: Path) -> None:
 
 def fill(bs, store, clock):
     """Days of a shop in which a short form sells more."""
+    window = bs.Measure("2d", "any")
     design = bs.Design(
-        ["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000, reports="always"
+        ["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000, measure=window
     )
-    test = store.create("checkout-form", design)
-    chance, buys = random.Random(2), {"today": 0.10, "short": 0.13}
-    for hour in range(30):
-        units = [f"{hour}-{i}" for i in range(80)]
+    words = {
+        "owner": "Ann",
+        "hypothesis": "Fewer fields: more people finish their order.",
+        "tags": ["checkout"],
+    }
+    test = store.create("checkout-form", design, description=words)
+    chance, buys = random.Random(8), {"today": 0.10, "short": 0.13}
+    for quarter in range(48):
+        units = [f"{quarter}-{i}" for i in range(60)]
         arms = test.assign_many(units)
         pairs = zip(units, arms, strict=True)
-        test.record_many([(unit, float(chance.random() < buys[arm])) for unit, arm in pairs])
-        clock.advance("1h")
+        test.record_many([(unit, 1.0) for unit, arm in pairs if chance.random() < buys[arm]])
+        clock.advance("6h")
+        test.settle()
 
 
 if __name__ == "__main__":
