@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
+from bascule.core.evidence.horizon import conditional_power, normal_constant
+from bascule.core.numerics import turning_point
 
 RUNS, MANY = 4000, 1000
 ERROR, POWER = 0.05, 0.9
@@ -79,12 +81,27 @@ def main() -> None:
         more = {"outcome": bs.Bernoulli(), "runs": MANY}
         name = "no baseline" if guess is None else f"baseline {100 * guess:g} %"
         print(row(f"{name}, futility 0.2", rule, [0.05, 0.06], [0.05, 0.05], **more), flush=True)
-    print("\n| error | information used, as a multiple of an oracle's |\n|---|---|")
+    print("\n| error | horizon | information over an oracle's | power |\n|---|---|---|---|")
     for error in (0.05, 0.001):
-        found = played(bs.Tilt(1, effect=GAP, power=POWER), [0.0, GAP], error=error)
-        divergence = (1 - 2 * error) * math.log((1 - error) / error)
-        used = float(found.decision_time.mean()) / 4 * GAP**2 / (2 * divergence)
-        print(f"| {error:g} | {used:.3f} |", flush=True)
+        reach = exact_reach(error, POWER)
+        for rule in (
+            bs.Tilt(1, effect=GAP, power=POWER),
+            bs.Tilt(1, effect=GAP, power=POWER, futility=0.2),
+            bs.Tilt(1, effect=GAP, reach=reach),
+        ):
+            found = played(rule, [0.0, GAP], error=error, runs=5 * RUNS)
+            divergence = (1 - 2 * error) * math.log((1 - error) / error)
+            used = float(found.decision_time.mean()) / 4 * GAP**2 / (2 * divergence)
+            share = 100 * float((found.winner == 1).mean())
+            print(f"| {error:g} | {rule!r} | {used:.3f} | {share:.1f} % |", flush=True)
+
+
+def exact_reach(error: float, power: float) -> float:
+    """Return the reach at which a flat boundary has this power, all looks counted."""
+    height = normal_constant(error)
+    return turning_point(
+        lambda reach: conditional_power(height * reach, reach * reach) < power, 0.5, height + 4.0
+    )
 
 
 if __name__ == "__main__":

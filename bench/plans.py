@@ -13,7 +13,7 @@ import bascule as bs
 from bascule.planning.fixed_horizon import fixed_horizon
 from bascule.planning.stages import stages
 
-PROBLEMS, RUNS = 20, 1000
+PROBLEMS, RUNS = 20, 4000
 
 
 @dataclass(frozen=True, slots=True)

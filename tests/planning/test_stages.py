@@ -14,7 +14,6 @@ import pytest
 import bascule as bs
 from bascule.planning import stages as planning_stages
 from bascule.planning.candidates import even_split
-from bascule.planning.choose import NEARLY
 from bascule.planning.fixed_horizon import fixed_horizon
 from bascule.planning.forecast import predicted
 from bascule.planning.stages import stages
@@ -99,8 +98,7 @@ def test_a_short_deadline_makes_the_test_dearer_and_shorter(spending: bs.Plan) -
     )
     assert hurried.possible
     assert hurried.expected_days.mean < relaxed.expected_days.mean
-    # Of designs that cost nearly the same the sooner one is taken.
-    assert hurried.expected_cost.mean > relaxed.expected_cost.mean / (1 + NEARLY)
+    assert hurried.expected_cost.mean > relaxed.expected_cost.mean
 
 
 def test_a_price_on_waiting_makes_the_tilt_smaller(spending: bs.Plan) -> None:
@@ -283,7 +281,7 @@ def test_more_traffic_means_no_more_computing() -> None:
     assert played[1] < 1.5 * played[0]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_plans_of_random_problems_keep_their_promise(seed: int) -> None:
     rng = np.random.default_rng(seed)
     gap, error = float(rng.uniform(0.3, 0.8)), float(rng.choice([0.01, 0.05, 0.1]))

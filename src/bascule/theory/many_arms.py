@@ -31,6 +31,10 @@ MOST_ARMS = 12
 GROWTH = 0.1
 """By which part of itself a test grows in one step, once it is long."""
 
+GROWTH_TO_END = 0.03
+"""As `GROWTH`, for a test with a horizon: many decisions fall into its last steps, and the time by
+which most tests are decided is a time within one of these."""
+
 LONGEST = 1e16
 """Blocks after which a path that is still open is left alone."""
 
@@ -166,7 +170,8 @@ def blocks(
             both, taken[:, :, None] * taken[:, None, :] / np.maximum(pair, 1e-12), 0.0
         )
         # A long step is as many blocks, for each path no more than there is room for.
-        blocks_ahead = max(1.0, float(round(GROWTH * done / batch)))
+        growth = GROWTH if math.isinf(limits.clock) else GROWTH_TO_END
+        blocks_ahead = max(1.0, float(round(growth * done / batch)))
         room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
         room = np.minimum(
             room.min(axis=(1, 2)), (limits.units - units.sum(axis=1)) / taken.sum(axis=1)
