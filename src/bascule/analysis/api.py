@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
+from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
+from bascule.analysis.guardrails import checked_metrics, judged
 from bascule.analysis.log import Names, read_log
 from bascule.analysis.reduction import reduced
 from bascule.analysis.request import Request
@@ -18,7 +20,7 @@ from bascule.analysis.source.places import Source, first_line
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.measure import Aggregate
-from bascule.core.metrics import Goal
+from bascule.core.metrics import Goal, Metric
 from bascule.core.outcomes import Outcome
 
 
@@ -28,6 +30,7 @@ def analyze(
     unit: str | None = None,
     arm: str | None = None,
     value: str | Sequence[str] | None = None,
+    metrics: Sequence[Metric] = (),
     time: str | None = None,
     row_is_unit: bool = False,
     per: str | None = None,
@@ -78,6 +81,9 @@ def analyze(
     and what is said of it is asymptotic. Null, NaN and blank text are no value. A unit without any
     value has the outcome `missing`, 0 if not given; `missing="exclude"` leaves such units out.
 
+    `metrics` are guardrails and secondary metrics, each with the name of its column: what they say
+    of each treatment is beside the answer, and keeps an arm from being called ready to ship.
+
     `per` names the denominator of a ratio (revenue per session), `follow_up` the time that a unit
     was at risk, `covariate` a number that was known before the test and is used to sharpen the
     comparison (CUPED), and `cluster` what was assigned as a whole (villages, shops).
@@ -110,6 +116,18 @@ def analyze(
     >>> answer.decision.name, answer.decided, answer.guarantee
     ('b', '1970-01-01', 'proven')
     """
+    more = checked_metrics(metrics, design, segment)
+    shared: dict[str, Any] = {
+        "control": control,
+        "window": window,
+        "grace": grace,
+        "missing": missing,
+        "until": until,
+        "by_day": by_day,
+        "least_probability": least_probability,
+        "block": block,
+        "looks": looks,
+    }
     request = Request.of(
         design=design,
         outcome=outcome,
@@ -117,17 +135,9 @@ def analyze(
         sides=sides,
         min_effect=min_effect,
         goal=goal,
-        control=control,
-        window=window,
-        grace=grace,
         aggregate=aggregate,
-        missing=missing,
         period=period,
-        until=until,
-        by_day=by_day,
-        least_probability=least_probability,
-        block=block,
-        looks=looks,
+        **shared,
     )
     if least_probability is not None and not isinstance(probability, str):
         raise InputError(
@@ -172,6 +182,21 @@ def analyze(
             named = replace(names, value=name)
             log = read_log(request, named, event_table, assignment_table, places)
             analyses.append(assembled(request, reduced(request, log, assignment_table), weights))
+        for metric in more:
+            asked = Request.of(
+                design=None,
+                outcome=metric.outcome,
+                error=metric.error,
+                min_effect=None,
+                goal=metric.goal,
+                aggregate=None if metric.outcome.binary else aggregate,
+                period=None,
+                **shared,
+            )
+            named = replace(names, value=metric.name, per=None, follow_up=None)
+            log = read_log(asked, named, event_table, assignment_table, places)
+            answer = assembled(asked, reduced(asked, log, assignment_table), weights)
+            analyses.append(judged(answer, metric))
     return analyses[0] if len(analyses) == 1 else with_metrics(analyses)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
 from bascule.core.effects import Effect
 from bascule.core.files import write_whole
+from bascule.core.guardrails import Standing
+from bascule.core.metrics import Metric
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import Decision
 
@@ -75,7 +77,8 @@ class Analysis:
     were used. `excluded` says how much of the log does not count, by reason, and `examples` has
     some of what was not readable. With segments, each one is an analysis of its own in
     `segments`, and all that is said here is about the log as a whole, without a decision. Other
-    metrics of the same log are in `metrics`.
+    metrics of the same log are in `metrics`: each of them has its `metric` where it was declared,
+    and a guardrail has what it says of each treatment in `standings`.
     """
 
     design: Design
@@ -103,11 +106,25 @@ class Analysis:
     segment: str | None = None
     segments: tuple[Analysis, ...] = ()
     metrics: tuple[Analysis, ...] = ()
+    metric: Metric | None = None
+    standings: dict[str, Standing] = field(default_factory=dict)
 
     @property
     def headline(self) -> str:
         """One line that says what to do."""
         return str(presenter("analysis.text").headline(self))
+
+    @property
+    def held_by(self) -> dict[str, Standing]:
+        """The guardrails that keep the winner from being shipped: harmed, or not shown yet."""
+        if self.decision is None or self.decision.arm is None:
+            return {}
+        winner = self.decision.name
+        return {
+            one.metric.name: one.standings[winner]
+            for one in self.metrics
+            if one.metric is not None and one.standings.get(winner) in ("harmed", "open")
+        }
 
     @property
     def guarantee(self) -> Guarantee:
@@ -149,7 +166,18 @@ class Analysis:
         }
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A row for each day and pair of arms."""
+        """A row for each day and pair of arms, and for each metric if there are several.
+
+        `effect` is the treatment minus the control, as `contrast` says, and of two treatments the
+        later minus the earlier; `difference` is that of `first` minus `second`.
+        """
+        if self.metrics:
+            alone = replace(self, metrics=())
+            return [
+                {"metric": one.reading.value, **row}
+                for one in (alone, *self.metrics)
+                for row in one.to_rows()
+            ]
         return [
             {
                 **({} if part.segment is None else {"segment": part.segment}),
@@ -160,6 +188,7 @@ class Analysis:
                 "difference": effect.difference,
                 "low": effect.low,
                 "high": effect.high,
+                **_contrast(effect, part.design.control_arm),
                 "decision": day.decision,
             }
             for part in self.segments or (self,)
@@ -194,6 +223,20 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").analysis_html(self))
+
+
+def _contrast(effect: Effect, control: str) -> dict[str, Any]:
+    """The columns of a pair as treatment minus control."""
+    if effect.second == control:
+        three = (effect.difference, effect.low, effect.high)
+        name = f"{effect.first} - {control}"
+    else:
+        three = (0.0 - effect.difference, 0.0 - effect.high, 0.0 - effect.low)
+        name = f"{effect.second} - {effect.first}"
+    return {
+        "contrast": name,
+        **dict(zip(("effect", "effect_low", "effect_high"), three, strict=True)),
+    }
 
 
 def _plain(value: Any) -> Any:

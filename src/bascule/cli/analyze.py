@@ -60,6 +60,13 @@ def command(
         help="What a row is worth; usual names are found. Several: the first one decides.",
         show_default=False,
     ),
+    metric: list[str] | None = typer.Option(
+        None,
+        metavar="LINE|JSON|FILE",
+        help="A guardrail or secondary metric with the name of its column, as 'latency; gaussian "
+        "30; decrease; margin 5'.",
+        show_default=False,
+    ),
     time: str | None = _column("When; usual names are found."),
     per: str | None = _column("The denominator, if the metric is a ratio: sessions, views."),
     follow_up: str | None = _column("How long the unit was at risk: rates are per this time."),
@@ -194,6 +201,7 @@ def command(
         "unit": unit,
         "arm": arm,
         "value": value[0] if value is not None and len(value) == 1 else value,
+        "metrics": [designs.parsed_metric(text) for text in metric or ()],
         "time": time,
         "row_is_unit": row_is_unit,
         "per": per,

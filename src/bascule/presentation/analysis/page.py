@@ -11,6 +11,7 @@ from bascule.presentation.analysis import sentences as words
 from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
 from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import Against, against, difference_with_interval
+from bascule.presentation.analysis.text import guardrail_lines
 from bascule.presentation.guarantees import interval_name
 from bascule.presentation.numbers import relative
 from bascule.presentation.pages import NARROW, WIDE, template
@@ -73,6 +74,7 @@ def page(analysis: Analysis) -> str:
         parts=parts,
         others=[view(other, f"m{at}") for at, other in enumerate(analysis.metrics)],
         words=words,
+        guardrail_lines=guardrail_lines,
         amounts=amounts,
         dates=Dates.of(analysis),
         version=__version__,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.presentation.analysis import numbers as amounts
 from bascule.presentation.analysis.numbers import Dates, Scale, number
 from bascule.presentation.analysis.series import against
+from bascule.presentation.analysis.text import held_words
 from bascule.presentation.guarantees import at_most, interval_name, sentence
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def _decided(analysis: Analysis) -> str:
         return "No decision" if analysis.evidence.once else "No decision yet"
     if decision.arm is None:
         return "No difference that matters"
-    return f"{decision.name} is {'better' if len(analysis.design.arms) == 2 else 'the best arm'}"
+    ahead = "better" if len(analysis.design.arms) == 2 else "the best arm"
+    return f"{decision.name} is {ahead}{held_words(analysis)}"
 
 
 def reading(analysis: Analysis) -> str:

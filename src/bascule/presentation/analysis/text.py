@@ -36,8 +36,36 @@ def text_lines(analysis: Analysis) -> list[str]:
     lines += [f"  note: {note}" for note in analysis.notes]
     for other in analysis.metrics:
         lines += ["", f"Metric {other.reading.value}: {other.headline}", *_numbers(other)]
+        lines += guardrail_lines(other)
         lines += [str(check) for check in other.flagged]
     return lines
+
+
+def guardrail_lines(analysis: Analysis) -> list[str]:
+    """Say of each treatment whether it is within the margin of a guardrail."""
+    metric = analysis.metric
+    if metric is None or metric.margin is None:
+        return []
+    better = "higher" if metric.goal == "increase" else "lower"
+    said = {"open": "not shown yet to be within its margin", "harmed": "harmful"}
+    rest = [
+        f"{arm} is {said.get(it, 'within its margin')}" for arm, it in analysis.standings.items()
+    ]
+    return [
+        f"guardrail, {better} is better, margin {metric.margin:g}: {'; '.join(rest)} (one that is "
+        f"worse by the margin is found within it with probability at most {at_most(metric.error)})"
+    ]
+
+
+def held_words(analysis: Analysis) -> str:
+    """Say which guardrails keep the winner from being shipped."""
+    held = analysis.held_by
+    harmful = [name for name, standing in held.items() if standing == "harmed"]
+    if harmful:
+        return f"; do not ship it, it is harmful on {' and '.join(harmful)}"
+    if held:
+        return f"; it is not shown yet to stay within the margin of {' and '.join(held)}"
+    return ""
 
 
 def _numbers(analysis: Analysis) -> list[str]:
@@ -230,11 +258,11 @@ def _answer(analysis: Analysis) -> str:
         test = f"by one look ({analysis.once[0].test}, error {risk})"
         if decision is None:
             return f"No decision {test}"
-        return f"{_of(decision)} {test}; do not look again and go on"
+        return f"{_of(decision)} {test}; do not look again and go on{held_words(analysis)}"
     if decision is not None and decision.arm is not None:
         return (
             f"{decision.name} is the best arm: a worse one is named with probability at most "
-            f"{risk} ({analysis.guarantee}){_since(analysis)}"
+            f"{risk} ({analysis.guarantee}){_since(analysis)}{held_words(analysis)}"
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"

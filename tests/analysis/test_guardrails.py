@@ -1,0 +1,64 @@
+"""Guardrails in a log: they keep a winner from being shipped, and say what they found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+
+LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=10, error=0.05)
+
+
+def log(slower: float, units: int = 4000) -> dict[str, Any]:
+    """A log in which green sells more, and is slower by so much."""
+    rng = np.random.default_rng(3)
+    green = rng.random(units) < 0.5
+    return {
+        "unit": np.arange(units),
+        "arm": np.where(green, "green", "control"),
+        "bought": (rng.random(units) < np.where(green, 0.2, 0.1)).astype(int),
+        "latency": rng.normal(120 + slower * green, 30),
+    }
+
+
+@pytest.mark.parametrize(
+    ("slower", "standing", "words"),
+    [
+        (0.0, "within margin", "green is within its margin"),
+        (10.0, "open", "not shown yet to stay within the margin of latency"),
+        (25.0, "harmed", "do not ship it, it is harmful on latency"),
+    ],
+)
+@pytest.mark.parametrize("looks", [None, 1])
+def test_a_guardrail_judges_the_winner(
+    slower: float, standing: str, words: str, looks: int | None
+) -> None:
+    found = bs.analyze(log(slower), value="bought", metrics=[LATENCY], looks=looks)
+    assert found.decision is not None
+    assert found.decision.name == "green"
+    (latency,) = found.metrics
+    assert latency.standings == {"green": standing}
+    assert found.held_by == ({} if standing == "within margin" else {"latency": standing})
+    assert words in str(found)
+    assert found.to_dict()["metrics"][0]["standings"] == {"green": standing}
+    assert "margin 10" in found.html()
+
+
+def test_rows_have_every_metric_and_treatment_minus_control() -> None:
+    found = bs.analyze(log(25.0), value="bought", metrics=[LATENCY])
+    rows = {row["metric"]: row for row in found.to_rows()}
+    assert rows["latency"]["contrast"] == "green - control"
+    assert rows["latency"]["effect_low"] > 10.0
+    assert rows["bought"]["effect"] == -rows["bought"]["difference"] > 0.0
+    assert rows["bought"]["effect_low"] <= rows["bought"]["effect"] <= rows["bought"]["effect_high"]
+
+
+def test_what_cannot_be_judged_is_refused() -> None:
+    ratio = bs.Metric("clicks", bs.Ratio(0.1, 4), margin=0.01)
+    with pytest.raises(bs.InputError, match="is a ratio"):
+        bs.analyze(log(0.0), value="bought", metrics=[ratio])
+    with pytest.raises(bs.InputError, match="leave one of them out"):
+        bs.analyze(log(0.0), value="bought", metrics=[LATENCY], segment="arm")
