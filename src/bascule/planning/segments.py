@@ -94,22 +94,33 @@ def plan_segments(
         request = plan_request(outcome, baseline, lift, **options)
     if request.choose_error:
         raise InputError("choose_error", "segments split a stated error: give it")
-    least = min(found.values())
-    metrics = tuple(replace(metric, error=metric.error / len(found)) for metric in request.metrics)
-    one = replace(
+    smallest = plan(of_smallest(request, found), runs=runs, seed=seed, threads=threads)
+    return SegmentedPlan(of_all(smallest.design, request, segments), found, smallest)
+
+
+def of_smallest(request: PlanRequest, weights: Mapping[str, float]) -> PlanRequest:
+    """Return the request of the smallest segment: its part of the units and of every error.
+
+    >>> of_smallest(PlanRequest(), {"fr": 0.75, "de": 0.25}).units_per_day
+    1250.0
+    """
+    parts, least = len(weights), min(weights.values())
+    return replace(
         request,
-        error=request.error / len(found),
-        harm_error=request.harm_error / len(found),
-        metrics=metrics,
+        error=request.error / parts,
+        harm_error=request.harm_error / parts,
+        metrics=tuple(replace(metric, error=metric.error / parts) for metric in request.metrics),
         units_per_day=request.units_per_day * least,
         population=None if request.population is None else request.population * least,
     )
-    smallest = plan(one, runs=runs, seed=seed, threads=threads)
-    design = replace(
-        smallest.design,
+
+
+def of_all(design: Design, request: PlanRequest, segments: Segments) -> Design:
+    """Return the design of all segments from that of one: with the whole errors again."""
+    return replace(
+        design,
         error=request.error,
         segments=segments,
         metrics=request.metrics,
         harm_error=request.harm_error,
     )
-    return SegmentedPlan(design, found, smallest)

@@ -139,3 +139,18 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
     assert any(note.startswith("For money choose a cap") for note in shown.notes)
     with pytest.raises(InputError, match="sample must be a number"):
         Form.read({**money, "sample": "12 many"}).wishes()
+
+
+def test_segments_are_planned_as_one_of_them_and_designed_as_a_whole() -> None:
+    typed = {**TYPED, "segments": " country: fr, de ; other: rest", "counts": "first"}
+    form = Form.read({**typed, "metrics": "latency; gaussian 30; decrease; margin 5; baseline 100"})
+    asked = form.wishes()
+    assert asked.units_per_day == pytest.approx(5000 / 3)
+    design = form.design(first_stage(asked))
+    assert design.segments == bs.Segments("country", ["fr", "de"], other="rest")
+    assert (design.error, design.metrics[0].error, design.harm_error) == (0.05, 0.05, 0.05)
+    assert design.by_segment["fr"].error == pytest.approx(0.05 / 3)
+    for wrong in ("fr, de", "country: fr, de; rest", "country: fr"):
+        with pytest.raises(InputError) as caught:
+            Form.read({**TYPED, "segments": wrong}).wishes()
+        assert caught.value.field == "segments"

@@ -13,12 +13,14 @@ from bascule.core.measure import Measure
 from bascule.core.metrics import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
+from bascule.core.segments import Segments
 from bascule.planning.amounts import amount
 from bascule.planning.choose import Point
 from bascule.planning.metric_lines import metric_of
 from bascule.planning.request import Wishes
 from bascule.planning.result import Plan
 from bascule.planning.sample import Sample
+from bascule.planning.segments import of_all, of_smallest
 
 LABELS = {
     "name": "Name",
@@ -33,6 +35,7 @@ LABELS = {
     "control": "Control",
     "metrics": "Other metrics",
     "harm_error": "Error of removing an arm",
+    "segments": "Segments",
     "covariate": "Covariate",
     "correlation": "Correlation",
     "baseline": "Baseline",
@@ -80,6 +83,7 @@ class Form:
     control: str = ""
     metrics: str = ""
     harm_error: str = "5%"
+    segments: str = ""
     covariate: str = ""
     correlation: str = "0"
     baseline: str = "5%"
@@ -122,7 +126,34 @@ class Form:
         return [line.strip() for line in self.arms.splitlines() if line.strip()]
 
     def wishes(self) -> Wishes:
-        """The question for the planner."""
+        """The question for the planner: of one segment, all of equal size, where there are any."""
+        asked, segments = self._whole(), self._segments()
+        if segments is None:
+            return asked
+        return of_smallest(asked, dict.fromkeys(segments.all, 1.0 / len(segments.all)))
+
+    def _segments(self) -> Segments | None:
+        """Return the segments, as typed: "country: fr, de; other: rest".
+
+        >>> Form(segments="country: fr, de; other: rest")._segments().all
+        ('fr', 'de', 'rest')
+        """
+        text = self.segments.strip()
+        if not text:
+            return None
+        first, _, last = text.partition(";")
+        attribute, colon, names = first.partition(":")
+        word, _, other = last.partition(":")
+        if not colon or (last and word.strip() != "other"):
+            raise InputError(
+                "segments",
+                f"segments must be an attribute and its values, as country: fr, de; other: rest "
+                f"(got {text!r:.60})",
+            )
+        listed = [name.strip() for name in names.split(",") if name.strip()]
+        return Segments(attribute.strip(), listed, other.strip() or None)
+
+    def _whole(self) -> Wishes:
         sample = self._sample()
         outcome = self._outcome(sample)
         control = self.control.strip() or None
@@ -162,7 +193,9 @@ class Form:
 
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""
-        design = chosen(plan, self.rule).design
+        design, segments = chosen(plan, self.rule).design, self._segments()
+        if segments is not None:
+            design = of_all(design, self._whole(), segments)
         if self.counts != "window":
             return replace(design, reports="always")
         metrics = [replace(one, measure=self._measure(one.outcome)) for one in design.metrics]

@@ -198,7 +198,8 @@ def _add_new(router: APIRouter) -> None:
                 "audience": form.audience(),
                 "description": form.words(),
             }
-            await change(request, caller, store.create, name, design, **more)
+            do = store.create if design.segments is None else store.create_segmented
+            await change(request, caller, do, name, design, **more)
         except InputError as error:
             shown = await answered(request, form)
             shown["problems"] = {error.field: told(error)}
