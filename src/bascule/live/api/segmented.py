@@ -61,7 +61,7 @@ class SegmentedExperiment:
     def remembered(self, unit: str) -> str | None:
         """Return the segment of a unit if this program remembers it; no database is asked."""
         for segment, test in self.tests.items():
-            if test.remembered(unit) is not None:
+            if test.is_remembered(unit):
                 return segment
         return None
 
@@ -283,6 +283,9 @@ class SegmentedExperiment:
         call: Callable[[Experiment], Result],
     ) -> Result:
         """Call the experiment of a unit's segment."""
+        home = self.remembered(checked_unit(unit))
+        if home is not None:
+            return call(self.tests[home])
         try:
             return call(self.experiment_of(unit, context, segment=segment))
         except InputError as problem:

@@ -219,6 +219,10 @@ class Units:
         arm = None if self.is_hashed else self._remembered.get(unit)
         return None if arm is None else evaluation(self._named_arms, arm, served)
 
+    def is_remembered(self, unit: str) -> bool:
+        """Whether this program remembers the arm of a unit; no database is asked."""
+        return unit in self._remembered
+
     def link(self, unit: str | int, other: str | int) -> str | None:
         """Link two names of one person, as a visitor who signs in; return the arm of both.
 

@@ -97,6 +97,7 @@ _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
 HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
 _IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
+_HAS_LINKS = "SELECT 1 FROM links WHERE experiment = ? LIMIT 1"
 _NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
 _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
 _ADD_LINK = "INSERT INTO links (experiment, unit, identity) VALUES (?, ?, ?)"
@@ -359,6 +360,8 @@ def homes(
         found |= dict.fromkeys(find_arms(connection, experiment, left), experiment)
     for experiment in experiments:
         left = [unit for unit in units if unit not in found]
+        if not left or not fetch(connection, _HAS_LINKS, experiment):
+            continue
         names = identities(connection, experiment, left)
         known = find_arms(connection, experiment, [*names.values()])
         found |= {unit: experiment for unit, name in names.items() if name in known}
