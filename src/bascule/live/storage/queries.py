@@ -137,14 +137,22 @@ def fetch_listed(
     if not listed:
         return []
     if connection.dialect.name != "sqlite":
-        return fetch(connection, in_postgresql(statement), experiment, list(listed))
+        return fetch(connection, in_postgresql(statement), list(listed), experiment)
     return fetch(connection, in_sqlite(statement), json.dumps(listed), experiment)
 
 
 @cache
 def in_postgresql(statement: str) -> str:
-    """A statement with a list as PostgreSQL takes it: the list comes last."""
-    return statement.replace("LISTED ", "", 1).replace("IS_LISTED", "= ANY(?)")
+    """A statement with a list as PostgreSQL takes it: the list comes first.
+
+    Each value is looked up on its own. With `= ANY`, a table that has grown since its statistics
+    were taken is gone through, and each row compared with the whole list.
+    """
+    kind = "bigint" if "number IS_LISTED" in statement else "text"
+    one = statement.replace("LISTED ", "", 1).replace("IS_LISTED", "= listed.value")
+    many = f"unnest(?::{kind}[]) AS listed(value)"
+    # Without an offset it might be made a join again.
+    return f"SELECT found.* FROM {many} CROSS JOIN LATERAL ({one} OFFSET 0) AS found"  # nosec B608
 
 
 @cache
