@@ -10,18 +10,21 @@ import sys
 
 import bascule as bs
 
+CONVERSIONS = bs.Bernoulli()
 BASE = 0.10
 EFFECTS = (0.02, 0.01, 0.0, -0.01, -0.02)
 POPULATIONS = (20_000, 100_000, 500_000)
 
 
-def segmented(segments: int, arms: int, cap: int | None = None) -> bs.Design:
+def segmented(
+    segments: int, arms: int, cap: int | None = None, outcome: bs.Outcome = CONVERSIONS
+) -> bs.Design:
     """Return a design with so many segments; its error bounds both sides."""
     names = bs.Segments("place", [f"s{i}" for i in range(segments)])
     letters = ["a", "b", "c"][:arms]
     return bs.Design(
         letters,
-        bs.Bernoulli(),
+        outcome,
         bs.Tilt(3),
         segments=names,
         sides=2,
@@ -46,15 +49,15 @@ def live(runs: int) -> None:
     print("segments | arms | tests with a winner in a store, of", runs)
     for segments in (2, 5):
         for arms in (2, 3):
-            design, wrong = segmented(segments, arms), 0
+            design, wrong = segmented(segments, arms, outcome=bs.Gaussian(1)), 0
             chance, names = random.Random(1), list(design.by_segment)
             with bs.open(":memory:", shuffle=random.Random(2).shuffle) as store:
                 for run in range(runs):
                     test = store.create_segmented(f"t{run}", design)
-                    for first in range(0, 200 * segments, 50):
-                        units = range(first, first + 50)
+                    for first in range(0, 300 * segments, 100):
+                        units = range(first, first + 100)
                         test.assign_many(units, segments=[names[i % segments] for i in units])
-                        test.record_many((i, float(chance.random() < 0.3)) for i in units)
+                        test.record_many((i, chance.gauss(0.0, 1.0)) for i in units)
                     wrong += bool(test.status().decisions)
                 assert run % 50 or all(one.agrees for one in test.verify())
             print(f"{segments} | {arms} | {wrong}", flush=True)

@@ -134,6 +134,11 @@ def test_a_name_belongs_to_one_test(store: bs.Store, test: bs.SegmentedExperimen
         store.get_segmented("other")
     assert [one.name for one in store.experiments()] == ["button.fr", "button.de"]
     assert [one.name for one in store.segmented()] == [test.name]
+    # Values of arms are not taken for what a store says of segments.
+    values = {arm: {"member": {"test": "other"}} for arm in "ab"}
+    store.create("values", plain, values=values)
+    store.create("other", plain)
+    assert len(store.segmented()) == 1
 
 
 def test_segments_share_their_part_of_a_layer(store: bs.Store) -> None:
@@ -185,3 +190,32 @@ def test_a_unit_that_is_in_two_segments_is_found_by_verify(test: bs.SegmentedExp
         connection.exec_driver_sql("UPDATE assignments SET unit = 'ann'")
     differences = [said for one in test.verify() for said in one.differences]
     assert any("'ann' is in segment fr too" in said for said in differences)
+
+
+def test_guardrails_decide_in_each_segment_with_its_part_of_their_errors(store: bs.Store) -> None:
+    latency = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1, error=0.04)
+    guarded = bs.Design(
+        ["a", "b"],
+        bs.Gaussian(1),
+        bs.Tilt(3),
+        metrics=[latency],
+        harm_error=0.04,
+        segments=SEGMENTS,
+        reports="always",
+    )
+    test = store.create_segmented("guarded", guarded)
+    chance = random.Random(3)
+    for first in range(0, 400, 20):
+        units = range(first, first + 20)
+        names = [("fr", "de")[i % 2] for i in units]
+        arms = test.assign_many(units, segments=names)
+        for i, name, arm in zip(units, names, arms, strict=True):
+            slow = 3.0 if (name, arm) == ("de", "b") else 0.0
+            test.record(i, chance.gauss(2.0 * (arm == "b"), 1.0))
+            test.record(i, chance.gauss(slow, 1.0), metric="latency")
+    status = test.status()
+    assert status.decisions == {"fr": "b", "de": "a"}
+    harmed = status.segments["de"].decision
+    assert harmed is not None
+    assert (harmed.harm, harmed.error) == (("latency",), pytest.approx(0.02))
+    assert all(one.agrees for one in test.verify())

@@ -382,7 +382,11 @@ def members(connection: Connection, test: str | None = None) -> list[tuple[int, 
     # Nearly all are not, which is seen without reading them.
     mark = '"member": {"test": ' + ("" if test is None else f'"{test}"')
     found = [(*row[:2], delivery_from_json(row[2]).member) for row in rows if mark in row[2]]
-    return [(number, name, one) for number, name, one in found if one is not None]
+    return [
+        (number, name, one)
+        for number, name, one in found
+        if one is not None and test in (None, one.test)
+    ]
 
 
 def description_of(connection: Connection, experiment: int) -> Description:
