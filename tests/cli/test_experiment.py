@@ -79,20 +79,23 @@ MARKUP = "[/red]"
 def test_names_that_look_like_markup_are_data(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arms = [f"[bold]a{MARKUP}", ":smile:"]
+    """So are escape sequences, with which a name would change the terminal of whoever lists it."""
+    arms = [f"[bold]a{MARKUP}", ":smile:\x1b[31m"]
     with bs.open(store) as opened:
         test = opened.create(
             "button", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
         )
         for i in range(40):
             test.record(f"{MARKUP}{i}", float(test.assign(f"{MARKUP}{i}") == arms[1]))
-        test.record(f"{MARKUP} nobody", 1.0)
+        test.record(f"{MARKUP} nobody\x1b]0;title\x07", 1.0)
         test.alarms()
     for command in ("show", "watch", "log", "diagnose", "verify", "release"):
-        run(capsys, command, "button")
-    assert f"{MARKUP} nobody" in run(capsys, "set-aside", "button")
+        assert "\x1b" not in run(capsys, command, "button")
+    listed = run(capsys, "set-aside", "button")
+    assert f"{MARKUP} nobody\\x1b]0;title" in listed
+    assert not {"\x1b", "\x07"} & set(listed)
     shown = run(capsys, "show", "button")
-    assert all(arm in shown for arm in arms)
+    assert all(arm.replace("\x1b", "\\x1b") in shown for arm in arms)
     assert run(capsys, "export", "button", "--out", f"{MARKUP}out").startswith("written to [/red]")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli import designs
-from bascule.cli.console import print_json, screen
+from bascule.cli.console import print_json, screen, visible
 from bascule.cli.designs import OutcomeName
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
@@ -253,7 +253,7 @@ def command(
         if as_json:
             print_json({"tests": collection.to_rows()})
         else:
-            typer.echo(str(collection))
+            typer.echo(visible(str(collection)))
         return
     analysis = analyze(log, **options)
     if csv is not None:

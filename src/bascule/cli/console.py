@@ -17,15 +17,32 @@ if TYPE_CHECKING:
 
 NOTEWORTHY_SECONDS = 1.0
 
+_CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *range(127, 160))}
+
+
+def visible(text: str) -> str:
+    r"""Return a text whose control characters are written out, so that a terminal obeys none.
+
+    >>> visible("a name\x1b]0;title\x07")
+    'a name\\x1b]0;title\\x07'
+    """
+    return text.translate(_CONTROLS)
+
 
 def screen() -> Console:
     """Standard output for lines and tables; plain text when it is not a terminal.
 
-    Markup is off: names of units, arms and files are data, and "[/red]" may be one of them.
+    Markup is off: names of units, arms and files are data, and "[/red]" may be one of them. So may
+    be what moves a cursor or names a window, which is written out.
     """
     from rich.console import Console
+    from rich.text import Text
 
-    return Console(highlight=False, markup=False, emoji=False)
+    class Screen(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(visible(text), **options)
+
+    return Screen(highlight=False, markup=False, emoji=False)
 
 
 def print_line(text: str, style: str | None = None) -> None:

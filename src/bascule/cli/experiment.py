@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli.console import confirm, print_json, print_line, screen
+from bascule.cli.console import confirm, print_json, print_line, screen, visible
 from bascule.cli.designs import AS_JSON
 from bascule.cli.status import show_status
 from bascule.cli.stores import NAME, STORE, YES, parts, store_at
@@ -180,7 +180,7 @@ def watch(
             while True:
                 status = test.status()
                 if console.is_terminal:
-                    live.update(Text(str(status)), refresh=True)
+                    live.update(Text(visible(str(status))), refresh=True)
                 else:
                     print_line(f"{status}\n")
                 seen += 1

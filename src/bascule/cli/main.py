@@ -28,6 +28,7 @@ from bascule.cli import (
     simulate,
     unit,
 )
+from bascule.cli.console import visible
 from bascule.cli.numbers import plain_numbers, refuse_ambiguous
 from bascule.core.errors import InputError, StoreError
 
@@ -153,5 +154,5 @@ def _one_line(text: str) -> str:
 
 def _leave(message: str, code: int) -> NoReturn:
     if message:
-        typer.echo(f"bascule: {message}", err=True)
+        typer.echo(visible(f"bascule: {message}"), err=True)
     sys.exit(code)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bascule.cli import designs
-from bascule.cli.console import note_compilation, print_json, progress_bar, screen
+from bascule.cli.console import note_compilation, print_json, progress_bar, screen, visible
 from bascule.cli.designs import GoalName, OutcomeName
 from bascule.core.design import DEFAULT_ERROR, INCREASE
 from bascule.core.errors import InputError
@@ -351,7 +351,7 @@ def _plan_rollout(
         print_json(plan.to_dict())
     else:
         for line in plan.lines():
-            typer.echo(line)
+            typer.echo(visible(line))
     if save is not None:
         plan.design.save(save)
 

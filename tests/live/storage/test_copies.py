@@ -158,6 +158,13 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
             ("UPDATE outcomes SET value = 1", "was changed: .* computed as"),
             ("UPDATE experiments SET name = '../x'", "name must be"),
             ("UPDATE experiments SET design = '{}'", "cannot be read"),
+            (
+                "UPDATE experiments SET design = replace(hex(zeroblob(50000)), '0', '[')",
+                "recursion",
+            ),
+            ("UPDATE assignments SET time = 'soon'", "time stored as 'soon'"),
+            ("UPDATE assignments SET arm = -5", "arm stored as -5"),
+            ("UPDATE outcomes SET value = 9e999", "was changed"),
             ("UPDATE bascule_version SET version_num = '9999'", "newer bascule"),
             ("DROP TABLE bascule_version", "tables that are not bascule's"),
         ]:

@@ -26,7 +26,15 @@ READ_AT_ONCE = 5000
 MOST_LISTED = 1000
 """Differences that are listed one by one; of more the number is given."""
 
-DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+DAMAGE = (
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
 """What reading or replaying damaged rows may raise."""
 
 

@@ -425,7 +425,7 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
     for folded, time, statistics in fetch(connection, HISTORY, experiment):
         try:
             points.append((folded, time, statistics_from_json(statistics)))
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             logger.warning(
                 "experiment %s: its history after %s units cannot be read and is left out: %s",
                 experiment,
@@ -464,5 +464,5 @@ def _readable(detail: str) -> Any:
     """Parse the detail of an entry; one that is damaged is shown as it is."""
     try:
         return json.loads(detail)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return {"unreadable": f"{detail!r:.200}"}

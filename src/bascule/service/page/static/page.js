@@ -22,6 +22,16 @@
     if (twin) { twin.value = event.target.value; }
   });
 
+  /* Nothing is replaced under a finger or a mouse button, or its click would be lost: the next renewal brings it. */
+  let pressed = null;
+  document.addEventListener("pointerdown", function (event) { pressed = event.target; }, true);
+  ["pointerup", "pointercancel"].forEach(function (name) {
+    document.addEventListener(name, function () { setTimeout(function () { pressed = null; }); }, true);
+  });
+  document.addEventListener("htmx:oobBeforeSwap", function (event) {
+    if (pressed && event.detail.target.contains(pressed)) { event.preventDefault(); event.stopImmediatePropagation(); }
+  });
+
   /* What was open stays open, and what was scrolled stays there, when a part of the page is renewed. */
   let places = [];
   document.addEventListener("htmx:oobBeforeSwap", function (event) {
