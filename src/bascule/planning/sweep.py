@@ -25,7 +25,7 @@ from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.engines.intervals import LARGEST_TABLE
 from bascule.simulation.engines.threads import Progress
 from bascule.theory import mean_path
-from bascule.theory.prediction import rounds_to_win
+from bascule.theory.straight_path import rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Runs of a first look at a design of which theory says nothing, and where each of them ends."""

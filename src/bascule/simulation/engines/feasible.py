@@ -13,14 +13,14 @@ from bascule.core.procedures.recurrent import RecurrentProcedure
 from bascule.core.procedures.static import StaticProcedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
-from bascule.theory.prediction import (
+from bascule.theory.prediction import with_known_spread
+from bascule.theory.solve import units_until
+from bascule.theory.straight_path import (
     information,
     rounds_at_best,
     rounds_to_win,
     units_to_convince,
-    with_known_spread,
 )
-from bascule.theory.solve import units_until
 from bascule.theory.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
