@@ -11,7 +11,7 @@ import bascule as bs
 from bascule.cli.main import app, main, repeat_lists
 from bascule.cli.numbers import plain_numbers
 from bascule.cli.plan import say_understood
-from bascule.planning.request import plan_request
+from bascule.planning.read_request import plan_request
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> str:

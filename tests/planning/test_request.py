@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule import InputError, PlanRequest
-from bascule.planning.request import plan_request
+from bascule.planning.read_request import plan_request
 
 SAMPLE = bs.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
 

@@ -184,7 +184,7 @@ def command(
     """Which design to run, how long it will take, and what it will cost."""
     from bascule.core.files import prepare_file
     from bascule.planning.amounts import amount
-    from bascule.planning.request import plan_request
+    from bascule.planning.read_request import plan_request
     from bascule.presentation.figures import figure_kind
 
     for field, path in (("save", save), ("figure", figure), ("html", html)):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
     from bascule.core.rules import Rule
-    from bascule.planning.request import Lift, PlanRequest, RequestOptions
+    from bascule.planning.request import PlanRequest, RequestOptions
+    from bascule.planning.request_checks import Lift
     from bascule.planning.result import Plan
     from bascule.planning.sample import Sample
     from bascule.simulation.engines.threads import Stages
@@ -45,7 +46,8 @@ def plan(
     >>> answer.possible
     True
     """
-    from bascule.planning.request import PlanRequest, plan_request
+    from bascule.planning.read_request import plan_request
+    from bascule.planning.request import PlanRequest
     from bascule.planning.stages import stages
 
     if isinstance(outcome, PlanRequest):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from bascule.core import checks
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import (
     DEFAULT_ERROR,
-    MOST_ARMS,
     MOST_UNITS,
     Design,
     check_kind,
@@ -23,9 +21,17 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.metrics import Goal, Metric, check_metrics
-from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Bounded, Gaussian, Outcome, Recurrent
-from bascule.planning.amounts import amount, lift_of, tidy
-from bascule.planning.sample import Sample, read_sample
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
+from bascule.planning.amounts import amount, tidy
+from bascule.planning.request_checks import (
+    Lift,
+    arm_names,
+    check_means,
+    checked_covariate,
+    checked_rate,
+    lifts_of,
+)
+from bascule.planning.sample import Sample
 from bascule.simulation import World
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
@@ -38,9 +44,6 @@ POWER, LEAST_POWER, MOST_POWER = 0.9, 0.5, 0.999
 
 AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
 """Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
-
-Lift = float | str | Sequence[float | str]
-"""A lift, or one for each arm after the first."""
 
 
 class RequestOptions(TypedDict, total=False):
@@ -154,11 +157,11 @@ class PlanRequest:
                     "futility", f"futility must be below power, {power:g} (got {futility:g})"
                 )
             put(self, "futility", futility)
-        put(self, "arms", _names(self.arms, self.lift))
+        put(self, "arms", arm_names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
         put(self, "metrics", check_metrics(self.metrics, None))
-        put(self, "lift", _lifts(self.lift, self.baseline, len(self.names), self.goal))
-        self._check_means()
+        put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
+        check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
         traffic = "it is how many units the test gets each day, all arms together"
         put(self, "units_per_day", checks.positive("units_per_day", self.units_per_day, traffic))
         days = checks.positive("deadline_days", self.deadline_days, "28 is four weeks")
@@ -168,9 +171,11 @@ class PlanRequest:
         if self.waiting_cost is not None:
             worth = "it is what a day is worth, in outcome units; leave it out if nothing"
             put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
-        put(self, "covariate", self._checked_covariate())
+        known = checked_covariate(self.covariate, self.correlation, self.outcome)
+        put(self, "covariate", known[0])
+        put(self, "correlation", known[1])
         put(self, "spread", self._checked_spread())
-        put(self, "outcomes_per_day", self._checked_rate())
+        put(self, "outcomes_per_day", checked_rate(self.outcome, self.outcomes_per_day))
 
     def accepts(self, design: Design) -> bool:
         """Return whether the guarantee of a design is one that is accepted."""
@@ -369,67 +374,6 @@ class PlanRequest:
         """What cost is counted in."""
         return cost_unit(self.outcome, self.goal)
 
-    def _checked_rate(self) -> float | None:
-        if self.outcome.recurring:
-            rate = 1.0 if self.outcomes_per_day is None else self.outcomes_per_day
-            return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
-        if self.outcomes_per_day is not None:
-            raise InputError(
-                "outcomes_per_day",
-                f"outcomes_per_day belongs to Recurrent outcomes, not to {self.outcome!r}",
-            )
-        return None
-
-    def _checked_covariate(self) -> Covariate | None:
-        """The covariate, given as one, as its name, or as "name:low:high"."""
-        remedy = "it is that of the covariate with the outcome; 0.7 is a strong one"
-        correlation = checks.finite("correlation", self.correlation, remedy)
-        if not -1 < correlation < 1:
-            raise InputError("correlation", f"correlation must lie between -1 and 1: {remedy}")
-        object.__setattr__(self, "correlation", correlation)
-        if isinstance(self.covariate, Covariate):
-            return self.covariate
-        if self.covariate is None and not correlation:
-            return None
-        name, *limits = (self.covariate or "covariate").split(":")
-        if len(limits) not in (0, 2):
-            raise InputError(
-                "covariate", f'covariate is a name, or "name:low:high" (got {self.covariate!r:.60})'
-            )
-        low, high = (amount("covariate", one, "limits are numbers") for one in limits or (0, 0))
-        if limits:
-            return Covariate(name, low, high, missing=min(max(0.0, low), high))
-        if self.outcome.limited:
-            raise InputError(
-                "covariate",
-                f"{self.outcome!r} needs a covariate with limits: write it as name:low:high",
-            )
-        return Covariate(name)
-
-    def _check_means(self) -> None:
-        low, high = self.outcome.low, self.outcome.high
-        if not low <= self.baseline <= high:
-            raise InputError(
-                "baseline",
-                f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
-                f"(got {self.baseline:g}): 5 % is 0.05 or 5%",
-            )
-        for lift, mean in zip(self.lifts, self.means[1:], strict=True):
-            if not low <= mean <= high:
-                limit, side = (low, "below") if mean < low else (high, "above")
-                raise InputError(
-                    "lift",
-                    f"lift {lift:g} takes an arm from {self.baseline:g} to {mean:g}, {side} the "
-                    f"{limit:g} that outcomes can have: at most {abs(limit - self.baseline):.6g} "
-                    "is possible on that side",
-                )
-        if self.gap == 0:
-            raise InputError(
-                "lift",
-                "lift must leave one arm better than all others: give the difference worth "
-                "finding, as in 0.01 or 10%",
-            )
-
     def _check_deadline(self) -> None:
         most = LONGEST if self.outcome.recurring else MOST_UNITS
         if self.units_per_day * self.deadline_days > most:
@@ -496,128 +440,6 @@ class PlanRequest:
                 f"{high:g} with mean {self.baseline:g} can have (got {spread:g})",
             )
         return spread
-
-
-def plan_request(
-    outcome: Outcome | None = None,
-    baseline: float | str | None = None,
-    lift: Lift | None = None,
-    *,
-    sample: Sample | str | Path | None = None,
-    cap: float | str | None = None,
-    **options: Unpack[RequestOptions],
-) -> PlanRequest:
-    """Return the request that is meant where parts are left out, or left to a sample.
-
-    Python, the command line and the service build their requests here. A `cap` makes outcomes
-    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
-
-    >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
-    (2.0,)
-    """
-    known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
-    if cap is not None:
-        outcome = _capped(outcome, known, cap)
-    if outcome is None:
-        outcome = Bernoulli() if known is None else outcome_of(known)
-    if known is not None:
-        _check_sample(known, outcome)
-        outcome = outcome.expecting(known.sigma)
-    if baseline is None:
-        baseline = _usual_baseline(outcome, known)
-    mean = amount("baseline", baseline, "it is the mean of the first arm")
-    if lift is None and not outcome.binary:
-        raise InputError("lift", "lift is missing: give the difference worth finding")
-    spread_is_open = outcome.limited and outcome.variance(mean) is None
-    if spread_is_open and options.get("spread") is None and known is not None:
-        options["spread"] = known.sigma
-    if lift is None:
-        lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
-    return PlanRequest(outcome, mean, lift, sample=known, **options)
-
-
-def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) -> Outcome:
-    if outcome is not None:
-        raise InputError(
-            "cap", f"cap stands for Bounded(0, cap), and {outcome!r} was given: drop one"
-        )
-    if sample is not None:
-        if sample.cap is None:
-            raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
-        return Bounded(0.0, sample.cap)
-    if isinstance(cap, str) and cap.strip().endswith("%"):
-        raise InputError("cap", f"cap {cap} is a quantile of a sample: give one, or an amount")
-    return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
-
-
-def outcome_of(sample: Sample) -> Outcome:
-    """Return the outcome model that a sample suggests.
-
-    >>> outcome_of(Sample.of([0, 1] * 10))
-    Bernoulli()
-    """
-    if sample.zero_or_one and not sample.recurring:
-        return Bernoulli()
-    if sample.recurring:
-        return Recurrent(sample.sigma_unit, sample.sigma_noise)
-    return Gaussian(_varying(sample))
-
-
-def _varying(sample: Sample) -> float:
-    if sample.low == sample.high:
-        raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
-    return sample.sigma
-
-
-def _check_sample(sample: Sample, outcome: Outcome) -> None:
-    _varying(sample)
-    if outcome.binary and not sample.zero_or_one:
-        raise InputError(
-            "sample", "sample has outcomes other than 0 and 1: use Gaussian(sigma), or a range"
-        )
-    if not outcome.low <= sample.low <= sample.high <= outcome.high:
-        raise InputError(
-            "sample",
-            f"sample has outcomes from {sample.low:g} to {sample.high:g}, beyond the limits "
-            f"{outcome.low:g} and {outcome.high:g}: widen the limits",
-        )
-
-
-def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
-    if sample is not None:
-        return tidy(sample.mean)
-    if outcome.binary:
-        return BASELINE
-    if (outcome.known_spread or outcome.estimated) and outcome.low < 0 < outcome.high:
-        return 0.0
-    raise InputError("baseline", "baseline is missing: give the mean of the first arm")
-
-
-def _names(arms: object, lift: object) -> tuple[str, ...]:
-    wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
-    if arms is None:
-        arms = 2 if wanted is None else wanted
-    if isinstance(arms, int):
-        count = checks.whole("arms", arms, 2, "2 is an A/B test", MOST_ARMS)
-        others = ["variant"] if count == 2 else [f"variant-{i}" for i in range(1, count)]
-        arms = ("control", *others)
-    if isinstance(arms, str) or not isinstance(arms, list | tuple):
-        raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
-    if wanted is not None and len(arms) != wanted:
-        raise InputError(
-            "lift",
-            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts",
-        )
-    return tuple(arms)
-
-
-def _lifts(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:
-    if isinstance(lift, list | tuple):
-        return tuple(lift_of(part, baseline) for part in lift)
-    one = lift_of(lift, baseline)
-    # If the others stayed at the baseline there would be no single best arm to find.
-    rest = one if (one < 0) == (goal == "increase") else 0.0
-    return (one, *(rest for _ in range(arms - 2)))
 
 
 Wishes = PlanRequest

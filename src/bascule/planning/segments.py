@@ -13,7 +13,9 @@ from bascule.core.outcomes import Outcome
 from bascule.core.presenter import presenter
 from bascule.core.segments import Segments
 from bascule.planning.api import plan
-from bascule.planning.request import Lift, PlanRequest, RequestOptions, plan_request
+from bascule.planning.read_request import plan_request
+from bascule.planning.request import PlanRequest, RequestOptions
+from bascule.planning.request_checks import Lift
 from bascule.planning.result import Plan
 
 

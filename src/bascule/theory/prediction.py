@@ -1,9 +1,7 @@
 """What to expect, far sharper than what is proven: a test with its noise, or on its mean path.
 
 Two arms are predicted by `theory.two_arms` and `theory.betting_course`, more of them by
-`theory.many_arms`. Where these do not reach, a test follows the mean path: while UCB_alpha runs it
-keeps all indices level, and it stops when the leader's interval parts from its nearest rival's.
-Both conditions fix every radius, and a radius fixes the units that reach it.
+`theory.many_arms`. Where these do not reach, a test follows the mean path of `straight_path`.
 docs/explanation/prediction.md derives this; the simulator says how good it is.
 """
 
