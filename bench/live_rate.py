@@ -119,11 +119,13 @@ def measured(location: str, workers: int, tests: int, seconds: float) -> Rate:
 
 def server_seconds(watch: psycopg.Connection[Any]) -> float:
     """Return the processor time that the processes of this database have used so far."""
-    ticks = 0
-    for (pid,) in watch.execute(BACKENDS).fetchall():
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / TICK
+    return sum(process_seconds(pid) for (pid,) in watch.execute(BACKENDS).fetchall())
+
+
+def process_seconds(pid: int) -> float:
+    """Return the processor time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
 
 
 def main(seconds: float, workers: list[int], tests: list[int]) -> None:

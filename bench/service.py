@@ -33,9 +33,10 @@ WATCHED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-6, reports=
 WATCHED_UNITS = 20_000
 
 
-def _measured(
+def measured_load(
     url: str, key: str, what: str, cookie: str | None = None, seconds: float = SECONDS
 ) -> dict[str, float]:
+    """Send requests for a while, and return the rate and the times of the answers."""
     host, _, port = url.removeprefix("http://").partition(":")
     command = [sys.executable, "-m", "bench.load", host, port, key, what, str(seconds)]
     command += [cookie] if cookie else []
@@ -64,7 +65,8 @@ def _signed_in(url: str, key: str) -> str:
     return "; ".join(f"{cookie.name}={cookie.value}" for cookie in jar)
 
 
-def _started(location: str) -> tuple[subprocess.Popen[str], str]:
+def started(location: str) -> tuple[subprocess.Popen[str], str]:
+    """Start a service on a store, and return its process and address when it answers."""
     command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
     options = ["--store", location, "--port", "0", "--rate", "1e9"]
     paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
@@ -99,10 +101,10 @@ def serving() -> Iterator[tuple[str, str, str]]:
             store.create("bench", DESIGN)
             _fill(store)
             key, viewer = create_key(store, "client"), create_key(store, "viewer")
-        process, url = _started(path)
+        process, url = started(path)
         try:
             cookie = _signed_in(url, viewer)
-            _measured(url, key, "known", cookie)
+            measured_load(url, key, "known", cookie)
             yield url, key, cookie
         finally:
             process.terminate()
@@ -113,8 +115,8 @@ def figures() -> list[Figure]:
     """Rounds of all loads in turn on one server, each against the health of the same round."""
     with serving() as (url, key, cookie):
         found = [
-            {what: _measured(url, key, what) for what in ("health", "new", "known")}
-            | {"mixed": _measured(url, key, "new", cookie)}
+            {what: measured_load(url, key, what) for what in ("health", "new", "known")}
+            | {"mixed": measured_load(url, key, "new", cookie)}
             for _ in range(ROUNDS)
         ]
     return [
@@ -128,8 +130,8 @@ def figures() -> list[Figure]:
 def main(seconds: float) -> None:
     """Print one long run of assignments alone and one with pages open, and what they compare to."""
     with serving() as (url, key, cookie):
-        alone = _measured(url, key, "new", None, seconds)
-        mixed = _measured(url, key, "new", cookie, seconds)
+        alone = measured_load(url, key, "new", None, seconds)
+        mixed = measured_load(url, key, "new", cookie, seconds)
     for name, one in (("alone", alone), ("with 20 pages and 15 diagnostics", mixed)):
         print(
             f"{name}: {one['rate']:,.0f} assignments/s, median {1000 * one['median']:.1f} ms, p99 "

@@ -17,14 +17,16 @@ from typing import Any
 import psycopg
 
 import bascule as bs
+from bascule.service.auth.keys import create_key
 from bench.live_places import place
-from bench.live_rate import DESIGN, server_seconds
+from bench.live_rate import DESIGN, process_seconds, server_seconds
+from bench.service import measured_load, started
 
 SIZES = """SELECT relname, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
 WHERE relkind = 'r' AND relname IN ('assignments', 'blocks', 'outcomes') ORDER BY relname"""
 LOG = "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"
 COLUMNS = "experiment int, number bigint, unit text, arm int, deal bigint, chance float8, at float8"
-PARTS = 16
+PARTS, SECONDS = 16, 2.0
 
 
 class Meter:
@@ -89,10 +91,11 @@ def main(units: int) -> None:
             count = recorded if table == "outcomes" else counted
             print(f"{table:<44} {rows / count:>9.0f} {(rows + indexes) / count:>9.0f}")
         _partitions(watch, units)
-        started = time.perf_counter()
+        _over_http(location, store)
+        began = time.perf_counter()
         test.stop()
         store.delete("sizing")
-        print(f"deleting an experiment of {counted:,} units {_since(started)}")
+        print(f"deleting an experiment of {counted:,} units {_since(began)}")
 
 
 def _partitions(watch: psycopg.Connection[Any], units: int) -> None:
@@ -120,13 +123,30 @@ def _partitions(watch: psycopg.Connection[Any], units: int) -> None:
         ("deleting a sixteenth of one table", "DELETE FROM whole WHERE experiment = 3"),
         ("dropping one part", "DROP TABLE cut_3"),
     ):
-        started = time.perf_counter()
+        began = time.perf_counter()
         watch.execute(statement)
-        print(f"{name} {_since(started)}")
+        print(f"{name} {_since(began)}")
 
 
-def _since(started: float) -> str:
-    return f"took {1000 * (time.perf_counter() - started):,.0f} ms"
+def _over_http(location: str, store: bs.Store) -> None:
+    """Print what a request costs the service, each with one unit, 64 at a time."""
+    store.create("bench", DESIGN)
+    key = create_key(store, "client")
+    process, url = started(location)
+    try:
+        for what in ("health", "known", "new"):
+            measured_load(url, key, what, seconds=1.0)
+            before = process_seconds(process.pid)
+            answered = SECONDS * measured_load(url, key, what, seconds=SECONDS)["rate"]
+            spent = 1e6 * (process_seconds(process.pid) - before) / answered
+            print(f"{f'a request over HTTP ({what})':<44} {spent:>9.1f}", flush=True)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _since(began: float) -> str:
+    return f"took {1000 * (time.perf_counter() - began):,.0f} ms"
 
 
 if __name__ == "__main__":
