@@ -164,7 +164,7 @@ def analyze(
         drop_duplicates=drop_duplicates,
         decimal=decimal,
     )
-    limit = memory or (MEMORY_BY_DAY if by_day or request.measure is not None else MEMORY)
+    limit = memory or (MEMORY_BY_DAY if request.by_day or request.measure else MEMORY)
     sources = [Source(events, query, "events", encoding)]
     if assignments is not None:
         sources.append(Source(assignments, assignments_query, "assignments", encoding))

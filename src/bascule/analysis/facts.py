@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,7 +34,9 @@ from bascule.core.procedures.estimators import (
 )
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.state import ExperimentState
+
+if TYPE_CHECKING:
+    from bascule.live.storage.state import ExperimentState
 
 
 def nothing(reduced: Reduced) -> str:

@@ -17,13 +17,14 @@ from bascule.analysis.reduce.scores import OWN
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import Row, is_own
-from bascule.analysis.source.columns import Columns
+from bascule.analysis.source.columns import Arms, Columns
 from bascule.analysis.source.rows import (
     BLANK,
     TWO_ARMS,
     Calendar,
     clean,
     clustered,
+    complete,
     units_in_window,
     units_of,
     units_of_events,
@@ -50,7 +51,7 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     if quick and is_own(log.table.get_backend()):
         survey = reduce.quick_survey(log.table, log.columns, log.arms)
     if survey is not None:
-        log = replace(log, rows=log.rows.drop("bad"))
+        log = replace(log, rows=complete(log.table, log.columns, log.arms))
     else:
         survey = reduce.survey(log.rows)
     extra = log.columns if log.assignment_columns is None else log.assignment_columns
@@ -182,7 +183,7 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     if log.columns.cluster is not None:
         units = clustered(units)
     if final or not request.by_day or log.columns.adjusted:
-        sums = _sums_by_arrival(request, units, arms)
+        sums = _sums_by_arrival(request, units, arms, log.arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
         sums, arrivals = reduce.sparse_growth(rows, request.aggregate, limits=request.limits)
     else:
@@ -254,7 +255,9 @@ def _unfit(request: Request, units: Any) -> reduce.Unfit | None:
     return reduce.unfit_outcomes(units, model, request.missing, exclude=request.exclude)
 
 
-def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> list[Row]:
+def _sums_by_arrival(
+    request: Request, units: Any, arms: tuple[str, ...], entries: Arms | None = None
+) -> list[Row]:
     return reduce.by_arrival(
         units,
         len(arms),
@@ -262,6 +265,7 @@ def _sums_by_arrival(request: Request, units: Any, arms: tuple[str, ...]) -> lis
         request.missing,
         exclude=request.exclude,
         own_only=request.least_probability is not None,
+        entries=entries,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bascule as bs
@@ -199,3 +200,48 @@ def assert_same(found: bs.Analysis, wanted: bs.Analysis) -> None:
         for one, other in zip(mine.effects, theirs.effects, strict=True):
             for field in ("difference", "low", "high"):
                 assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-9)
+
+
+@pytest.mark.parametrize("order", ["ordered", "shuffled", "as text"])
+def test_a_row_a_unit_gives_the_same_in_any_order(order: str) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(2)
+    units = 600
+    log = pd.DataFrame(
+        {
+            "user_id": np.arange(units),
+            "variant": rng.choice(["control", "Control ", "green"], units),
+            "ts": pd.Timestamp("2026-03-01") + pd.to_timedelta(np.arange(units) // 60, unit="D"),
+            "revenue": rng.gamma(2.0, 3.0, units),
+        }
+    )
+    wanted = log.groupby(log.variant.str.strip().str.lower()).revenue.agg(["size", "mean"])
+    if order == "shuffled":
+        log = log.sample(frac=1.0, random_state=1)
+    if order == "as text":
+        log = log.assign(user_id=log.user_id.astype(str))
+    found = bs.analyze(log, by_day=False)
+    assert [arm.units for arm in found.arms] == list(wanted["size"])
+    assert [arm.mean for arm in found.arms] == pytest.approx(list(wanted["mean"]), rel=1e-12)
+    twice = pd.concat([log, log[:1].assign(revenue=1.0)])
+    assert bs.analyze(twice, by_day=False).units == units
+
+
+def test_a_lazy_frame_is_not_collected(
+    events: Any, expected: dict[str, bs.Analysis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import polars
+
+    heights: list[int] = []
+    original = polars.LazyFrame.collect
+
+    def counted(frame: Any, *arguments: Any, **options: Any) -> Any:
+        answer = original(frame, *arguments, **options)
+        heights.append(answer.height if isinstance(answer, polars.DataFrame) else 0)
+        return answer
+
+    monkeypatch.setattr(polars.LazyFrame, "collect", counted)
+    found = bs.analyze(polars.from_pandas(events).lazy())
+    assert_same(found, expected["as it grows"])
+    assert sum(heights) == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,10 +23,9 @@ from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import Decision
 from bascule.core.statistics import Statistics
-from bascule.live.reports.status import status_of
-from bascule.live.steps.maturity import clipped
-from bascule.live.steps.replay import Replay
-from bascule.live.storage.state import Deal, ExperimentState, Phase
+
+if TYPE_CHECKING:
+    from bascule.live.storage.state import Deal, ExperimentState, Phase
 
 WIDEST_PART = 2000
 """No part of a block is looked for that is larger."""
@@ -88,6 +87,9 @@ def _now(design: Design, rows: Sequence[Row], until: datetime | None) -> float:
 
 def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     """Fold until an outcome is missing, the time is over, or there is a decision."""
+    from bascule.live.reports.status import status_of
+    from bascule.live.steps.replay import Replay
+
     replayed = Replay.start(design, _deals(design, rows).__getitem__)
     days: list[Day] = []
     known: date | None = None
@@ -136,6 +138,8 @@ def _outcome(design: Design, row: Row) -> float:
     if value is None:
         assert design.measure is not None
         value = design.measure.missing
+    from bascule.live.steps.maturity import clipped
+
     return clipped(design, float(value))[0]
 
 
@@ -172,6 +176,8 @@ def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
 
 def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
     """The blocks as they were dealt; of the last one only the size of its parts is known."""
+    from bascule.live.storage.state import Deal
+
     blocks: dict[int, list[Row]] = {}
     for row in rows:
         if row["block"] is not None:

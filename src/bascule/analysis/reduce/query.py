@@ -5,10 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
-from bascule.analysis.source.backend import Row, is_duckdb, run, stored
-from bascule.analysis.source.columns import Arms, Columns
+from bascule.analysis.source.backend import Row, batches, is_duckdb, is_own, run, stored
+from bascule.analysis.source.columns import Arms, Columns, coded
 from bascule.analysis.source.rows import (
     DAILY,
     REASONS,
@@ -153,6 +155,9 @@ def one_row_each(rows: Any, about: Survey) -> bool:
         span = int(ends["high"]) - int(ends["low"]) + 1
         if span < usable:
             return False
+        fits = int(ends["low"]) >= -LARGEST_WHOLE and int(ends["high"]) <= LARGEST_WHOLE
+        if fits and is_own(rows.get_backend()) and _ascending(good_rows):
+            return True
         if span <= MOST_BITS:
             return _different(good_rows, ends["low"], ends["high"]) == usable
     if is_duckdb(rows) and about.units == usable:
@@ -160,6 +165,24 @@ def one_row_each(rows: Any, about: Survey) -> bool:
         if about_units < 0.85 * usable:
             return False
     return int(run(good_rows.agg(units=good_rows.unit.nunique()))[0]["units"]) == usable
+
+
+LARGEST_WHOLE = 2**63 - 1
+
+
+def _ascending(rows: Any) -> bool:
+    """Whether every unit is above the one before it, as in tables that are ordered by it.
+
+    It stops at the first rows that are not.
+    """
+    last = None
+    for batch in batches(rows.select(unit=rows.unit.cast("int64"))):
+        # Not Arrow's own conversion, which imports pandas.
+        unit = np.from_dlpack(batch.column(0))
+        if (last is not None and unit[0] <= last) or not (unit[1:] > unit[:-1]).all():
+            return False
+        last = unit[-1]
+    return True
 
 
 MOST_BITS = 1_000_000_000
@@ -217,11 +240,13 @@ def by_arrival(
     *,
     exclude: bool = False,
     own_only: bool = False,
+    entries: Arms | None = None,
 ) -> list[Row]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
     `units` has a row a unit. A unit without any value has the outcome `missing`, or is not counted
-    with `exclude`. Outcomes beyond the limits count as the nearest limit.
+    with `exclude`. Outcomes beyond the limits count as the nearest limit. Units that have the entry
+    of their arm are grouped by it first, and `entries` says which arm it means.
     """
     if "arm" not in units.columns:
         units = placed(units)
@@ -256,6 +281,15 @@ def by_arrival(
         sums |= moment_sums(value, per, covariate)
     if any(name.startswith(OWN) for name in units.columns):
         sums |= score_sums(units, value, arms, own_only=own_only)
+    elif "entry" in units.columns and entries is not None:
+        keys["entry"] = units.entry
+        del keys["arm"]
+        each = units.group_by(**keys).agg(**sums)
+        each = each.mutate(arm=coded(each, "entry", entries).cast("int16"))
+        keys = {name: each[name] for name in ("arm", "day", "segment") if name in each.columns}
+        how = {"low": "min", "high": "max"}
+        sums = {name: getattr(each[name], how.get(name, "sum"))() for name in sums}
+        units = each
     return run(units.group_by(**keys).agg(**sums))
 
 

@@ -8,6 +8,8 @@ from weakref import WeakSet
 Row = dict[str, Any]
 """A line of an answer, by the names of its columns."""
 
+BATCH = 100_000
+
 OWN: WeakSet[Any] = WeakSet()
 """The backends of Ibis that were opened here, for files and frames."""
 
@@ -22,6 +24,12 @@ def run(expression: Any) -> list[Row]:
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
     rows: list[Row] = expression.to_pyarrow().to_pylist()
     return rows
+
+
+def batches(expression: Any) -> Any:
+    """The rows of an expression in the DuckDB that was opened here, as batches of Arrow."""
+    backend = expression.get_backend()
+    return backend.con.sql(backend.compile(expression)).to_arrow_reader(BATCH)
 
 
 def stored(expression: Any, name: str) -> Any:

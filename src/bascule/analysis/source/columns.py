@@ -54,13 +54,15 @@ class Arms:
     """The arms of a log in their order, and which of them each entry of its column means.
 
     `respelled` has the entries that differ from their arm's name by case or spaces, with the
-    number of their rows. `rows` is how many rows have an arm.
+    number of their rows. `rows` is how many rows have an arm; `none` has the entries that stand for
+    no arm.
     """
 
     names: tuple[str, ...]
     entries: tuple[tuple[Any, int], ...]
     respelled: Mapping[str, int]
     rows: int = 0
+    none: tuple[str, ...] = ()
 
 
 def arms_of(
@@ -74,8 +76,9 @@ def arms_of(
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=_text(rows.entry))
     counts = [row for row in run(rows) if row["text"] is not None]
-    none = _no_arm(design_arms)
-    counts = [row for row in counts if _plain(row["text"]) not in none]
+    words = _no_arm(design_arms)
+    none = tuple(row["text"] for row in counts if _plain(row["text"]) in words)
+    counts = [row for row in counts if row["text"] not in none]
     counts.sort(key=lambda row: (-row["rows"], row["text"]))
     by_plain: dict[str, str] = {}
     if design_arms is not None:
@@ -106,7 +109,7 @@ def arms_of(
         total += int(row["rows"])
         if text != name:
             respelled[text] = int(row["rows"])
-    return Arms(names, tuple(entries), respelled, total)
+    return Arms(names, tuple(entries), respelled, total, none)
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:
@@ -121,12 +124,10 @@ def coded(table: Any, column: str, arms: Arms) -> Any:
     return ibis.cases(*cases, else_=ibis.null(kind))
 
 
-def no_arm(table: Any, column: str, arms: Sequence[str]) -> Any:
-    """Whether a row names no arm: null, or text that stands for it."""
+def no_arm(table: Any, column: str, arms: Arms) -> Any:
+    """Whether a row names no arm: null, or an entry that stands for it."""
     raw = table[column]
-    if not raw.type().is_string():
-        return raw.isnull()
-    return raw.isnull() | raw.strip().lower().isin(_no_arm(arms))
+    return raw.isnull() | raw.cast("string").isin(arms.none) if arms.none else raw.isnull()
 
 
 def _no_arm(arms: Sequence[str] | None) -> tuple[str, ...]:

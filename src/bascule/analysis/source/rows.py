@@ -60,7 +60,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     if columns.arm is not None:
         parts["code"] = coded(table, columns.arm, arms)
         parts["raw_arm"] = table[columns.arm].cast("string")
-        wrong += [(no_arm(table, columns.arm, arms.names), 2), (parts["code"].isnull(), 3)]
+        wrong += [(no_arm(table, columns.arm, arms), 2), (parts["code"].isnull(), 3)]
     if columns.times.column is not None:
         parts["raw_time"] = table[columns.times.column].cast("string")
         wrong += [(table[columns.times.column].isnull(), 4), (time.isnull(), 5)]
@@ -87,12 +87,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
             parts[role], other = number(table, name, role, decimals.get(name))
             wrong.append((other | parts[role].isnull(), 6))
             odd = odd | other | parts[role].isnull()
-    if columns.segment is not None:
-        parts["segment"] = table[columns.segment].cast("string").fill_null("")
-    if columns.probability is not None:
-        parts["probability"], _ = number(table, columns.probability, "probability")
-    for i, name in enumerate(columns.probabilities):
-        parts[f"probability_{i}"], _ = number(table, name, "probability")
+    parts |= _of_units(table, columns)
     parts["odd"] = odd
     literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
     none = ibis.literal(0, "int8")
@@ -101,6 +96,35 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     if until is not None:
         rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
     return rows
+
+
+def _of_units(table: Any, columns: Columns) -> dict[str, Any]:
+    """The segment and the probabilities of a unit."""
+    parts = {}
+    if columns.segment is not None:
+        parts["segment"] = table[columns.segment].cast("string").fill_null("")
+    if columns.probability is not None:
+        parts["probability"], _ = number(table, columns.probability, "probability")
+    for i, name in enumerate(columns.probabilities):
+        parts[f"probability_{i}"], _ = number(table, name, "probability")
+    return parts
+
+
+def complete(table: Any, columns: Columns, arms: Arms) -> Any:
+    """The rows of a table in which every entry is there and of the right type, with little work.
+
+    `entry` is the arm as it stands there, which is quicker to group by than its number.
+    """
+    assert columns.arm is not None
+    value = table[columns.value]
+    return table.select(
+        time=moment(table, columns.times),
+        unit=table[columns.unit],
+        code=coded(table, columns.arm, arms),
+        entry=table[columns.arm],
+        value=value.ifelse(1.0, 0.0) if value.type().is_boolean() else value.cast("float64"),
+        **_of_units(table, columns),
+    )
 
 
 def good(rows: Any) -> Any:
@@ -192,7 +216,7 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     if "segment" in rows.columns:
         parts["segment"] = rows.segment
     others = [name for name in rows.columns if name.startswith("probability")]
-    others += [name for name in ("per", "covariate", "cluster") if name in rows.columns]
+    others += [name for name in ("per", "covariate", "cluster", "entry") if name in rows.columns]
     return rows.select(**parts, **{name: rows[name] for name in others})
 
 
