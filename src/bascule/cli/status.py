@@ -73,7 +73,7 @@ def show_status(
         better = "" if metric.goal == "increase" else ", lower is better"
         margin = ""
         if metric.margin is not None:
-            margin = f", margin {its.difference(metric.margin).lstrip('+')}"
+            margin = f", margin {its.size(metric.margin)}"
         print_line(f"{metric.name} ({metric.role}{better}{margin}):")
         for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
             said = f"; {standing}" if metric.role == "guardrail" else ""

@@ -52,6 +52,15 @@ class Amounts:
         """A difference of two means, with its sign."""
         return UNKNOWN if not known(value) else f"{self.signed(value)}{self.difference_unit}"
 
+    def size(self, value: float) -> str:
+        """A difference as it was stated, without a sign: a margin.
+
+        >>> from bascule.core.outcomes import Bernoulli, Gaussian
+        >>> Amounts.of(Bernoulli()).size(0.02), Amounts.of(Gaussian(30)).size(5.0)
+        ('2 points', '5')
+        """
+        return f"{self.factor * value:g}{self.difference_unit}"
+
     def interval(self, low: float | None, high: float | None) -> str:
         """Where a difference lies."""
         if not known(low) or not known(high):

@@ -13,6 +13,7 @@ from bascule.planning.choose import Point, best_tilt
 from bascule.planning.forecast import Forecast
 from bascule.planning.request import PlanRequest
 from bascule.planning.sample import Sample
+from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
     amount,
@@ -343,17 +344,18 @@ def guardrail_lines(plan: Plan) -> list[str]:
     """Say how long guardrails are expected to take, and what that adds to the primary metric."""
     lines = []
     for name, days in plan.guardrails.items():
-        margin = next(metric.margin for metric in plan.design.metrics if metric.name == name)
+        metric = next(metric for metric in plan.design.metrics if metric.name == name)
+        margin = Amounts.of(metric.outcome, metric.goal).size(metric.margin or 0.0)
         if days is None:
             lines.append(
-                f"Guardrail {name} (margin {margin:g}): how long it takes is not known; give the "
+                f"Guardrail {name} (margin {margin}): how long it takes is not known; give the "
                 "metric a baseline, or an outcome model with a spread."
             )
             continue
         more = days - plan.expected_days.mean
         wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
         lines.append(
-            f"Guardrail {name} (margin {margin:g}): about {duration(days)} until an unchanged arm "
+            f"Guardrail {name} (margin {margin}): about {duration(days)} until an unchanged arm "
             f"is shown to be within its margin; {wait}."
         )
     return lines

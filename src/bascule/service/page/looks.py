@@ -109,6 +109,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             units=status.units,
             interval=interval,
             bounds=bounds,
+            lower=design.goal == "decrease",
             adjusted=None if status.covariates is None else status.covariates.words,
             covariates=[one.name for one in design.covariates or ()],
         ),

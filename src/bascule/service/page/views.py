@@ -195,7 +195,7 @@ def metric_tables(design: Design, status: Status) -> list[MetricTable]:
         better = "higher is better" if metric.goal == "increase" else "lower is better"
         role = f"secondary, {better}"
         if metric.margin is not None:
-            margin = amounts.difference(metric.margin).lstrip("+")
+            margin = amounts.size(metric.margin)
             role = f"guardrail, {better}, margin {margin}, error {at_most(metric.error)}"
         error = metric.contrasts[0].error if metric.contrasts else metric.error
         is_guardrail = metric.role == "guardrail"
