@@ -17,7 +17,7 @@ from bascule.live.steps.assignment import place
 from bascule.live.steps.folding import fold_unit
 from bascule.live.storage.state import Deal, ExperimentState
 
-RUNS, DAYS, PER_DAY, DAY = 2000, 8, 60, 86400.0
+RUNS, DAYS, PER_DAY, DAY = 400, 8, 60, 86400.0
 ERROR, BUY = 0.2, 0.3
 DESIGN = bs.Design(
     ["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=ERROR, measure=bs.Measure("1d", "any")

@@ -105,12 +105,16 @@ class Container:
         asked = self.start(*yaml.safe_load(check[1]), stderr=subprocess.DEVNULL)
         return asked.wait(timeout=60) == 0
 
+    def _listens(self) -> bool:
+        with socket.socket() as caller:
+            return caller.connect_ex(("127.0.0.1", int(self.environment["BASCULE_PORT"]))) == 0
+
     @contextmanager
     def serving(self) -> Iterator[None]:
         """Run the service until the block ends; it has to leave by itself."""
         service = self.start("bascule", "serve", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
-            while not self.is_healthy():
+            while not (self._listens() and self.is_healthy()):
                 assert service.poll() is None
                 time.sleep(0.1)
             yield
@@ -134,7 +138,7 @@ def test_from_the_wheel_to_the_first_decision_within_a_minute(
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     container, chance = Container(folder, port), random.Random(0)
-    began = time.monotonic()
+    began, spent = time.monotonic(), _spent()
     pip(folder / "venv" / "bin" / "python", "--no-deps", str(wheel))
     (key,) = re.findall(r"bsc_\S+", container.run("bascule", "key", "create", "--role", "admin"))
     headers = {"Authorization": f"Bearer {key}"}
@@ -166,10 +170,19 @@ def test_from_the_wheel_to_the_first_decision_within_a_minute(
             if status["decision"] is not None:
                 break
     took, ran = time.monotonic() - began, time.monotonic() - started
-    print(f"{took:.1f} s from the wheel, {ran:.1f} s of them the test, {unit:,} units")
+    print(
+        f"{took:.1f} s from the wheel, {ran:.1f} s of them the test, {unit:,} units; "
+        f"{_spent() - spent:.1f} s of processor time"
+    )
     assert status["decision"]["name"] == "green"
     assert took < 60
     assert [file.name for file in container.data.iterdir()] == ["bascule.db"]
     if container.is_read_only:
         with pytest.raises(AssertionError, match="Read-only file system"):
             container.run("touch", str(folder / "not-here"))
+
+
+def _spent() -> float:
+    """Return the processor time of this program and of those that it has waited for."""
+    now = os.times()
+    return now.user + now.system + now.children_user + now.children_system

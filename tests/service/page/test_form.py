@@ -50,6 +50,13 @@ def test_an_error_of_two_sides_reaches_the_design() -> None:
     assert "either of two equal arms ≤ 5 %" in figure[2]
 
 
+def test_numbers_are_read_as_on_the_command_line() -> None:
+    typed = [("5%", "20%", "5k"), ("0.05", "20 %", "5,000"), ("0.05", "0.01", "5000")]
+    names = ("baseline", "lift", "units_per_day")
+    read = [Form.read(dict(zip(names, one, strict=True))).wishes() for one in typed]
+    assert {(one.means, one.units_per_day) for one in read} == {((0.05, 0.06), 5000.0)}
+
+
 def test_what_is_not_ticked_is_not_started() -> None:
     assert not Form.read({"name": "x"}).start
     assert Form().start
