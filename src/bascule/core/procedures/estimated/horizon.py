@@ -159,7 +159,7 @@ def ends_of(state: FloatArray, arms: int) -> list[Ends]:
     totals, clocks = 4 * arms, 4 * arms + arms * arms
     for i, j in combinations(range(arms), 2):
         total, clock = float(state[totals + i * arms + j]), float(state[clocks + i * arms + j])
-        _, _, line = end_of_pair(state, 0, arms, i, j)
+        line = float(end_of_pair(state, 0, arms, i, j)[2])
         if math.isinf(line):
             found.append((total / clock if clock > 0.0 else 0.0, -math.inf, math.inf))
             continue
