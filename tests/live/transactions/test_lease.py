@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.live.api.reads import read_statuses, read_summaries
 from bascule.live.commit import runner
 from bascule.live.storage.leases import all_leases
 from bascule.live.storage.queries import fetch
@@ -104,6 +105,9 @@ def test_two_programs_hand_out_slots_side_by_side(programs: Programs) -> None:
     numbers = [number for (number,) in rows(first, "number")]
     assert numbers != [*range(135)], "two runs of numbers are under way"
     check(second, 135)
+    found, _ = read_summaries(programs.stores[0], {})
+    (listed,) = read_statuses(programs.stores[0], [found[first.name]]).values()
+    assert listed == first.status(), "a list counts units alone, too"
     # When all slots have units and all units outcomes, everything counts.
     for left in programs.left():
         for _ in range(left):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.diagnostics import Diagnostic
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
     from bascule.live.reports.verify import Verification
     from bascule.live.transactions.unit_of_work import UnitOfWork
+
+
+NOTHING: Mapping[int, float | None] = MappingProxyType({})
 
 
 class Experiment(Units):
@@ -82,15 +86,27 @@ class Experiment(Units):
                 found = self._status(connection, loaded, self.store.runner.now(loaded))
         return found
 
-    def settled_status(self, connection: Connection, loaded: Loaded) -> Status | None:
-        """Return the status of the experiment as loaded, or None if units have to count first."""
+    def settled_status(
+        self, connection: Connection, loaded: Loaded, known: Mapping[int, float | None] = NOTHING
+    ) -> Status | None:
+        """Return the status of the experiment as loaded, or None if units have to count first.
+
+        `known` may have the time of the oldest unit that waits, by the number of the experiment.
+        """
         now = self.store.runner.now(loaded)
         if not is_settled(loaded.design, loaded.phase, loaded.state, now):
             return None
-        return self._status(connection, loaded, now)
+        return self._status(connection, loaded, now, known)
 
-    def _status(self, connection: Connection, loaded: Loaded, now: float) -> Status:
-        oldest = oldest_waiting(connection, loaded)
+    def _status(
+        self,
+        connection: Connection,
+        loaded: Loaded,
+        now: float,
+        known: Mapping[int, float | None] = NOTHING,
+    ) -> Status:
+        has = loaded.id in known
+        oldest = known[loaded.id] if has else oldest_waiting(connection, loaded)
         design, phase, state = loaded.design, loaded.phase, loaded.state
         return status_of(loaded.name, design, phase, state, now, loaded.created, oldest)
 

@@ -28,7 +28,7 @@ from bascule.live.steps.serving import (
     everyones_arm,
     served_arms,
 )
-from bascule.live.storage.queries import Loaded, gone
+from bascule.live.storage.queries import Loaded, all_oldest_waiting, gone
 from bascule.live.storage.schema import assignments, experiments, links
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
@@ -183,10 +183,13 @@ def read_statuses(store: Store, entries: Sequence[Summary]) -> dict[int, Status]
     with store.reading() as connection:
         asked = select(experiments.c.id, experiments.c.version)
         versions = {row.id: row.version for row in connection.execute(asked)}
+        oldest: dict[int, float | None] = {}
+        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
+            oldest = all_oldest_waiting(connection, [entry.loaded for entry in entries])
         for entry in entries:
             if versions.get(entry.test.id) == entry.version:
                 with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-                    status = entry.test.settled_status(connection, entry.loaded)
+                    status = entry.test.settled_status(connection, entry.loaded, oldest)
                     if status is not None:
                         found[entry.test.id] = status
     return found
