@@ -6,7 +6,7 @@
 
   /* A question opens in the dialog; it closes when it was answered or left. */
   document.addEventListener("htmx:afterSwap", function (event) {
-    if (event.detail.target.id === "dialog-body" && !dialog().open) { dialog().showModal(); }
+    if (event.target.id === "dialog-body" && !dialog().open) { dialog().showModal(); }
   });
   document.addEventListener("changed", function () {
     if (dialog().open) { dialog().close(); }
