@@ -81,13 +81,21 @@ def test_equal_arms_are_rarely_told_apart() -> None:
     assert found.decided <= tests * 0.10 + 3 * np.sqrt(tests * 0.10 * 0.90)
 
 
-def test_public_collections_are_read_as_they_come() -> None:
+def test_public_collections_are_read_as_they_come(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import pandas as pd
-    from bench.public_tests import asos, upworthy
+    from bench.public_tests import asos, main, upworthy
 
     packages = pd.DataFrame(
         {
+            "Unnamed: 0": [11, 12, 13, 14],
+            "created_at": "2014-11-20 06:43:16.005",
+            "updated_at": "2016-04-02 16:33:38.062",
             "clickability_test_id": ["t1", "t1", "t2", "t2"],
+            "excerpt": "Things that matter.",
+            "headline": ['They\'re here, "again"', "One", "Two\nlines", None],
+            "eyecatcher_id": ["5461", "5461", None, "x"],
             "impressions": [3000, 3100, 2900, 3000],
             "clicks": [30, 95, 40, 42],
         }
@@ -108,6 +116,12 @@ def test_public_collections_are_read_as_they_come() -> None:
             "variance_t": [4.0, 4.0, 4.0],
         }
     )
+    for kind, frame in (("upworthy", packages), ("asos", snapshots)):
+        frame.to_csv(tmp_path / f"{kind}.csv", index=False)
+        main(kind, str(tmp_path / f"{kind}.csv"))
+    printed = capsys.readouterr().out
+    assert "2 tests, 1 decided" in printed
+    assert "1 tests, 1 decided" in printed
     (row,) = asos(snapshots).rows
     assert (row.test, row.decision, row.units) == ("e/1/4", "treatment", 8000)
     assert row.difference == pytest.approx(0.2)
