@@ -25,7 +25,8 @@ from bascule.comparison.contenders import (
 from bascule.comparison.information import information, oracle_of
 from bascule.core import checks
 from bascule.core.calibration import Calibration
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design, checked_sides
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design_parts import checked_sides
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps

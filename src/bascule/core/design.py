@@ -15,11 +15,22 @@ from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
+from bascule.core.design_parts import (
+    check_control,
+    check_deadline,
+    check_goal,
+    check_kind,
+    checked_arms,
+    checked_min_effect,
+    cost_unit,
+    sides_of_error,
+    widened,
+)
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.measure import Measure
 from bascule.core.metrics import Decides, Goal, Metric, check_metrics
-from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
+from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
@@ -42,7 +53,6 @@ USUAL = (
 )
 """Fields that are not written out where they are as usual."""
 
-MOST_ARMS = 1000
 MOST_UNITS = 10**12
 
 Reports = Literal["always"]
@@ -102,7 +112,7 @@ class Design:
     }
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arms", _checked_arms(self.arms))
+        object.__setattr__(self, "arms", checked_arms(self.arms))
         models = ", ".join(model.example for model in OUTCOMES)
         check_kind("outcome", self.outcome, Outcome, models)
         check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
@@ -121,14 +131,16 @@ class Design:
             asked = DEFAULT_ERROR if self.error is None else self.error
             error = checks.probability("error", asked, "0.05 is usual")
             object.__setattr__(self, "error", error)
-        object.__setattr__(self, "sides", _checked_sides(self.sides, self.delta))
+        object.__setattr__(self, "sides", sides_of_error(self.sides, self.delta))
         if self.outcome.estimated:
             # Refuses more arms than an estimated spread is implemented for.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
         if self.min_effect is not None:
-            object.__setattr__(self, "min_effect", _checked_min_effect(self))
+            object.__setattr__(
+                self, "min_effect", checked_min_effect(self.min_effect, self.outcome)
+            )
         if self.deadline is not None:
-            _check_deadline(self.deadline)
+            check_deadline(self.deadline)
         if self.measure is not None:
             check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
             self.measure.check_outcome(self.outcome)
@@ -149,20 +161,8 @@ class Design:
         object.__setattr__(self, "covariates", checked_covariates(self.covariates))
         if self.covariates is not None:
             _check_covariates(self)
-        checks.choice("goal", self.goal, get_args(Goal))
-        low, high = self.outcome.low, self.outcome.high
-        if self.goal == "decrease" and math.isfinite(low) != math.isfinite(high):
-            raise InputError(
-                "goal",
-                f'goal "decrease" needs outcomes with two limits or none, not {self.outcome!r}: '
-                "state the other limit too",
-            )
-        if self.control is not None and self.control not in self.arms:
-            raise InputError(
-                "control",
-                f"control must be one of the arms, {', '.join(self.arms)} "
-                f"(got {self.control!r:.60})",
-            )
+        check_goal(self.goal, self.outcome)
+        check_control(self.control, self.arms)
         self.rule.check_design(self)
 
         object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
@@ -288,7 +288,7 @@ class Design:
         """How a test of this design proceeds."""
         self._refuse_segments()
         if self.covariates is not None:
-            return replace(self, outcome=_widened(self.outcome), covariates=None).procedure
+            return replace(self, outcome=widened(self.outcome), covariates=None).procedure
         if self.goal == "increase":
             return self.rule.procedure(self)
         return DecreasingProcedure.of(self.increasing.procedure)
@@ -397,69 +397,6 @@ def _with_kind(parts: Any) -> Any:
     return {**parts, "outcome": {"kind": "gaussian", **parts["outcome"]}}
 
 
-def _checked_arms(arms: object) -> tuple[str, ...]:
-    if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
-        raise InputError("arms", f"arms must be a list of names (got {arms!r})")
-    for name in arms:
-        if not isinstance(name, str) or not name.strip():
-            raise InputError("arms", f"arms must be named with text (got {name!r})")
-    if len(arms) < 2:
-        raise InputError("arms", f"arms must be at least 2 (got {len(arms)}): name what to compare")
-    if len(arms) > MOST_ARMS:
-        raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
-    twice = sorted({name for name in arms if arms.count(name) > 1})
-    if twice:
-        raise InputError("arms", f"arms must have different names ({twice[0]!r} is there twice)")
-    return tuple(arms)
-
-
-def checked_sides(sides: object) -> int | None:
-    """Return 2 if an error bounds both sides, and None, the default, if it bounds one.
-
-    >>> checked_sides(2), checked_sides(1)
-    (2, None)
-    """
-    if sides is None or (isinstance(sides, int) and not isinstance(sides, bool) and sides == 1):
-        return None
-    if isinstance(sides, bool) or sides != 2:
-        raise InputError(
-            "sides",
-            f"sides must be 1 or 2 (got {sides!r}): 1 bounds that a worse arm wins, 2 that either "
-            "of two equal arms does, as a conventional two-sided test",
-        )
-    return 2
-
-
-def _checked_sides(sides: object, delta: float | None) -> int | None:
-    accepted = checked_sides(sides)
-    if accepted is not None and delta is not None:
-        raise InputError(
-            "sides", "sides belongs to error: leave it out beside delta, the nominal parameter"
-        )
-    return accepted
-
-
-def _checked_min_effect(design: Design) -> float:
-    remedy = "it is the smallest difference that matters"
-    accepted = checks.positive("min_effect", design.min_effect, remedy)
-    width = design.outcome.high - design.outcome.low
-    if accepted >= width:
-        raise InputError(
-            "min_effect",
-            f"min_effect must be below {width:g}, the largest difference there can be "
-            f"(got {accepted:g}): {remedy}",
-        )
-    return accepted
-
-
-def _widened(outcome: Outcome) -> Outcome:
-    """The model of adjusted outcomes: covariates move a difference by `REACH` widths at most."""
-    if not outcome.limited:
-        return outcome
-    more = REACH * outcome.scale / 2
-    return Bounded(outcome.low - more, outcome.high + more)
-
-
 def _check_covariates(design: Design) -> None:
     assert design.covariates is not None
     outcome, without = design.outcome, replace(design, covariates=None, segments=None)
@@ -477,7 +414,7 @@ def _check_covariates(design: Design) -> None:
         )
     try:
         # What the rule plans has to fit the adjusted outcomes too.
-        replace(without, outcome=_widened(outcome), measure=None, metrics=())
+        replace(without, outcome=widened(outcome), measure=None, metrics=())
     except InputError as problem:
         raise InputError(
             "covariates",
@@ -491,32 +428,6 @@ def _check_covariates(design: Design) -> None:
                 f"covariate {one.name} needs low and high, because outcomes with limits are bet "
                 "on: values beyond them count as the nearer one",
             )
-
-
-def _check_deadline(deadline: object) -> None:
-    example = "2026-12-01T00:00:00+00:00"
-    if not isinstance(deadline, datetime):
-        raise InputError("deadline", f"deadline must be a datetime (got {deadline!r})")
-    if deadline.tzinfo is None:
-        raise InputError(
-            "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
-        )
-
-
-def cost_unit(outcome: Outcome, goal: Goal) -> str:
-    """Return what the cost of a test is counted in: conversions that it lost, or extra events.
-
-    >>> import bascule as bs
-    >>> cost_unit(bs.Bernoulli(), "increase"), cost_unit(bs.Bernoulli(), "decrease")
-    ('conversions', 'extra events')
-    """
-    return "extra events" if goal == "decrease" and outcome.binary else outcome.cost_unit
-
-
-def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
-    """Raise `InputError` unless a value is of the accepted class; `examples` say what is."""
-    if not isinstance(value, accepted):
-        raise InputError(field, f"{field} must be one of {examples} (got {value!r})")
 
 
 @lru_cache(maxsize=4)

@@ -9,14 +9,8 @@ from typing import Any, Literal, TypedDict, get_args
 
 from bascule.core import checks
 from bascule.core.covariates.model import Covariate
-from bascule.core.design import (
-    DEFAULT_ERROR,
-    MOST_UNITS,
-    Design,
-    check_kind,
-    checked_sides,
-    cost_unit,
-)
+from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
+from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bascule.core import checks
 from bascule.core.covariates.model import Covariate
-from bascule.core.design import MOST_ARMS
+from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 from bascule.core.metrics import Goal
 from bascule.core.outcomes import Outcome

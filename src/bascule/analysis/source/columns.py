@@ -9,7 +9,7 @@ from typing import Any
 
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.times import Times
-from bascule.core.design import MOST_ARMS
+from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 
 NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", "total", "totals", "grand total")
