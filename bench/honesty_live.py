@@ -98,7 +98,7 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
     """Return the adversary of a live test that turns the knob, pauses arms and delays outcomes.
 
     It tilts towards the arm that misleads, pauses the best arm while that is ahead, and holds the
-    better outcomes of the best arm and the worse ones of the others back for a batch.
+    worse outcomes back for a batch, so that what has come looks better than it is.
     """
     new_test = _tests_of_one_store()
 
@@ -114,11 +114,7 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
             values = assigned(test, units, rng)
             middle = float(np.median(values))
             for unit, value in zip(units, values, strict=True):
-                ahead = sign * (value - middle) > 0.5
-                behind = sign * (value - middle) < -0.5
-                assignment = test.assignment(unit)
-                assert assignment is not None
-                late = ahead if assignment.arm == 0 else behind
+                late = sign * (value - middle) < -0.5
                 (held if late and batch < batches - 1 else told).append(
                     events(design, unit, value, rng)
                 )
