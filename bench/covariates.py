@@ -72,11 +72,8 @@ def main() -> None:
             ("and a trend", bs.World([0, 0], correlation=0.7, trend=bs.Trend("fading", -1, 500))),
         ):
             print(f"  null, {name}: {100 * null_share(tilt, world, NULL_RUNS):.1f} %", flush=True)
-        for correlation in (0.0, 0.7):
-            share = in_store(tilt, correlation, STORE_RUNS)
-            print(
-                f"  null in a store, correlation {correlation:g}: {100 * share:.1f} %", flush=True
-            )
+    share = in_store(1.0, 0.0, STORE_RUNS)
+    print(f"null, useless, tilt 1, in a store: {100 * share:.1f} %", flush=True)
     conversions = replace(design(3.0), outcome=bs.Bernoulli(), covariates=[bs.Covariate("x", 0, 6)])
     plain = bs.simulate(replace(conversions, covariates=None), [0.3, 0.35], runs=600, seed=1)
     for correlation in (0.0, 0.4, 0.7):
