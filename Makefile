@@ -11,8 +11,8 @@ CLIENTS := tests/service/clients
 LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
 	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/test_openapi.py \
 	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
-	tests/analysis/evidence/test_adjusted.py tests/core/test_effects.py \
-	tests/core/procedures/test_many_arms.py tests/live/test_knob.py \
+	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
+	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.

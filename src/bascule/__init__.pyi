@@ -14,23 +14,23 @@ from .analysis import (
 from .comparison.audit import Audit, AuditRow, audit
 from .comparison.frontier import Frontier, frontier
 from .contract import check_contract
-from .core.bucket import bucket, buckets
 from .core.calibration import Calibration
 from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
-from .core.contrasts import Contrast, contrasts
 from .core.covariates.model import Covariate
 from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
-from .core.effects import Effect, effects
 from .core.ends import Ending, ending, remove_arm
 from .core.enrolment.audience import Audience, Holdout, Layer
+from .core.enrolment.bucket import bucket, buckets
 from .core.errors import InfeasibleError, InputError, StoreError
-from .core.guardrails import MetricView, metric_views
-from .core.measure import Measure
-from .core.metrics import Metric
+from .core.metrics.contrasts import Contrast, contrasts
+from .core.metrics.effects import Effect, effects
+from .core.metrics.guardrails import MetricView, metric_views
+from .core.metrics.measure import Measure
+from .core.metrics.metric import Metric
 from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
-from .core.procedures.static import Look
+from .core.procedures.static.procedure import Look
 from .core.progress import (
     close_stage,
     decision,
@@ -56,10 +56,10 @@ from .live.reports.segmented import SegmentedStatus
 from .live.reports.status import ArmStatus, Status
 from .live.steps.maturity import Receipt
 from .planning import plan
-from .planning.request import PlanRequest
+from .planning.request.request import PlanRequest
+from .planning.request.sample import Sample
 from .planning.result import Plan
 from .planning.rollout import Rollout, RolloutCase, plan_rollout
-from .planning.sample import Sample
 from .planning.segments import SegmentedPlan, plan_segments
 from .simulation import (
     Beta,

@@ -19,10 +19,10 @@ import numpy as np
 
 from bascule.analysis import analyze
 from bascule.core.design import Design
-from bascule.core.effects import effects
 from bascule.core.ends import ending
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
 from bascule.core.rules import RULES
 from bascule.core.statistics import Statistics

@@ -13,7 +13,7 @@ import bascule as bs
 from bascule.core.calibration import Calibration
 from bascule.core.outcomes import Discrete, Noise, Outcome
 from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
-from bascule.core.procedures.interval_state import NOBODY
+from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.rules import Knob, Rule
 from bascule.core.statistics import ArmStatistics, Statistics
 

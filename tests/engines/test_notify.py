@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.service.notifications.test_webhooks import DESIGN, Listener, decide, listener
 from tests.service.running import Service
-from tests.service.server.test_webhooks import DESIGN, Listener, decide, listener
 
 import bascule as bs
-from bascule.service.server.notify import check_targets
+from bascule.service.notifications.notify import check_targets
 
 pytest.importorskip("apprise")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.service.notifications.test_webhooks import Listener, listener
 from tests.service.running import DESIGN, Service
-from tests.service.server.test_webhooks import Listener, listener
 
 import bascule as bs
 

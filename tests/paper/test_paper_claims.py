@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from bascule.paper.claims import Claim, Measured, json_text, markdown_text
+from bascule.paper.claims.claim import Claim, Measured, json_text, markdown_text
 from bascule.paper.compare import below, near, ratio
 from bascule.paper.iid import GRID, MEANS, points
 from bascule.paper.measure import Measurements, measure

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from bascule.core.cohorts import ArmCohorts
-from bascule.core.procedures.estimators import (
+from bascule.core.procedures.recurrent.estimators import (
     equal_weight,
     mean_of_means,
     outcome_weight,
     total_mean,
 )
 from bascule.paper import units
-from bascule.paper.estimator_claims import ESTIMATORS
+from bascule.paper.claims.estimators import ESTIMATORS
 from bascule.paper.estimators import (
     LEVEL,
     MARKS,
@@ -23,7 +23,7 @@ from bascule.paper.estimators import (
     along_runs,
     variance,
 )
-from bascule.paper.figure_estimators import draw, table
+from bascule.paper.figures.estimators import draw, table
 from bascule.paper.measure import Measurements
 from bascule.simulation import Estimate, simulate
 

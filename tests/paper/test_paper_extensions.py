@@ -10,8 +10,8 @@ import pytest
 
 from bascule.paper import bounded_units
 from bascule.paper.bounded_units import BoundedRun, bounded_units_by_bernstein, interval, play
-from bascule.paper.claims import Claim
-from bascule.paper.extension_claims import (
+from bascule.paper.claims.claim import Claim
+from bascule.paper.claims.extensions import (
     EXTENSIONS,
     FOUR,
     inflation_decides,

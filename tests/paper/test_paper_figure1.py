@@ -6,9 +6,9 @@ import itertools
 import math
 
 import bascule as bs
-from bascule.core.files import csv_text
-from bascule.paper.curves import FIGURE_1 as CURVES
-from bascule.paper.curves import figure1, spread
+from bascule.core.inputs.files import csv_text
+from bascule.paper.figures.curves import FIGURE_1 as CURVES
+from bascule.paper.figures.curves import figure1, spread
 from bascule.paper.iid import GRID
 from bascule.paper.measure import Measurements
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 import bascule as bs
-from bascule.paper.figure2 import RULE, draw, moments, table
+from bascule.paper.figures.figure2 import RULE, draw, moments, table
 from bascule.paper.iid import MEANS, design
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.files import write_whole
+from bascule.core.inputs.files import write_whole
 from bascule.presentation.figures import SERIES, bar_edges, new_figure, save_figure
 
 

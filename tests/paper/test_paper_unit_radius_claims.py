@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from bascule.core.procedures.unit_shapes import algorithm_2_radius, alternative_radius
-from bascule.paper.measure import Measurements
-from bascule.paper.unit_radius_claims import (
+from bascule.core.procedures.recurrent.shapes import algorithm_2_radius, alternative_radius
+from bascule.paper.claims.unit_radii import (
     COMPUTED,
     additional,
     additional_alternative,
     needed,
 )
+from bascule.paper.measure import Measurements
 
 NOTHING = Measurements({})
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bascule.core.procedures.estimators import equal_weight, outcome_weight
+from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
 from bascule.core.rules import UCB
 from bascule.paper import units
-from bascule.paper.claims import Claim
+from bascule.paper.claims.claim import Claim
+from bascule.paper.claims.units import MEASURED
 from bascule.paper.compare import below, ratio
-from bascule.paper.curves import FIGURE_4 as CURVES
-from bascule.paper.curves import figure4
-from bascule.paper.figure3 import STAGES, draw, lines, share, table
+from bascule.paper.figures.curves import FIGURE_4 as CURVES
+from bascule.paper.figures.curves import figure4
+from bascule.paper.figures.figure3 import STAGES, draw, lines, share, table
 from bascule.paper.measure import Measurements
-from bascule.paper.unit_claims import MEASURED
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.trace_stages import trace_stages
 

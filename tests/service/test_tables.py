@@ -9,7 +9,7 @@ from sqlalchemy import Table, create_engine, inspect
 import bascule as bs
 from bascule.service.auth.keys import keys
 from bascule.service.auth.sessions import sessions
-from bascule.service.server.webhooks import deliveries, webhooks
+from bascule.service.notifications.webhooks import deliveries, webhooks
 
 TABLES: tuple[Table, ...] = (keys, sessions, webhooks, deliveries)
 

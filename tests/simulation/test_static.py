@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import ks_2samp
 
 import bascule as bs
-from bascule.core.procedures.interval_state import NOBODY, FloatArray
-from bascule.core.procedures.population import scale
+from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.procedures.static.population import scale
 from bascule.core.progress import static_procedure
 from bascule.simulation.trace import normals
 

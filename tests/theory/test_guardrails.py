@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bascule as bs
-from bascule.planning.read_request import plan_request
+from bascule.planning.request.read import plan_request
 from bascule.planning.stages import stages
 from bascule.theory.guardrails import metric_spread, units_within_margin
 

@@ -19,8 +19,8 @@ from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, ope
 from bascule.analysis.source.places import Source, first_line
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.measure import Aggregate
-from bascule.core.metrics import Goal, Metric
+from bascule.core.metrics.measure import Aggregate
+from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Outcome
 
 

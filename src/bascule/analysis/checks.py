@@ -21,10 +21,10 @@ from bascule.core.diagnostics.result import p_at_look, shown
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
-from bascule.core.effects import Effect
 from bascule.core.errors import InputError
+from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 
 LEVEL = 0.01
 

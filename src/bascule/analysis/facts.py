@@ -19,14 +19,14 @@ from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.analysis.source.rows import DAY, TIME_UNREADABLE
 from bascule.analysis.source.times import FORMAT_HINT
-from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
-from bascule.core.effects import Effect
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
-from bascule.core.metrics import Goal
+from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bernoulli, Gaussian
-from bascule.core.procedures.estimators import (
+from bascule.core.procedures.recurrent.estimators import (
     mean_of_means,
     precision_weight,
     total_mean,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
-from bascule.core.guardrails import Standing
-from bascule.core.metrics import Metric, check_metrics
+from bascule.core.metrics.guardrails import Standing
+from bascule.core.metrics.metric import Metric, check_metrics
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis

@@ -14,12 +14,12 @@ from bascule.analysis.reading import Reading
 from bascule.analysis.reduce.blocks import Block, checked_block
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
-from bascule.core import checks
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.design_parts import checked_sides
 from bascule.core.errors import InputError
-from bascule.core.measure import Aggregate, Measure, seconds
-from bascule.core.metrics import Goal
+from bascule.core.inputs import checks
+from bascule.core.metrics.measure import Aggregate, Measure, seconds
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 EXCLUDE = "exclude"

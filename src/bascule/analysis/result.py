@@ -12,12 +12,12 @@ from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.reading import Reading
 from bascule.core.calibration import Guarantee
-from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
-from bascule.core.effects import Effect
-from bascule.core.files import write_whole
-from bascule.core.guardrails import Standing
-from bascule.core.metrics import Metric
+from bascule.core.inputs.files import write_whole
+from bascule.core.metrics.contrasts import Contrast
+from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.guardrails import Standing
+from bascule.core.metrics.metric import Metric
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import Decision
 

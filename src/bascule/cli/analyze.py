@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import print_json, screen, visible
-from bascule.cli.designs import OutcomeName
+from bascule.cli.support import designs
+from bascule.cli.support.console import print_json, screen, visible
+from bascule.cli.support.designs import OutcomeName
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
@@ -180,7 +180,7 @@ def command(
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis import analyze, analyze_each
-    from bascule.core.files import csv_text, prepare_file, write_whole
+    from bascule.core.inputs.files import csv_text, prepare_file, write_whole
     from bascule.live.api import load_design
     from bascule.presentation.figures import figure_kind, rendered
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import print_json, progress_bar, screen
-from bascule.cli.designs import GuaranteeName, OutcomeName, RadiusName, StopName
+from bascule.cli.support import designs
+from bascule.cli.support.console import print_json, progress_bar, screen
+from bascule.cli.support.designs import GuaranteeName, OutcomeName, RadiusName, StopName
 from bascule.core.errors import InputError
 from bascule.core.rules import RULES, Rule
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import typer
 
-from bascule.cli.console import print_json, print_line
-from bascule.cli.designs import AS_JSON
-from bascule.cli.stores import STORE
+from bascule.cli.support.console import print_json, print_line
+from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.stores import STORE
 
 
 def backup(

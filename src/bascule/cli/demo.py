@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli import study
-from bascule.cli.console import screen
 from bascule.cli.serve import needed
-from bascule.core import checks
+from bascule.cli.support.console import screen
+from bascule.core.inputs import checks
 
 if TYPE_CHECKING:
     from rich.console import Console

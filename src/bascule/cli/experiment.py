@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli.console import confirm, print_json, print_line, screen, visible
-from bascule.cli.designs import AS_JSON
-from bascule.cli.status import show_status
-from bascule.cli.stores import NAME, STORE, YES, parts, store_at
+from bascule.cli.support.console import confirm, print_json, print_line, screen, visible
+from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.status import show_status
+from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
 from bascule.core.errors import InputError
-from bascule.core.serialization import parse_json, read_json
+from bascule.core.inputs.serialization import parse_json, read_json
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
     from bascule.core.enrolment.audience import Audience
-    from bascule.core.measure import Measure
+    from bascule.core.metrics.measure import Measure
 
 
 class Form(StrEnum):
@@ -155,7 +155,7 @@ def report(
 ) -> None:
     """Write a page to hand around: the analysis of the experiment's log; it needs no network."""
     from bascule.analysis.live_test import analyze_experiment
-    from bascule.core.files import prepare_file
+    from bascule.core.inputs.files import prepare_file
 
     prepare_file("html", html)
     with store_at(store, there=True) as opened:
@@ -375,7 +375,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 
 def _measure(design: Design, window: str | None, aggregate: str | None) -> Measure | None:
     """Return the measure that the options describe, or None."""
-    from bascule.core.measure import Measure
+    from bascule.core.metrics.measure import Measure
 
     if window is None:
         if aggregate is not None:
@@ -386,7 +386,7 @@ def _measure(design: Design, window: str | None, aggregate: str | None) -> Measu
 
 
 def _part(share: str) -> float:
-    from bascule.planning.amounts import amount
+    from bascule.planning.request.amounts import amount
 
     return amount("share", share, "10% is a tenth of all units")
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import OutcomeName
+from bascule.cli.support import designs
+from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen
+from bascule.cli.support.designs import OutcomeName
 from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 
@@ -50,7 +50,7 @@ def command(
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
     from bascule.comparison.contenders import USUAL, Family
     from bascule.comparison.frontier import frontier
-    from bascule.core.files import prepare_folder
+    from bascule.core.inputs.files import prepare_folder
 
     if not means:
         raise InputError(

@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import typer
 
-from bascule.cli.console import print_json, print_line
-from bascule.cli.designs import AS_JSON
-from bascule.cli.stores import STORE, acting_user, store_at
+from bascule.cli.support.console import print_json, print_line
+from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.stores import STORE, acting_user, store_at
 
 app = typer.Typer(
     help="API keys of the service, and links to its page.",

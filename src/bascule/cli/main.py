@@ -28,8 +28,8 @@ from bascule.cli import (
     simulate,
     unit,
 )
-from bascule.cli.console import visible
-from bascule.cli.numbers import plain_numbers, refuse_ambiguous
+from bascule.cli.support.console import visible
+from bascule.cli.support.numbers import plain_numbers, refuse_ambiguous
 from bascule.core.errors import InputError, StoreError
 
 USAGE_ERROR, INTERRUPTED = 2, 130

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import progress_bar, screen
+from bascule.cli.support import designs
+from bascule.cli.support.console import progress_bar, screen
 
 
 def command(
@@ -21,7 +21,7 @@ def command(
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.paper import regenerate
-    from bascule.paper.claims import tally
+    from bascule.paper.claims.claim import tally
 
     with designs.workers(dask), progress_bar() as bar:
         result = regenerate(out, runs, seed, threads, bar)

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import note_compilation, print_json, progress_bar, screen, visible
-from bascule.cli.designs import GoalName, OutcomeName
+from bascule.cli.support import designs
+from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen, visible
+from bascule.cli.support.designs import GoalName, OutcomeName
 from bascule.core.design import DEFAULT_ERROR, INCREASE
 from bascule.core.errors import InputError
-from bascule.core.metrics import Metric
+from bascule.core.inputs.written_numbers import read_number
+from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Numeric, Outcome
-from bascule.core.written_numbers import read_number
 
 if TYPE_CHECKING:
-    from bascule.planning.request import PlanRequest
+    from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
 
 INTERRUPTED = 130
@@ -182,9 +182,9 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
-    from bascule.core.files import prepare_file
-    from bascule.planning.amounts import amount
-    from bascule.planning.read_request import plan_request
+    from bascule.core.inputs.files import prepare_file
+    from bascule.planning.request.amounts import amount
+    from bascule.planning.request.read import plan_request
     from bascule.presentation.figures import figure_kind
 
     for field, path in (("save", save), ("figure", figure), ("html", html)):
@@ -327,7 +327,7 @@ def _plan_rollout(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    from bascule.planning.amounts import amount
+    from bascule.planning.request.amounts import amount
     from bascule.planning.rollout import plan_rollout
 
     ramp = []
@@ -417,7 +417,7 @@ def _write(
     answer: Plan, save: Path | None, figure: Path | None, html: Path | None, quiet: bool
 ) -> None:
     """Write what was asked for, and say where it is."""
-    from bascule.core.files import write_whole
+    from bascule.core.inputs.files import write_whole
     from bascule.presentation.figures import figure_kind, rendered
 
     if save is not None:

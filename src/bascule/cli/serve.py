@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from bascule.cli.stores import STORE
+from bascule.cli.support.stores import STORE
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli import designs
-from bascule.cli.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.designs import (
+from bascule.cli.support import designs
+from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen
+from bascule.cli.support.designs import (
     EngineName,
     GoalName,
     GuaranteeName,

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bascule.cli.console import screen
-from bascule.core import checks
+from bascule.cli.support.console import screen
 from bascule.core.design import Design
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import Rule, Tilt
 
@@ -29,7 +29,7 @@ def show(seed: int, runs: int, out: Path) -> None:
     """Watch one simulated test run to its decision, then compare what the knobs change."""
     from bascule.comparison.contenders import Family
     from bascule.comparison.frontier import frontier
-    from bascule.core.files import prepare_folder
+    from bascule.core.inputs.files import prepare_folder
     from bascule.presentation.figures import save_figure
     from bascule.presentation.guarantees import error_words
 

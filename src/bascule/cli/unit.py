@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from bascule.cli.console import confirm, print_json, print_line
-from bascule.cli.designs import AS_JSON
-from bascule.cli.stores import STORE, YES, store_at
+from bascule.cli.support.console import confirm, print_json, print_line
+from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.stores import STORE, YES, store_at
 
 app = typer.Typer(
     help="Units: export what is known of one, link two names, erase one or old ones.",

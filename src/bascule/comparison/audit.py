@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bascule.comparison.coverage import promised_error, why_not_covered
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule

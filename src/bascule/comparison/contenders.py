@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals import ArmProcedure
+from bascule.core.procedures.intervals.procedure import ArmProcedure
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
 from bascule.simulation.rivals import DoubleKLUCB, MixtureAdaptive, Thompson, TopTwo, TrackAndStop

@@ -7,7 +7,7 @@ import math
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes.noise import Noise, Normal, StudentT
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05

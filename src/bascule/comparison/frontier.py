@@ -23,18 +23,18 @@ from bascule.comparison.contenders import (
     stalling,
 )
 from bascule.comparison.information import information, oracle_of
-from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.design_parts import checked_sides
 from bascule.core.errors import InputError, NoPredictionError
-from bascule.core.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.gaps import checked_means, rival_gaps
+from bascule.core.inputs import checks
+from bascule.core.inputs.files import Row, csv_text, prepare_folder, writable, write_whole
+from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.decreasing import reflected
 from bascule.core.rules import Rule
-from bascule.core.serialization import as_data
 from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
 from bascule.simulation import Estimate, Simulation, World
 from bascule.simulation.engines.threads import Progress, Stages

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
@@ -28,15 +27,16 @@ from bascule.core.design_parts import (
 )
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.measure import Measure
-from bascule.core.metrics import Decides, Goal, Metric, check_metrics
+from bascule.core.inputs import checks
+from bascule.core.inputs.serialization import as_data, read, read_json
+from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.metric import Decides, Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
 from bascule.core.rules import RULES, Rule
 from bascule.core.segments import Segments
-from bascule.core.serialization import as_data, read, read_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, get_args
 
-from bascule.core import checks
 from bascule.core.covariates.adjustment import REACH
 from bascule.core.errors import InputError
-from bascule.core.metrics import Goal
+from bascule.core.inputs import checks
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bounded, Outcome
 
 MOST_ARMS = 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 
 

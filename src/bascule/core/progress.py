@@ -15,7 +15,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
-from bascule.core.guardrails import (
+from bascule.core.metrics.guardrails import (
     Blocks,
     all_harmed,
     fold_metrics,
@@ -25,10 +25,10 @@ from bascule.core.guardrails import (
     still_compared,
 )
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.procedures.intervals import ArmProcedure, IntervalProcedure
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.static import Look, StaticProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.static.procedure import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Family = TypeVar("Family", bound=Procedure)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from operator import add
 
-from bascule.core import checks
+from bascule.core.inputs import checks
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from typing import Protocol
 
 from bascule.core.approximate import about
 from bascule.core.errors import StoreError
-from bascule.core.measure import seconds
+from bascule.core.metrics.measure import seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # How long the machine has been running, in seconds; with the time it slept, where that is known.

@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.interval_state import FloatArray
-from bascule.paper.claims import Claim, Measured, Verdict, judged
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.paper.claims.claim import Claim, Measured, Verdict, judged
 from bascule.paper.measure import Measurements, Quantity
 from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds

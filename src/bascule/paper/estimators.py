@@ -14,8 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.estimators import Weight
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.recurrent.estimators import Weight
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.paper.units import GRID, MEANS, OUTCOME, design
@@ -57,7 +57,7 @@ class Errors:
 def variance(ages: Sequence[float], weight: Weight) -> float:
     """The variance of a mean of units with these ages, if nothing else told them apart.
 
-    >>> from bascule.core.procedures.estimators import equal_weight, outcome_weight
+    >>> from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
     >>> variance([4, 4], equal_weight) == variance([4, 4], outcome_weight)
     True
     """

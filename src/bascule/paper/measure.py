@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.files import Row
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs.files import Row
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation import Simulation, simulate
 
 if TYPE_CHECKING:

@@ -6,20 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bascule.core import checks
-from bascule.core.files import csv_text, prepare_folder, writable, write_whole
-from bascule.paper import extension_claims, iid, units
-from bascule.paper.claims import Claim, json_text, markdown_text, tally
-from bascule.paper.curves import figure1, figure4
-from bascule.paper.estimator_claims import ESTIMATORS
-from bascule.paper.extension_claims import EXTENSIONS
-from bascule.paper.figure2 import figure2
-from bascule.paper.figure3 import figure3
-from bascule.paper.figure_estimators import figure_estimators
-from bascule.paper.iid_claims import IID_CLAIMS
+from bascule.core.inputs import checks
+from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_whole
+from bascule.paper import iid, units
+from bascule.paper.claims import extensions as extension_claims
+from bascule.paper.claims.claim import Claim, json_text, markdown_text, tally
+from bascule.paper.claims.estimators import ESTIMATORS
+from bascule.paper.claims.extensions import EXTENSIONS
+from bascule.paper.claims.iid import IID_CLAIMS
+from bascule.paper.claims.unit_radii import COMPUTED
+from bascule.paper.claims.units import MEASURED
+from bascule.paper.figures.curves import figure1, figure4
+from bascule.paper.figures.estimators import figure_estimators
+from bascule.paper.figures.figure2 import figure2
+from bascule.paper.figures.figure3 import figure3
 from bascule.paper.measure import Measurements, Point, Sheet, measure
-from bascule.paper.unit_claims import MEASURED
-from bascule.paper.unit_radius_claims import COMPUTED
 from bascule.presentation.figures import save_figure
 from bascule.simulation.engines.threads import Stages
 

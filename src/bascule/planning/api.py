@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Unpack
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
     from bascule.core.rules import Rule
-    from bascule.planning.request import PlanRequest, RequestOptions
-    from bascule.planning.request_checks import Lift
+    from bascule.planning.request.checks import Lift
+    from bascule.planning.request.request import PlanRequest, RequestOptions
+    from bascule.planning.request.sample import Sample
     from bascule.planning.result import Plan
-    from bascule.planning.sample import Sample
     from bascule.simulation.engines.threads import Stages
 
 
@@ -46,8 +46,8 @@ def plan(
     >>> answer.possible
     True
     """
-    from bascule.planning.read_request import plan_request
-    from bascule.planning.request import PlanRequest
+    from bascule.planning.request.read import plan_request
+    from bascule.planning.request.request import PlanRequest
     from bascule.planning.stages import stages
 
     if isinstance(outcome, PlanRequest):

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bascule.core.errors import InfeasibleError, InputError
-from bascule.core.procedures.many_state import MANY
+from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
-from bascule.planning.amounts import tidy
 from bascule.planning.choose import Point, accepted, best_in_time
 from bascule.planning.forecast import (
     Forecast,
@@ -22,10 +21,11 @@ from bascule.planning.forecast import (
     played_design,
     predicted,
 )
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.amounts import tidy
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.sweep import Budget, Sweep
 from bascule.simulation.engines.threads import Stages
-from bascule.theory.many_arms import MOST_ARMS
+from bascule.theory.prediction.many_arms import MOST_ARMS
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from bascule.core.design import Design
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
-from bascule.planning.request import AcceptedGuarantee, PlanRequest
+from bascule.planning.request.request import AcceptedGuarantee, PlanRequest
 from bascule.planning.value import Value, value_of
 
 DEFAULT_REQUEST = PlanRequest()

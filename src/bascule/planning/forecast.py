@@ -12,10 +12,10 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.gaps import gaps_of
-from bascule.core.procedures.interval_state import NOBODY
+from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.rules import Rule
-from bascule.planning.amounts import tidy
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.amounts import tidy
+from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.engines.threads import Progress
 from bascule.simulation.shares import share_estimate, wilson

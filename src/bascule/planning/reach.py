@@ -13,7 +13,7 @@ from typing import Any
 
 from bascule.planning.candidates import soonest
 from bascule.planning.forecast import prediction
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.request import PlanRequest
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
-from bascule.core.files import write_whole
+from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
 from bascule.planning.candidates import even_split
@@ -15,7 +15,7 @@ from bascule.planning.choose import Point, accepted, best_in_time, best_tilt, ne
 from bascule.planning.fixed_horizon import FixedHorizon
 from bascule.planning.forecast import Forecast
 from bascule.planning.reach import Reach
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate
 from bascule.theory.guardrails import units_within_margin
 

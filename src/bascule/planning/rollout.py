@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.design import DEFAULT_HARM_ERROR, Design
 from bascule.core.errors import InputError
-from bascule.core.measure import SECONDS, seconds
-from bascule.core.metrics import Metric, check_metrics
-from bascule.core.procedures.block_steps import uninformed_boundary
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs import checks
+from bascule.core.metrics.measure import SECONDS, seconds
+from bascule.core.metrics.metric import Metric, check_metrics
+from bascule.core.procedures.blocks.steps import uninformed_boundary
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
 from bascule.theory.guardrails import metric_spread
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.presenter import presenter
 from bascule.core.segments import Segments
 from bascule.planning.api import plan
-from bascule.planning.read_request import plan_request
-from bascule.planning.request import PlanRequest, RequestOptions
-from bascule.planning.request_checks import Lift
+from bascule.planning.request.checks import Lift
+from bascule.planning.request.read import plan_request
+from bascule.planning.request.request import PlanRequest, RequestOptions
 from bascule.planning.result import Plan
 
 

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError
+from bascule.core.inputs import checks
 from bascule.core.rules import Rule
-from bascule.planning.amounts import tidy
 from bascule.planning.candidates import by_theory, even_split, search, series, soonest
 from bascule.planning.choose import Point, accepted, best_in_time, nearest
 from bascule.planning.chosen_error import with_chosen_error
@@ -24,7 +23,8 @@ from bascule.planning.forecast import (
     predicted_at_zero,
 )
 from bascule.planning.reach import reach, time_needed
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.amounts import tidy
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation import World

@@ -17,15 +17,15 @@ from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.radius import radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Gaussian
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.rules import UCB
 from bascule.simulation import Simulation, World, simulate
 from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.engines.intervals import LARGEST_TABLE
 from bascule.simulation.engines.threads import Progress
 from bascule.theory import mean_path
-from bascule.theory.straight_path import rounds_to_win
+from bascule.theory.prediction.straight_path import rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Runs of a first look at a design of which theory says nothing, and where each of them ends."""

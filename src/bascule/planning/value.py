@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bascule.planning.forecast import Forecast
-from bascule.planning.request import PlanRequest
+from bascule.planning.request.request import PlanRequest
 
 TRUTHS = 3
 """As requested, the opposite, and no difference."""

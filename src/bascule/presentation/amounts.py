@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from bascule.core.approximate import about
 from bascule.core.design_parts import cost_unit
-from bascule.core.metrics import Goal
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import amount
 

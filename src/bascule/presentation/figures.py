@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.files import write_whole
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs.files import write_whole
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from bascule.core.calibration import Calibration
-from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
-from bascule.core.effects import Effect
+from bascule.core.metrics.contrasts import Contrast
+from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
 from bascule.presentation.amounts import Amounts, known
 from bascule.presentation.numbers import relative

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bascule.comparison.contenders import Family
     from bascule.comparison.frontier import Frontier
     from bascule.core.design import Design
-    from bascule.core.effects import Effect
+    from bascule.core.metrics.effects import Effect
     from bascule.live.api.experiment import Experiment
     from bascule.live.reports.status import Status
     from bascule.planning.result import Plan

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
+from bascule.core.inputs import checks
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.cluster import Columns, Task, chunk_answers, current_executor
 from bascule.simulation.engines.feasible import check_feasible

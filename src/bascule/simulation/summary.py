@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.cluster import Task
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName

@@ -9,7 +9,7 @@ from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.progress import close_stage, recurrent_procedure
 from bascule.simulation.engines.feasible import check_feasible, units_cap
 from bascule.simulation.random.streams import checked_seed

@@ -14,10 +14,10 @@ The slips of the paper, with the reading taken here, are listed in docs/explanat
 from __future__ import annotations
 
 from bascule.core.calibration import level_for, peel
-from bascule.theory.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
-from bascule.theory.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.oracle import oracle_information
-from bascule.theory.prediction import Prediction, mean_path, predict
+from bascule.theory.prediction.predict import Prediction, mean_path, predict
+from bascule.theory.proven.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
+from bascule.theory.proven.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.static import smallest_gap
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from bascule.core.design import Design
-from bascule.core.metrics import Metric
+from bascule.core.metrics.metric import Metric
 from bascule.core.numerics import smallest
-from bascule.core.procedures.block_steps import uninformed_boundary
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import uninformed_boundary
 
 LARGEST_CLOCK = 1e12
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 
 
 def oracle_information(gap: float, sigma: float, error: float) -> float:

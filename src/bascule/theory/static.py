@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.evidence.normal import HALF_ROOT, log_tilted, tilted_slope
+from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.static import pair_scales
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.static.procedure import pair_scales
 from bascule.core.progress import static_procedure
 
 FAR = 1e15

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 import bascule as bs
-from bascule.core.measure import Aggregate
+from bascule.core.metrics.measure import Aggregate
 
 
 def outcomes_of(events: Any, until: Any, measure: bs.Measure) -> dict[int, float]:
@@ -123,7 +123,7 @@ def test_one_outcome_a_period_with_0_where_nothing_was_given(events: Any) -> Non
 
 
 def test_spreads_are_those_of_a_sample(events: Any) -> None:
-    from bascule.planning.sample import Sample
+    from bascule.planning.request.sample import Sample
 
     one = events.assign(variant="a")
     twin = one.assign(user_id=one.user_id + 1000, variant="b")

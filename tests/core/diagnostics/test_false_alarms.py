@@ -14,7 +14,7 @@ from bascule.core.diagnostics.result import Diagnostic
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.trend import trend
 from bascule.core.evidence.radius import radius
-from bascule.core.procedures.block_state import units_of_leader
+from bascule.core.procedures.blocks.state import units_of_leader
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Array = NDArray[np.float64]

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import bascule as bs
-from bascule.planning.read_request import plan_request
+from bascule.planning.request.read import plan_request
 
 
 def test_nothing_is_stated_but_that_the_spread_is_estimated() -> None:

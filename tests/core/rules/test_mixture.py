@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import bascule as bs
 from bascule.core.evidence.normal import log_mixture, mixture_radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.procedure import log_threshold
+from bascule.core.procedures.intervals.state import (
     NOBODY,
     clear,
     leaves,
@@ -20,7 +21,6 @@ from bascule.core.procedures.interval_state import (
     span,
     width,
 )
-from bascule.core.procedures.intervals import log_threshold
 from bascule.core.progress import interval_procedure
 from bascule.core.rules.mixture import decide, mixture_interval
 from bascule.core.statistics import ArmStatistics

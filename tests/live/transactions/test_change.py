@@ -15,7 +15,7 @@ from tests.live.conftest import START
 import bascule as bs
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.rules.base import Knob
 from bascule.live.api import audit_words

@@ -16,7 +16,7 @@ from bascule.core.calibration import Calibration
 from bascule.core.outcomes import OUTCOMES, Noise, Outcome
 from bascule.core.outcomes.noise import Beta
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
 from bascule.service.page import words
 from bascule.service.page.knob import knob_view, meaning, offered

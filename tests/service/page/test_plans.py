@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.planning.request import Wishes
+from bascule.planning.request.request import Wishes
 from bascule.service.api.schemas import Wish
 from bascule.service.page.form import Form
 from bascule.service.page.plans import Plans

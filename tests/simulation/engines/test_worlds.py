@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.interval_state import Steps
+from bascule.core.procedures.intervals.state import Steps
 from bascule.core.progress import block_procedure, interval_procedure
 from bascule.simulation.engines import worlds as world_runs
 from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns

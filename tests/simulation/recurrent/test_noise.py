@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.recurrent.exponential_sum import ExponentialSum, fit
 from bascule.simulation.recurrent.noise import (

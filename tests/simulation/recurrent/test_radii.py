@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.looks import look_part
-from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.unit_shapes import (
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.recurrent.shapes import (
     UnitRadius,
     algorithm_2_radius,
     clock_radius,

@@ -24,8 +24,8 @@ from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
-from bascule.core.effects import effects
 from bascule.core.errors import InputError
+from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Bernoulli
 from bascule.core.progress import decision, recurrent_procedure
 from bascule.core.rules import UCB

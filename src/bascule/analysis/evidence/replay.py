@@ -18,9 +18,9 @@ from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.source.backend import Row, run
 from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
-from bascule.core.effects import effects
 from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
+from bascule.core.metrics.effects import effects
 from bascule.core.procedures.base import Decision
 from bascule.core.statistics import Statistics
 

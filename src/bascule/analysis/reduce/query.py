@@ -22,8 +22,8 @@ from bascule.analysis.source.rows import (
     membership,
     placed,
 )
-from bascule.core.checks import LARGEST
 from bascule.core.errors import InputError
+from bascule.core.inputs.checks import LARGEST
 from bascule.core.outcomes import Outcome
 
 

@@ -15,7 +15,7 @@ from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
 from bascule.analysis.source.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.core.errors import InputError
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, Statistics
 
 MOST_DAYS = 4000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.source.backend import is_duckdb, run
-from bascule.core import checks
-from bascule.core.checks import LARGEST
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.inputs.checks import LARGEST
 
 BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "-", "\\n")
 """Text that stands for no value, in any case and with spaces around it."""

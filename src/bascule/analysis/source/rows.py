@@ -10,7 +10,7 @@ from typing import Any
 from bascule.analysis.source.columns import Arms, Columns, coded, no_arm
 from bascule.analysis.source.numbers import number, worded
 from bascule.analysis.source.times import moment
-from bascule.core.measure import Measure
+from bascule.core.metrics.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2
 """What stands in place of an arm for units that are excluded."""

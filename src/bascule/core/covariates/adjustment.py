@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bascule.core.covariates.model import Covariate
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 
 RIDGE = 10.0
 """Units of which a coefficient has to be convinced: with so many it would be halved."""

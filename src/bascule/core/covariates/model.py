@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 
 MOST = 10
 """Covariates that a design may have: each costs some units until its coefficient is known."""

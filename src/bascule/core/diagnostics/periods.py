@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import Statistics
 
 FEWEST_UNITS = 10

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from bascule.core import checks
+from bascule.core.inputs import checks
 
 Validity = Literal["fixed time", "any time"]
 """Whether a p-value holds for one look at a time fixed beforehand, or for any number of looks."""

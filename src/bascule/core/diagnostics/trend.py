@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.diagnostics.periods import cells_of, join, joined
 from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
 from bascule.core.diagnostics.tails import chi_square_tail
+from bascule.core.inputs import checks
 from bascule.core.statistics import Statistics
 
 PARTS = 15

@@ -17,11 +17,11 @@ from functools import cached_property, lru_cache
 from reprlib import repr as shortened
 from typing import Any, ClassVar, NamedTuple
 
-from bascule.core import checks
-from bascule.core.bucket import POINTS, point
+from bascule.core.enrolment.bucket import POINTS, point
 from bascule.core.enrolment.targeting import Context, Test, rule_of
 from bascule.core.errors import InputError
-from bascule.core.measure import seconds
+from bascule.core.inputs import checks
+from bascule.core.metrics.measure import seconds
 from bascule.core.segments import Member, Segments
 
 SLOTS = 1000
@@ -238,7 +238,7 @@ def read_audience(data: object) -> Audience:
     """
     from pydantic import TypeAdapter
 
-    from bascule.core.serialization import read
+    from bascule.core.inputs.serialization import read
 
     if not isinstance(data, dict):
         raise InputError("audience", f"audience must be an object with fields (got {data!r:.60})")

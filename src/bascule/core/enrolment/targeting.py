@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bascule.core.checks import LARGEST
 from bascule.core.errors import InputError
+from bascule.core.inputs.checks import LARGEST
 
 Context = Mapping[str, Any]
 Test = Callable[[Context], bool]

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.outcomes.numeric import Estimated
 
 

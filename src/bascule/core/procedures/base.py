@@ -18,8 +18,14 @@ from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.bounds import MOST_ARMS, Bounds, intersected, is_due, with_dropped
-from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY
+from bascule.core.procedures.intervals.bounds import (
+    MOST_ARMS,
+    Bounds,
+    intersected,
+    is_due,
+    with_dropped,
+)
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.statistics import ArmStatistics, Statistics
 
 AnyStatistics = Statistics | CohortStatistics

@@ -23,7 +23,7 @@ from bascule.core.procedures.base import (
     Interval,
     Procedure,
 )
-from bascule.core.procedures.bounds import Bounds
+from bascule.core.procedures.intervals.bounds import Bounds
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Seen = TypeVar("Seen", bound=AnyStatistics)

@@ -16,7 +16,7 @@ from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem, Procedure
-from bascule.core.procedures.intervals import Shape, SpreadOf, known_spread
+from bascule.core.procedures.intervals.procedure import Shape, SpreadOf, known_spread
 from bascule.core.registry import Registry
 
 __all__ = ["Knob", "Rule", "Shape", "SpreadOf", "calibrate_intervals", "known_spread"]

@@ -13,12 +13,13 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures import unit_shapes as units
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.margin import rounds_within
+from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
+from bascule.core.procedures.intervals.state import (
     NOBODY,
     FloatArray,
     Steps,
@@ -26,10 +27,9 @@ from bascule.core.procedures.interval_state import (
     parted,
     round_complete,
 )
-from bascule.core.procedures.intervals import IntervalProcedure, Shape
-from bascule.core.procedures.margin import rounds_within
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.procedures.recurrent import shapes as units
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules.base import Rule, calibrate_intervals, refuse_unknown_spread
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 from bascule.core.rules.ucb import even_score

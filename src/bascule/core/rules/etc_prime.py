@@ -9,9 +9,9 @@ from typing import Literal
 from bascule.core.calibration import Calibration
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.intervals import IntervalProcedure
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.unit_shapes import refuse_without_noise
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.recurrent.shapes import refuse_without_noise
 from bascule.core.rules.base import Rule, refuse_unknown_spread
 from bascule.core.rules.ucb import UCB
 

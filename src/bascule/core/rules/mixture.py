@@ -14,7 +14,8 @@ from bascule.core.calibration import Calibration
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.procedure import Shape, log_threshold
+from bascule.core.procedures.intervals.state import (
     FEW_ARMS,
     NOBODY,
     FloatArray,
@@ -22,7 +23,6 @@ from bascule.core.procedures.interval_state import (
     runner_up,
     value_of,
 )
-from bascule.core.procedures.intervals import Shape, log_threshold
 from bascule.core.rules.base import refuse_delta
 
 __all__ = ["log_threshold", "refuse_delta"]

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, get_args
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration, peel
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.population import (
+from bascule.core.procedures.static.population import (
     Threshold,
     any_time,
     mixture,
@@ -28,7 +28,7 @@ from bascule.core.procedures.population import (
     open_look,
     planned_looks,
 )
-from bascule.core.procedures.static import StaticProcedure
+from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.core.rules.base import Rule, refuse_delta
 
 StaticStop = Literal["horizon", "intervals", "looks", "mixture"]

@@ -15,15 +15,15 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Self, get_args
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY, central_share
 from bascule.core.evidence.horizon import quantile
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.block_steps import BETTING, INFORMED, PLANNED, UNINFORMED, BlockSteps
-from bascule.core.procedures.blocks import BlockProcedure, Horizon
+from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
+from bascule.core.procedures.blocks.steps import BETTING, INFORMED, PLANNED, UNINFORMED, BlockSteps
 from bascule.core.procedures.estimated.procedure import (
     ESTIMATED,
     ESTIMATED_FLAT,
@@ -38,9 +38,9 @@ from bascule.core.procedures.horizon.steps import (
     MANY_FLAT,
     MANY_FLAT_BOUND,
 )
-from bascule.core.procedures.many_arms import ManyArmsProcedure
-from bascule.core.procedures.many_state import MANY
-from bascule.core.procedures.many_steps import FOR_MANY_ARMS
+from bascule.core.procedures.many_arms.procedure import ManyArmsProcedure
+from bascule.core.procedures.many_arms.state import MANY
+from bascule.core.procedures.many_arms.steps import FOR_MANY_ARMS
 from bascule.core.rules.base import Knob, Rule, refuse_delta, refuse_unknown_spread
 
 HorizonGuarantee = Literal["proven", "gaussian"]

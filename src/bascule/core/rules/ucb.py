@@ -12,25 +12,29 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from bascule.core import checks
 from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.looks import GROWTH
+from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures import unit_shapes as units
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.margin import (
+    intervals_within,
+    rounds_within,
+    two_arms_within,
+)
+from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
+from bascule.core.procedures.intervals.state import (
     NOBODY,
     FloatArray,
     Steps,
     parted,
     round_complete,
 )
-from bascule.core.procedures.intervals import IntervalProcedure, Shape
-from bascule.core.procedures.margin import intervals_within, rounds_within, two_arms_within
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.unit_shapes import UnitShape
+from bascule.core.procedures.recurrent import shapes as units
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules import mixture
 from bascule.core.rules.base import (
     Knob,

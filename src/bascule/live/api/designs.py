@@ -9,7 +9,7 @@ from typing import Any
 
 from bascule.core.design import Design, Reports
 from bascule.core.errors import InputError
-from bascule.core.measure import Measure
+from bascule.core.metrics.measure import Measure
 
 
 def read_design(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
-from bascule.core.measure import seconds
+from bascule.core.metrics.measure import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
 from bascule.live.steps.inputs import checked_unit

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from bascule.core.design import Design
-from bascule.core.effects import Effect, effects
+from bascule.core.metrics.effects import Effect, effects
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.clock import moment
 from bascule.live.reports.status import arm_means, finite

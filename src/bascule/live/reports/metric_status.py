@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bascule.core.calibration import Guarantee
-from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
-from bascule.core.guardrails import MetricView, Standing, metric_views, waiting_arm
-from bascule.core.metrics import Goal, Role
+from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.guardrails import MetricView, Standing, metric_views, waiting_arm
+from bascule.core.metrics.metric import Goal, Role
 from bascule.core.statistics import Statistics
 from bascule.live.storage.state import ExperimentState
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from bascule.core.approximate import about
 from bascule.core.cohorts import CohortStatistics
-from bascule.core.contrasts import Contrast, contrasts
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.effects import Effect, advantages, effects_of
 from bascule.core.ends import end_reason, ending, winner_promise
+from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.progress import intervals

@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from bascule.core.bucket import cuts, point
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.enrolment.bucket import cuts, point
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block
 from bascule.core.progress import next_arm, next_block

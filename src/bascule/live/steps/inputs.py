@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.metrics import PRIMARY
+from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
 

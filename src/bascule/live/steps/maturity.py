@@ -10,11 +10,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.measure import Measure
+from bascule.core.inputs import checks
+from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Pair
 
 Reason = Literal[

@@ -18,7 +18,7 @@ from operator import itemgetter
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.measure import Measure
+from bascule.core.metrics.measure import Measure
 from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Crowd, ExperimentState

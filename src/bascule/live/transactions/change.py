@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
-from bascule.core.serialization import plain
+from bascule.core.inputs.serialization import plain
 from bascule.live.steps.description import Description
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.stages import begun

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
-from bascule.core.measure import Measure
-from bascule.core.metrics import PRIMARY
+from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment, hashed_assignment

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.ends import cap_met, end_reason
-from bascule.core.guardrails import harmed
-from bascule.core.measure import Measure
+from bascule.core.metrics.guardrails import harmed
+from bascule.core.metrics.measure import Measure
 from bascule.live.steps import stages
 from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome

@@ -19,7 +19,7 @@ from bascule.presentation.pages import NARROW, WIDE, template
 if TYPE_CHECKING:
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis
-    from bascule.core.contrasts import Contrast
+    from bascule.core.metrics.contrasts import Contrast
 
 SIZES = (("wide", WIDE), ("narrow", NARROW))
 

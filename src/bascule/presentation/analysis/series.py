@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.effects import Effect
+from bascule.core.metrics.effects import Effect
 from bascule.presentation.analysis.numbers import Scale
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from bascule.analysis.each import LogCollection
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, ArmAnswer
-    from bascule.core.effects import Effect
+    from bascule.core.metrics.effects import Effect
     from bascule.core.procedures.base import Decision
 
 MOST_PAIRS = 10

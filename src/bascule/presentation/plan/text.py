@@ -11,8 +11,8 @@ from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
 from bascule.planning.choose import Point, best_tilt
 from bascule.planning.forecast import Forecast
-from bascule.planning.request import PlanRequest
-from bascule.planning.sample import Sample
+from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.sample import Sample
 from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (

@@ -9,7 +9,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 
 from bascule.core.errors import InputError
-from bascule.core.serialization import readable
+from bascule.core.inputs.serialization import readable
 from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.metrics import PRIMARY
+from bascule.core.metrics.metric import PRIMARY
 from bascule.live.api import Receipt, columns_of, safe_cell, some_rows
 from bascule.live.api.reads import Summary
 from bascule.service.api import answers

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.metrics import Goal, Metric
+from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Outcome
-from bascule.planning.request import AcceptedGuarantee
+from bascule.planning.request.request import AcceptedGuarantee
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
-from bascule.core.metrics import PRIMARY
+from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import (
     Event,

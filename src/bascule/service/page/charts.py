@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bascule.core.effects import Effect
+from bascule.core.metrics.effects import Effect
 from bascule.live.api import Point, Status
 from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.guarantees import interval_name

@@ -9,17 +9,17 @@ from dataclasses import dataclass, fields, replace
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
-from bascule.core.measure import Measure
-from bascule.core.metrics import Metric
+from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
 from bascule.core.segments import Segments
-from bascule.planning.amounts import amount
 from bascule.planning.choose import Point
-from bascule.planning.metric_lines import metric_of
-from bascule.planning.request import Wishes
+from bascule.planning.request.amounts import amount
+from bascule.planning.request.metric_lines import metric_of
+from bascule.planning.request.request import Wishes
+from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.sample import Sample
 from bascule.planning.segments import of_all, of_smallest
 
 LABELS = {

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.planning.choose import Point
-from bascule.planning.request import Wishes
+from bascule.planning.request.request import Wishes
 from bascule.planning.result import Plan
 from bascule.planning.stages import stages
 from bascule.presentation.amounts import duration

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from bascule.core.approximate import two_digits
-from bascule.core.contrasts import Contrast
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.effects import Effect
+from bascule.core.metrics.contrasts import Contrast
+from bascule.core.metrics.effects import Effect
 from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
 from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.guarantees import (

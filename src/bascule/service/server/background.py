@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import OPEN, acting_as
 from bascule.live.api.reads import Summary
-from bascule.service.server import notify, webhooks
+from bascule.service.notifications import notify, webhooks
 from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 from bascule.service.server.store_calls import StoreCalls

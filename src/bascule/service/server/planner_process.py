@@ -12,7 +12,7 @@ from typing import IO
 
 from bascule.core.errors import InputError
 from bascule.planning import plan
-from bascule.planning.sample import Sample
+from bascule.planning.request.sample import Sample
 from bascule.service.api.schemas import Wish
 
 

@@ -20,9 +20,9 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
 from bascule.service.auth.oidc import check_installed
+from bascule.service.notifications.notify import check_targets
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
-from bascule.service.server.notify import check_targets
 from bascule.service.server.settings import Settings
 from bascule.service.server.telemetry import FOLDER, log, write_logs
 from bascule.service.server.workers import STOPS, end_with_parent, keep_working

@@ -9,12 +9,13 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.procedures import betting_state, block_state
-from bascule.core.procedures.block_state import OCTAVES, PARTS, Evidence
-from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks import betting as betting_state
+from bascule.core.procedures.blocks import state as block_state
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.state import OCTAVES, PARTS, Evidence
+from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon import state as horizon_state
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels.blocks import CALLED, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core import checks
 from bascule.core.errors import InputError
 from bascule.core.evidence import normal
 from bascule.core.evidence.normal import (
@@ -17,7 +16,8 @@ from bascule.core.evidence.normal import (
     mixture_boundary,
     mixture_boundary_from,
 )
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import get_args
 
-from bascule.core import checks
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.core.procedures.base import Procedure
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.procedures.intervals import IntervalProcedure
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.static import StaticProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.plain import PlainRuns

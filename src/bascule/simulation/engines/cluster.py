@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from bascule.core.design import Design
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.engines.threads import PROGRESS_SECONDS, Effort, Progress

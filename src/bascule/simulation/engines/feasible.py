@@ -7,21 +7,21 @@ from dataclasses import replace
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.procedures.intervals import IntervalProcedure
-from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.static import StaticProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
-from bascule.theory.prediction import with_known_spread
-from bascule.theory.solve import units_until
-from bascule.theory.straight_path import (
+from bascule.theory.prediction.predict import with_known_spread
+from bascule.theory.prediction.straight_path import (
     information,
     rounds_at_best,
     rounds_to_win,
     units_to_convince,
 )
-from bascule.theory.unit_solve import arm_units_until
+from bascule.theory.proven.solve import units_until
+from bascule.theory.proven.unit_solve import arm_units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""

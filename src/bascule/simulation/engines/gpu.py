@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.runs import Runs

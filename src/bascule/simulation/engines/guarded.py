@@ -14,9 +14,9 @@ from bascule.core.design import Design
 from bascule.core.ends import end_reason, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
-from bascule.core.guardrails import harmed
+from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.progress import decision, fold_block, next_arm, next_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.engines.runs import Runs

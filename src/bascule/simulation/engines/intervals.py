@@ -11,8 +11,8 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.gaps import rival_gaps
-from bascule.core.procedures.interval_state import FloatArray, Steps, width
-from bascule.core.procedures.intervals import IntervalProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.intervals.state import FloatArray, Steps, width
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.gaps import gaps_of
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.feasible import units_cap
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.random.streams import ziggurat_table

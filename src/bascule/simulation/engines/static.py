@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.population import Threshold
-from bascule.core.procedures.static import StaticProcedure, pair_scales
+from bascule.core.procedures.static.population import Threshold
+from bascule.core.procedures.static.procedure import StaticProcedure, pair_scales
 from bascule.simulation.engines.feasible import last_stage
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import compile_loop

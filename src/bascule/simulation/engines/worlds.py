@@ -9,10 +9,10 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.evidence.radius import Radius
-from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.blocks import BlockProcedure
-from bascule.core.procedures.interval_state import FloatArray, Steps, Within, width
-from bascule.core.procedures.intervals import IntervalProcedure, SpreadOf, known_spread
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf, known_spread
+from bascule.core.procedures.intervals.state import FloatArray, Steps, Within, width
 from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.intervals import radius_table
 from bascule.simulation.engines.runs import Runs

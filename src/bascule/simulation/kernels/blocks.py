@@ -8,14 +8,14 @@ import numpy as np
 
 from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.procedures.block_state import (
+from bascule.core.procedures.blocks.state import (
     PARTS,
     Evidence,
     begin_block,
     last_in,
 )
-from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream, uniform

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from bascule.core.procedures.interval_state import FEW_ARMS
+from bascule.core.procedures.intervals.state import FEW_ARMS
 from bascule.simulation.kernels.control import Kernel
 
 Function = Any

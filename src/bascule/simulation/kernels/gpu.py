@@ -14,7 +14,7 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.interval_state import NOBODY, FloatArray, Steps, highest, put
+from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest, put
 from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream

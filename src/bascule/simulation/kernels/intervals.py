@@ -1,6 +1,6 @@
 """The loop for rules that compare intervals: many runs interleaved, to hide each other's latency.
 
-`build` returns a plain function around a rule's steps; `simulate.compiled` compiles it. Everything
+`build` returns a plain function around a rule's steps; `kernels.compiled` compiles it. Everything
 in it works on scalars and flat arrays that the caller owns, and allocates nothing.
 """
 
@@ -18,7 +18,7 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.state import (
     NOBODY,
     FloatArray,
     Steps,

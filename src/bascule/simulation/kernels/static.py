@@ -17,8 +17,8 @@ from bascule.core.evidence.normal import (
     tail_series,
     tilted,
 )
-from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.core.procedures.population import Threshold, winner, within
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.static.population import Threshold, winner, within
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.random.streams import (
     WordArray,

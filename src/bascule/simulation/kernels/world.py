@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, uniform
 from bascule.simulation.worlds.world import World

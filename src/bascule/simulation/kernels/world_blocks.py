@@ -16,9 +16,9 @@ import numpy as np
 from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
-from bascule.core.procedures.block_state import begin_block, last_in
-from bascule.core.procedures.block_steps import BlockSteps
-from bascule.core.procedures.interval_state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.blocks.state import begin_block, last_in
+from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run

@@ -17,7 +17,8 @@ import math
 import numpy as np
 
 from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.procedure import SpreadOf, known_spread
+from bascule.core.procedures.intervals.state import (
     NO_DIFFERENCE,
     NOBODY,
     FloatArray,
@@ -31,7 +32,6 @@ from bascule.core.procedures.interval_state import (
     span,
     value_of,
 )
-from bascule.core.procedures.intervals import SpreadOf, known_spread
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of

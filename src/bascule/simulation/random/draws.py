@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from bascule.core.outcomes.noise import Coin, Noise, Normal
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals, fill_uniforms
 
 

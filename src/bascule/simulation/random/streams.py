@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core import checks
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.state import FloatArray
 
 WORDS = 4
 """Words of state a stream has."""

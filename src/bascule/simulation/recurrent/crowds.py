@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals
 from bascule.simulation.recurrent.kernel import Crowd
 from bascule.simulation.recurrent.noise import advance, clear, draws, read, width

@@ -19,9 +19,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core import checks
 from bascule.core.errors import InputError
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.state import FloatArray
 
 FINEST, COARSEST = 1e-7, 1e-2
 LONGEST = 10**8

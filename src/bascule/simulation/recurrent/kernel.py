@@ -22,8 +22,7 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
-from bascule.core.procedures.estimators import Weight
-from bascule.core.procedures.interval_state import (
+from bascule.core.procedures.intervals.state import (
     NO_DIFFERENCE,
     NOBODY,
     FloatArray,
@@ -35,6 +34,7 @@ from bascule.core.procedures.interval_state import (
     span,
     value_of,
 )
+from bascule.core.procedures.recurrent.estimators import Weight
 from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,

@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 
 LOG_GONE = math.log(1e-20)
 """A term sleeps once nobody came for so long that its powers are below this."""

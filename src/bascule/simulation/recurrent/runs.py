@@ -11,8 +11,8 @@ from bascule.core.design import Design
 from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.procedures.interval_state import FloatArray, Steps, Within, width
-from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.intervals.state import FloatArray, Steps, Within, width
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel

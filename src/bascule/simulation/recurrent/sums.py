@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 
 
 def sums_width(terms: int) -> int:

@@ -8,7 +8,7 @@ from types import FunctionType
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.interval_state import NOBODY, FloatArray
+from bascule.core.procedures.intervals.state import NOBODY, FloatArray
 from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run

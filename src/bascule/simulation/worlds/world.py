@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from bascule.core import checks
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.inputs.serialization import plain, read
 from bascule.core.outcomes import Outcome
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
-from bascule.core.serialization import plain, read
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

@@ -14,7 +14,7 @@ from itertools import combinations
 
 from bascule.core.evidence.horizon import conditional_power
 from bascule.core.procedures.base import Ends
-from bascule.core.procedures.block_steps import one_sided
+from bascule.core.procedures.blocks.steps import one_sided
 from bascule.core.procedures.estimated.state import clear as clear_estimated
 from bascule.core.procedures.estimated.state import pair_noise, pair_variances, spread_at_least
 from bascule.core.procedures.estimated.state import width as width_of_estimated
@@ -30,7 +30,7 @@ from bascule.core.procedures.horizon.state import (
     PRIOR_UNITS,
     REACH,
 )
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 
 LEADERS, BATCH = PRIOR, PRIOR_UNITS
 """Places in a plan: the units that a leader gets for each one of a challenger at the most, and how

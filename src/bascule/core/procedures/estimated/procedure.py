@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from bascule.core.procedures.base import AnyStatistics, Ends
-from bascule.core.procedures.block_state import width as width_of_pairs
-from bascule.core.procedures.block_steps import INFORMED, UNINFORMED, informed, uninformed
-from bascule.core.procedures.blocks import BlockProcedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.state import width as width_of_pairs
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, uninformed
 from bascule.core.procedures.estimated import horizon
 from bascule.core.procedures.estimated.state import (
     SUMS,
@@ -27,7 +27,7 @@ from bascule.core.procedures.estimated.state import (
     pairs_within,
     width,
 )
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
 
 

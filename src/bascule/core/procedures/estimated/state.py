@@ -1,6 +1,6 @@
 """Blocks of outcomes whose spread is estimated, as a stretch of a flat array.
 
-A test is laid out as in `block_state`, followed by five stretches of a number for each arm (the
+A test is laid out as in `blocks.state`, followed by five stretches of a number for each arm (the
 squares and cubes of the current block; the sum, squares and cubes of all complete blocks), and by
 one of K^2: which part of the clock of the pair (i, j) arm i adds. With n and m units of two arms in
 a block and `h = n m / (n + m)`, the block's difference times h has the variance
@@ -18,12 +18,12 @@ from bascule.core.evidence.spread import (
     squares_about_mean,
     units_needed,
 )
-from bascule.core.procedures.betting_state import UNSEEN
-from bascule.core.procedures.block_state import Evidence
-from bascule.core.procedures.block_state import fold as fold_pairs
-from bascule.core.procedures.block_state import leader as leader_of_pairs
-from bascule.core.procedures.block_state import width as width_of_pairs
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.blocks.betting import UNSEEN
+from bascule.core.procedures.blocks.state import Evidence
+from bascule.core.procedures.blocks.state import fold as fold_pairs
+from bascule.core.procedures.blocks.state import leader as leader_of_pairs
+from bascule.core.procedures.blocks.state import width as width_of_pairs
+from bascule.core.procedures.intervals.state import FloatArray
 
 SUMS = 5
 """Stretches of one number for each arm."""

@@ -11,7 +11,7 @@ its own null hypothesis every block pays it more: so it never owns less than the
 interval agrees with the decision. What it owns beyond the first is staked on its own account, and
 kept for a round of several blocks. docs/explanation/horizon.md has the proof.
 
-A test is laid out as in `block_state`, followed by the sum of all outcomes, the sum of their
+A test is laid out as in `blocks.state`, followed by the sum of all outcomes, the sum of their
 squares and their variance by the blocks so far, the plan, and the numbers of each ordered pair.
 """
 
@@ -21,11 +21,11 @@ import math
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.horizon import LEAST_STEP, conditional_power, room_left, stake
-from bascule.core.procedures.block_state import fold as fold_pairs
-from bascule.core.procedures.block_state import leader as leader_of_pairs
-from bascule.core.procedures.block_state import observe as observe_in_block
-from bascule.core.procedures.block_state import width as width_of_pairs
-from bascule.core.procedures.interval_state import FloatArray
+from bascule.core.procedures.blocks.state import fold as fold_pairs
+from bascule.core.procedures.blocks.state import leader as leader_of_pairs
+from bascule.core.procedures.blocks.state import observe as observe_in_block
+from bascule.core.procedures.blocks.state import width as width_of_pairs
+from bascule.core.procedures.intervals.state import FloatArray
 
 SHIFTS = (
     *(0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),

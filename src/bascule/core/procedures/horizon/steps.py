@@ -19,8 +19,8 @@ from bascule.core.evidence.horizon import (
     log_flat_bound,
 )
 from bascule.core.procedures.base import UNKNOWN, Ends
-from bascule.core.procedures.block_state import Evidence, part_of
-from bascule.core.procedures.block_steps import (
+from bascule.core.procedures.blocks.state import Evidence, part_of
+from bascule.core.procedures.blocks.steps import (
     UNINFORMED,
     BlockSteps,
     Boundary,
@@ -50,9 +50,9 @@ from bascule.core.procedures.horizon.state import (
     shifts_won,
     variance_of,
 )
-from bascule.core.procedures.interval_state import FloatArray
-from bascule.core.procedures.many_state import CLOCK, TOTAL, number_of, totals_within
-from bascule.core.procedures.many_steps import MANY_UNINFORMED
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.many_arms.state import CLOCK, TOTAL, number_of, totals_within
+from bascule.core.procedures.many_arms.steps import MANY_UNINFORMED
 from bascule.core.statistics import PairStatistics, Statistics
 
 # A flat boundary: the horizon is what shapes the evidence

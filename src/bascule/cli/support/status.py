@@ -1,0 +1,121 @@
+"""The status of a live test as the command line prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bascule.cli.support.console import print_json, print_line
+from bascule.core.approximate import two_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bascule.core.design import Design
+    from bascule.core.diagnostics import Diagnostic
+    from bascule.live.api import Experiment, SegmentedExperiment, Status
+    from bascule.theory import Prediction
+
+
+def show_status(
+    test: Experiment | SegmentedExperiment, as_json: bool = False, diagnostics: bool = False
+) -> None:
+    """Print the status of a test, as text or as JSON."""
+    from bascule.live.api import SegmentedExperiment
+    from bascule.presentation.amounts import Amounts
+    from bascule.presentation.guarantees import (
+        bound_words,
+        contrast_words,
+        interval_name,
+        later_minus_first,
+    )
+
+    if isinstance(test, SegmentedExperiment):
+        whole = test.status(diagnostics=diagnostics)
+        if as_json:
+            print_json(whole.to_dict())
+            return
+        print_line(f"{test.name}, {len(test.tests)} segments by {whole.attribute}\n")
+        print_line(whole.headline, style="bold")
+        print_line(f"guarantee: {whole.promise}\n")
+        for line in whole.table():
+            print_line(line)
+        print_line(
+            f"\neach of them: bascule experiment show {next(iter(test.tests.values())).name}"
+        )
+        return
+    status, design = test.status(diagnostics=diagnostics), test.design
+    even = None if as_json else test.even_split()
+    if as_json:
+        print_json(status.to_dict())
+        return
+    print_line(f"{status.name}, {status.rule}, {status.state}\n")
+    words = test.description.lines()
+    for line in [*words, ""] if words else ():
+        print_line(line)
+    print_line(status.headline, style="bold")
+    print_line("")
+    amounts = Amounts.of(design.outcome, design.goal)
+    for line in status.table(amounts.mean):
+        print_line(line)
+    if design.goal == "decrease":
+        print_line("lower is better")
+    print_line("")
+    for contrast in status.contrasts:
+        print_line(contrast_words(contrast, amounts))
+    for effect in status.effects:
+        if design.control_arm in (effect.first, effect.second):
+            continue
+        pair, difference, low, high = later_minus_first(effect)
+        interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
+        print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
+    for one, metric in zip(design.metric_designs, status.metrics, strict=True):
+        its = Amounts.of(one.outcome, one.goal)
+        better = "" if metric.goal == "increase" else ", lower is better"
+        margin = ""
+        if metric.margin is not None:
+            margin = f", margin {its.size(metric.margin)}"
+        print_line(f"{metric.name} ({metric.role}{better}{margin}):")
+        for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
+            said = f"; {standing}" if metric.role == "guardrail" else ""
+            print_line(f"  {contrast_words(contrast, its)}{said}")
+    for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
+        print_line(f"intervals: {bound_words(error)} ({guarantee})")
+    print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
+    if status.cost is not None:
+        cost = f"{amounts.cost(status.cost)} {amounts.cost_unit}"
+        print_line(f"cost so far: {cost}{_even_words(even)}")
+    print_line(f"guarantee: {_promise(status, design)}")
+    for line in _diagnostic_lines(status.diagnostics or ()):
+        print_line(line)
+
+
+def _even_words(even: Prediction | None) -> str:
+    if even is None:
+        return ""
+    return f"; an even split is expected to cost {two_digits(even.regret)} until its own decision"
+
+
+def _promise(status: Status, design: Design) -> str:
+    """Say what the error bounds, for a test that may still declare a winner or has done so."""
+    from bascule.presentation.guarantees import error_words
+
+    has_winner = status.decision is not None and status.decision.arm is not None
+    is_open = status.state in ("ready", "running", "paused")
+    promise = design.calibration
+    if promise.error < 1.0 and (has_winner or is_open):
+        return f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
+    return status.promise
+
+
+def _diagnostic_lines(found: Sequence[Diagnostic]) -> list[str]:
+    """List alarms, then what was checked without a finding, then what could not be checked."""
+    flagged = [f"! {one.name}: {one.message}" for one in found if one.flagged]
+    # With too little data a diagnostic has no statistic, and nothing was compared.
+    unmade = [one for one in found if one.statistic == 0.0 and one.p_value == 1.0]
+    calm = [one.name for one in found if not one.flagged and one not in unmade]
+    if calm:
+        flagged.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
+    if unmade:
+        names = ", ".join(dict.fromkeys(one.name for one in unmade))
+        flagged.append(f"not checked, too little data: {names}")
+    return flagged

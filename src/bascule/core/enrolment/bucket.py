@@ -1,0 +1,144 @@
+"""Which arm a unit belongs to by a hash of its name: the same everywhere and for ever.
+
+A unit's *point* is the first 8 bytes, most significant first, of the SHA-256 digest of the salt, a
+zero byte and the unit, in UTF-8: a whole number below 2^64. The weights cut these numbers into one
+stretch an arm, in the order of the arms, with whole-number arithmetic alone. Nothing here may ever
+change: docs/reference/bucket.md is the definition, with vectors for other languages.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from hashlib import sha256
+from numbers import Integral, Rational
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+
+POINTS = 1 << 64
+"""How many points there are."""
+
+
+def bucket(unit: str | int, salt: str, weights: Sequence[float | Rational]) -> int:
+    """The arm, counted from 0, that a unit belongs to.
+
+    `salt` names the test: another salt is another, independent split. An arm's part of all units
+    is its weight's part of all weights. A whole number as unit is the same as its decimal digits.
+
+    >>> bucket("user-42", "checkout-button", [1, 1])
+    0
+    >>> bucket(42, "checkout-button", [90, 10]) == bucket("42", "checkout-button", [0.9, 0.1])
+    True
+    """
+    return bisect_right(cuts(weights), point(unit, salt))
+
+
+def buckets(
+    units: Iterable[str | int], salt: str, weights: Sequence[float | Rational]
+) -> NDArray[np.int64]:
+    """The arm of each of many units: the same as `bucket` for one after the other, and quicker.
+
+    >>> buckets(["ann", "bob", "eve"], "checkout-button", [1, 1, 1]).tolist()
+    [2, 1, 0]
+    """
+    prefix = _prefix(salt)
+    listed = units.tolist() if isinstance(units, np.ndarray) else units
+    heads = b"".join([sha256(prefix + _name(unit)).digest()[:8] for unit in listed])
+    points = np.frombuffer(heads, ">u8").astype(np.uint64)
+    # The last cut of all, 2^64, does not fit into a word, and no point reaches it.
+    inner = np.array([cut for cut in cuts(weights) if cut < POINTS], np.uint64)
+    return np.searchsorted(inner, points, side="right").astype(np.int64)
+
+
+def point(unit: str | int, salt: str) -> int:
+    """Where a unit lies among the 2^64 points.
+
+    >>> f"{point('user-42', 'checkout-button'):016x}"
+    '20c1dc6620da492b'
+    """
+    return int.from_bytes(sha256(_prefix(salt) + _name(unit)).digest()[:8], "big")
+
+
+def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
+    """Where the stretch of each arm ends: a unit belongs to the first arm whose cut is above it.
+
+    The cut of an arm is 2^64 times the weights up to and with it over all weights, rounded up.
+
+    >>> [f"{cut:016x}" for cut in cuts([1, 1, 1])]
+    ['5555555555555556', 'aaaaaaaaaaaaaaab', '10000000000000000']
+    """
+    whole = whole_weights(weights)
+    total, upto, ends = sum(whole), 0, []
+    for weight in whole:
+        upto += weight
+        ends.append(-(-upto * POINTS // total))
+    return tuple(ends)
+
+
+def whole_weights(weights: object) -> tuple[int, ...]:
+    """The smallest whole numbers in the same proportions.
+
+    A number with a fraction is taken as the shortest decimal that reads back as it: 0.1 is 1/10.
+
+    >>> whole_weights([0.1, 0.2, 0.7]), whole_weights([50, 50])
+    ((1, 2, 7), (1, 1))
+    """
+    if isinstance(weights, str) or not (
+        hasattr(weights, "__len__") and hasattr(weights, "__iter__")
+    ):
+        raise InputError("weights", f"weights must be a list of numbers (got {weights!r})")
+    ratios = [_ratio(weight) for weight in weights]
+    if not any(ratios):
+        raise InputError("weights", "weights must have one above 0: give an even split as [1, 1]")
+    common = math.lcm(*(ratio.denominator for ratio in ratios))
+    whole = [ratio.numerator * (common // ratio.denominator) for ratio in ratios]
+    factor = math.gcd(*whole)
+    return tuple(weight // factor for weight in whole)
+
+
+def _ratio(weight: object) -> Fraction:
+    remedy = "give each arm its part, as in [90, 10]"
+    given = checks.finite("weights", weight, remedy)
+    ratio = Fraction(weight) if isinstance(weight, Rational) else Fraction(repr(given))
+    if ratio < 0:
+        raise InputError("weights", f"weights must be at least 0 (got {weight}): {remedy}")
+    return ratio
+
+
+def _prefix(salt: object) -> bytes:
+    if not isinstance(salt, str) or not salt or "\0" in salt:
+        raise InputError(
+            "salt", f"salt must be text without a zero character (got {salt!r}): name the test"
+        )
+    return _encoded("salt", salt) + b"\0"
+
+
+def _name(unit: object) -> bytes:
+    if isinstance(unit, str) and unit:
+        return _encoded("unit", unit)
+    # The first question is quick, and its answer nearly always yes.
+    if type(unit) is not int and (isinstance(unit, bool) or not isinstance(unit, Integral)):
+        raise InputError(
+            "unit", f"unit must be text or a whole number (got {unit!r:.60}): give its identifier"
+        )
+    try:
+        return b"%d" % int(unit)
+    except ValueError:
+        raise InputError("unit", "unit has too many digits: give it as text") from None
+
+
+def _encoded(field: str, text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            field,
+            f"{field} must be text that UTF-8 can hold (got {text!r:.60}): "
+            "half a surrogate pair is no character",
+        ) from None

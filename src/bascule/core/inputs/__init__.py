@@ -1,0 +1,1 @@
+"""What people and files give: checked, read and written."""

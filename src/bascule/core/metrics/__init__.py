@@ -1,0 +1,1 @@
+"""Metrics: what is measured of a unit, over which window, and how arms compare on it."""

@@ -1,0 +1,144 @@
+"""By how much arms differ: an interval for the difference of every pair, valid at any time.
+
+It is made of the evidence that decides, at the same threshold: a difference lies in the interval
+unless the evidence against it is enough. So an arm is beaten exactly when the interval of its
+difference from a rival lies on one side of 0. Intervals are intersected with those of earlier
+looks, which are kept with the statistics. docs/explanation/ends.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from bascule.core.calibration import Guarantee
+from bascule.core.design import Design
+from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
+from bascule.core.procedures.intervals.bounds import intersected
+from bascule.core.procedures.intervals.state import NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The mean of one arm less that of another, and the interval that it lies in.
+
+    `low` is ever above the true difference with a probability of at most `error`, over the whole
+    test, and so is `high` below it; both lie around it at all times with a probability of at least
+    `level`. Both ends are infinite while too little is known. `difference` is the estimate of the
+    moment, and may leave an interval that earlier looks have made narrower.
+
+    >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
+    0.9
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    error: float
+    guarantee: Guarantee
+
+    @property
+    def level(self) -> float:
+        """The probability with which both ends hold at all times, at the least: 1 - 2 error."""
+        return max(0.0, 1.0 - 2.0 * self.error)
+
+
+def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
+    """Return the difference of every pair of arms, the earlier less the later one.
+
+    A winner's interval does not reach below 0, or above it if the goal is to decrease the
+    outcomes. Where only the decision says so, because the winner
+    and an arm were never compared long enough themselves, the error of the effect is that of the
+    decision.
+
+    Tilted blocks with more than 20 arms list the pairs with the first arm, which is the control,
+    and those with the arm that leads.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
+    >>> (found,) = effects(design, seen)
+    >>> found.difference, round(found.low, 2), round(found.high, 2)
+    (1.0, 0.19, 1.81)
+    """
+    return effects_of(design, advantages(design, statistics))
+
+
+def effects_of(design: Design, found: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
+    if design.goal == "increase":
+        return found
+    return tuple(
+        # Not a minus sign, which would make a bound of 0 a -0.
+        replace(one, difference=0.0 - one.difference, low=0.0 - one.high, high=0.0 - one.low)
+        for one in found
+    )
+
+
+def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
+    """Return by how much the earlier arm of every pair is better than the later one.
+
+    These are the effects, with the other sign where the goal is to decrease the outcomes.
+    """
+    procedure, promise = design.judging(statistics), design.calibration
+    pairs = procedure.compared(statistics)
+    current = procedure.ends(statistics)
+    ends = list(_shown(procedure, statistics, current))
+    errors = [procedure.end_error] * len(ends)
+    left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
+    if len(left) == 1 and statistics.dropped:
+        for at, pair in enumerate(pairs):
+            low, high = ends[at]
+            if pair[0] == left[0] and pair[1] in statistics.dropped and low < 0.0:
+                ends[at], errors[at] = (0.0, max(high, 0.0)), promise.error
+            elif pair[1] == left[0] and pair[0] in statistics.dropped and high > 0.0:
+                ends[at], errors[at] = (min(low, 0.0), 0.0), promise.error
+    return tuple(
+        Effect(design.arms[i], design.arms[j], difference, low, high, error, promise.guarantee)
+        for (i, j), (difference, _, _), (low, high), error in zip(
+            pairs, current, ends, errors, strict=True
+        )
+    )
+
+
+def _shown(
+    procedure: Procedure, statistics: AnyStatistics, current: list[Ends]
+) -> tuple[tuple[float, float], ...]:
+    """Return the running intersections, or the current intervals where none were kept."""
+    now = tuple((low, high) for _, low, high in current)
+    kept = statistics.bounds
+    if not kept or not procedure.keeps_bounds:
+        return now
+    if procedure.winner(statistics) != NOBODY:
+        # A decision rests on the current evidence, which may not have been kept yet.
+        known = ((low, high) for _, low, high in procedure.known_ends(statistics))
+        kept = intersected(kept, known)
+    # With unequal units from the start nothing was kept of a pair: then the wider interval counts.
+    endless = (-math.inf, math.inf)
+    return tuple(
+        latest if pair == endless else pair for pair, latest in zip(kept, now, strict=True)
+    )
+
+
+def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
+    """Return the arms that the intervals put below some other arm, one not among `without`.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
+    >>> sorted(beaten_by(design, seen, without=frozenset()))
+    [1]
+    """
+    procedure = design.judging(statistics)
+    if not procedure.keeps_bounds:
+        return procedure.beaten(statistics, without)
+    beaten = set()
+    shown = zip(procedure.compared(statistics), advantages(design, statistics), strict=True)
+    for (i, j), effect in shown:
+        if effect.low >= 0.0 and i not in without:
+            beaten.add(j)
+        if effect.high <= 0.0 and j not in without:
+            beaten.add(i)
+    return frozenset(beaten)

@@ -1,0 +1,251 @@
+"""What other metrics say about the arms: whether one may be shipped, and whether one is harmful.
+
+Every metric lives on the blocks, or the units, of the primary one, with evidence and an error of
+its own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
+interval of its difference from the control lies above minus the margin.
+docs/explanation/guardrails.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.metric import Metric
+from bascule.core.procedures.intervals.bounds import STEPS_PER_E_FOLD, intersected, is_due
+from bascule.core.statistics import ArmStatistics, Statistics
+
+Standing = Literal["within margin", "harmed", "open"]
+"""What a guardrail says of an arm so far."""
+
+Blocks = Sequence[Sequence[ArmStatistics]]
+"""For each metric what the arms have given in a block."""
+
+
+WAITING_STEPS = 100
+"""Looks while the units grow by a factor of e and an arm waits for its guardrails."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricView:
+    """What a metric has shown: its effects against the control, and what it says of each arm.
+
+    `standings` has one entry for each arm; the control's is "within margin".
+    """
+
+    metric: Metric
+    statistics: Statistics
+    effects: tuple[Effect, ...]
+    standings: tuple[Standing, ...]
+
+
+def empty_metrics(design: Design) -> tuple[Statistics, ...]:
+    """Return the statistics of all other metrics before the first unit."""
+    return tuple(Statistics.empty(len(design.arms)) for _ in design.metrics)
+
+
+def fold_metrics(
+    design: Design, before: Statistics, after: Statistics, blocks: Blocks
+) -> Statistics:
+    """Return the statistics with what a block has shown of every other metric.
+
+    `after` are the statistics with the block's outcomes of the primary metric.
+    """
+    seen = before.metrics or empty_metrics(design)
+    _check_count(design, blocks)
+    folded = [
+        one.procedure.fold_block(statistics, block, look=False)
+        for one, statistics, block in zip(design.metric_designs, seen, blocks, strict=True)
+    ]
+    return _judged(design, before, after, folded)
+
+
+def record_metrics(
+    design: Design, before: Statistics, after: Statistics, arm: int, values: Sequence[float]
+) -> Statistics:
+    """Return the statistics with a unit's outcomes of every other metric."""
+    seen = before.metrics or empty_metrics(design)
+    _check_count(design, values)
+    recorded = []
+    for one, statistics, value in zip(design.metric_designs, seen, values, strict=True):
+        one.outcome.check_value(value)
+        recorded.append(statistics.record(arm, value))
+    return _judged(design, before, after, recorded)
+
+
+def _check_count(design: Design, given: Sequence[object]) -> None:
+    if len(given) != len(design.metrics):
+        names = ", ".join(metric.name for metric in design.metrics)
+        raise InputError(
+            "metrics",
+            f"metrics: give the outcomes of every metric of the design, {names} (got {len(given)})",
+        )
+
+
+def _judged(
+    design: Design, before: Statistics, after: Statistics, metrics: Sequence[Statistics]
+) -> Statistics:
+    """Return the statistics with intervals and harm as of now, where it is time to look.
+
+    To look is dear, so it is done for guardrails alone, once in 5 % more units, and once in 1 %
+    while an arm that the primary metric has chosen waits for them. Any choice of looks is valid.
+    """
+    steps = WAITING_STEPS if guardrails_decide(design, after) else STEPS_PER_E_FOLD
+    if is_due(before.units, after.units, steps):
+        metrics = [
+            _looked(design, which, seen) if design.metrics[which].is_guardrail else seen
+            for which, seen in enumerate(metrics)
+        ]
+    return replace(after, metrics=tuple(metrics))
+
+
+def _looked(design: Design, which: int, seen: Statistics) -> Statistics:
+    """Return a metric's statistics with the running intersections, and harmful arms dropped."""
+    now = _against_control(design.metric_designs[which], seen)
+    seen = replace(seen, bounds=intersected(seen.bounds, now))
+    line, harm = design.metrics[which].harm_line, design.harm_designs[which]
+    if line is None or harm is None:
+        return seen
+    found = {arm for arm, (_, high) in enumerate(_against_control(harm, seen)) if high < -line}
+    return replace(seen, dropped=seen.dropped | found)
+
+
+def _against_control(design: Design, seen: Statistics) -> list[tuple[float, float]]:
+    """Return by how much each arm is better than the control: the bounds that hold now."""
+    procedure, control = design.procedure, design.arms.index(design.control_arm)
+    found = [(-math.inf, math.inf)] * len(design.arms)
+    found[control] = (0.0, 0.0)
+    # Harmful arms are listed with all others: the procedure must not leave them out.
+    seen = replace(seen, dropped=frozenset(), bounds=())
+    listed = zip(procedure.compared(seen), procedure.known_ends(seen), strict=True)
+    for (i, j), (_, low, high) in listed:
+        if i == control:
+            found[j] = (-high, -low)
+        elif j == control:
+            found[i] = (low, high)
+    return found
+
+
+def standing(metric: Metric, seen: Statistics, arm: int) -> Standing:
+    """Return what a guardrail says of an arm, by the last look."""
+    if arm in seen.dropped:
+        return "harmed"
+    low = seen.bounds[arm][0] if seen.bounds else -math.inf
+    inside = metric.margin is not None and low > -metric.margin
+    return "within margin" if inside else "open"
+
+
+def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
+    """Return whether every guardrail has found an arm within its margin."""
+    if arm == design.arms.index(design.control_arm):
+        return True
+    seen = statistics.metrics or empty_metrics(design)
+    return all(
+        standing(metric, its, arm) == "within margin"
+        for metric, its in zip(design.metrics, seen, strict=True)
+        if metric.is_guardrail
+    )
+
+
+def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
+    """Return the harmful arms that are still in the test, each with the metrics that say so."""
+    found: dict[int, tuple[int, ...]] = {}
+    for which, seen in enumerate(statistics.metrics):
+        for arm in seen.dropped - statistics.removed:
+            found[arm] = (*found.get(arm, ()), which)
+    return dict(sorted(found.items()))
+
+
+def waiting_arm(design: Design, statistics: Statistics) -> int | None:
+    """Return the arm that only its guardrails keep from being shipped, or None."""
+    if not design.guardrails:
+        return None
+    left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
+    if len(left) != 1 or left[0] == design.arms.index(design.control_arm):
+        return None
+    return None if may_ship(design, statistics, left[0]) else left[0]
+
+
+def guardrails_decide(design: Design, statistics: Statistics) -> bool:
+    """Return whether the end of the test is up to its guardrails now."""
+    return design.decides == "guardrails" or waiting_arm(design, statistics) is not None
+
+
+def still_compared(design: Design, statistics: Statistics) -> Statistics:
+    """Return the statistics with the control back in while an arm waits for its guardrails.
+
+    The primary metric needs no more units then; the guardrails compare that arm with the control.
+    """
+    if not design.guardrails or waiting_arm(design, statistics) is None:
+        return statistics
+    control = design.arms.index(design.control_arm)
+    if control in statistics.removed:
+        return statistics
+    return replace(statistics, dropped=statistics.dropped - {control})
+
+
+def all_harmed(design: Design, statistics: Statistics) -> bool:
+    """Return whether every treatment that is left is harmful, so that the control stays."""
+    control = design.arms.index(design.control_arm)
+    left = set(range(len(design.arms))) - statistics.removed - {control}
+    return control not in statistics.removed and bool(left) and left <= harmed(statistics).keys()
+
+
+def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:
+    """Return what every other metric has shown, with intervals as of now.
+
+    >>> import bascule as bs
+    >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
+    >>> metric_views(design, bs.Statistics.empty(2))[0].standings
+    ('within margin', 'open')
+    """
+    seen = statistics.metrics or empty_metrics(design)
+    return tuple(_view(design, which, its) for which, its in enumerate(seen))
+
+
+def _view(design: Design, which: int, seen: Statistics) -> MetricView:
+    one, metric = design.metric_designs[which], design.metrics[which]
+    control = design.arms.index(design.control_arm)
+    bounds = intersected(seen.bounds, _against_control(one, seen))
+    estimates = _estimates(one, seen)
+    up = 1.0 if metric.goal == "increase" else -1.0
+    effects = []
+    for arm, (low, high) in enumerate(bounds):
+        if arm == control:
+            continue
+        ends = (low, high) if metric.goal == "increase" else (0.0 - high, 0.0 - low)
+        effects.append(
+            Effect(
+                design.arms[arm],
+                design.arms[control],
+                0.0 + up * estimates[arm],
+                *ends,
+                one.procedure.end_error,
+                one.calibration.guarantee,
+            )
+        )
+    standings: list[Standing] = [
+        "within margin" if arm == control else standing(metric, seen, arm)
+        for arm in range(len(design.arms))
+    ]
+    return MetricView(metric, seen, tuple(effects), tuple(standings))
+
+
+def _estimates(design: Design, seen: Statistics) -> list[float]:
+    """Return by how much each arm looks better than the control."""
+    procedure, control = design.procedure, design.arms.index(design.control_arm)
+    found = [0.0] * len(design.arms)
+    seen = replace(seen, dropped=frozenset(), bounds=())
+    listed = zip(procedure.compared(seen), procedure.ends(seen), strict=True)
+    for (i, j), (difference, _, _) in listed:
+        if i == control:
+            found[j] = -difference
+        elif j == control:
+            found[i] = difference
+    return found

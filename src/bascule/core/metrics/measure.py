@@ -1,0 +1,130 @@
+"""What a unit's outcome is when it is made of events: which count, and what they add up to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.outcomes import Outcome
+
+Aggregate = Literal["sum", "any", "mean", "last"]
+"""What the events of a unit add up to; `any` is 1 if one of them was not 0."""
+
+SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+LONGEST = 100 * 366 * SECONDS["d"]
+
+_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhdw])\s*")
+
+
+def seconds(name: str, given: object) -> float:
+    """A duration in seconds, from a number of them or from text such as "90s", "12h" or "7d".
+
+    >>> seconds("window", "7d"), seconds("window", 90)
+    (604800.0, 90.0)
+    """
+    remedy = 'give seconds, or text such as "12h" or "7d"'
+    if isinstance(given, str):
+        read = _DURATION.fullmatch(given)
+        if read is None:
+            raise InputError(name, f"{name} must be a duration (got {given!r}): {remedy}")
+        length = float(read[1]) * SECONDS[read[2]]
+    else:
+        length = checks.finite(name, given, remedy)
+    if not 0.0 <= length <= LONGEST:
+        raise InputError(name, f"{name} must lie between 0 and 100 years (got {given}): {remedy}")
+    return length
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A unit's outcome: what its events of the first `window` add up to.
+
+    At the end of its window a unit is mature and counts, with `missing` if it had no event. Events
+    may arrive up to `grace` later, as those of a nightly upload do; the unit then waits that long.
+    Durations are seconds, or text such as "12h" or "7d".
+
+    Units whose outcomes keep coming have a `period` instead of a window: each gives one number for
+    every period since its arrival, `missing` where nothing happened.
+
+    >>> Measure("7d", "any").window, Measure(period="1d").period
+    (604800.0, 86400.0)
+    """
+
+    window: float | str | None = None
+    aggregate: Aggregate = "sum"
+    missing: float = 0.0
+    grace: float | str = field(default=0.0, kw_only=True)
+    period: float | str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        checks.choice("aggregate", self.aggregate, get_args(Aggregate))
+        missing = checks.finite("missing", self.missing, "0 is usual")
+        if (self.window is None) == (self.period is None):
+            raise InputError(
+                "window",
+                'give window, how long a unit\'s events count, as "7d"; or period, where its '
+                "outcomes keep coming",
+            )
+        object.__setattr__(self, "missing", missing)
+        object.__setattr__(self, "grace", seconds("grace", self.grace))
+        for name, given in (("window", self.window), ("period", self.period)):
+            length = None if given is None else seconds(name, given)
+            if length == 0.0:
+                raise InputError(
+                    name, f'{name} must be above 0: it is how long events count, as "7d"'
+                )
+            object.__setattr__(self, name, length)
+
+    def closes(self, arrived: float) -> float:
+        """The moment from which events of a unit that arrived then count no more."""
+        assert self.window is not None
+        return arrived + float(self.window)
+
+    def matures(self, arrived: float) -> float:
+        """The moment at which a unit that arrived then has its outcome."""
+        return self.closes(arrived) + float(self.grace)
+
+    def outcome_of(self, values: Sequence[float]) -> float:
+        """What events, in the order of their times, add up to.
+
+        >>> measure = Measure("7d", "last", missing=-1)
+        >>> measure.outcome_of([3, 5]), measure.outcome_of([])
+        (5.0, -1.0)
+        """
+        if not values:
+            return self.missing
+        if self.aggregate == "any":
+            return float(any(value != 0.0 for value in values))
+        if self.aggregate == "last":
+            return float(values[-1])
+        total = float(sum(values))
+        return total / len(values) if self.aggregate == "mean" else total
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Refuse what such outcomes can never be."""
+        if outcome.recurring != (self.period is not None):
+            named, other = ("period", "window") if self.period is None else ("window", "period")
+            raise InputError(
+                "measure", f"measure must have a {named} with {outcome!r}, and no {other}"
+            )
+        if outcome.pairs and self.aggregate != "sum":
+            raise InputError(
+                "aggregate",
+                f'aggregate must be "sum" with {outcome!r}: numerators and denominators of a unit '
+                "add up",
+            )
+        if outcome.binary and self.aggregate not in ("any", "last"):
+            raise InputError(
+                "aggregate",
+                f'aggregate "{self.aggregate}" does not give 0 or 1, as {outcome!r} needs: use '
+                '"any", or an outcome model with a sigma or with limits',
+            )
+        try:
+            outcome.check_value(self.missing)
+        except InputError as problem:
+            line = str(problem).removeprefix("value")
+            raise InputError("missing", f"missing{line}") from None

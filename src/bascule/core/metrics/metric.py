@@ -1,0 +1,149 @@
+"""Metrics beside the primary one: guardrails, which must not get worse, and secondary metrics."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.metrics.measure import Measure
+from bascule.core.outcomes import OUTCOMES, Outcome
+
+Goal = Literal["increase", "decrease"]
+"""Whether the arm with the highest mean is the best, or the one with the lowest."""
+
+Role = Literal["guardrail", "secondary"]
+"""A guardrail has a say in what is shipped; a secondary metric is shown and has none."""
+
+Harm = Literal["margin", "any", "never"]
+"""Which arms a guardrail removes: those proven worse than its margin, worse at all, or none."""
+
+Decides = Literal["primary", "guardrails"]
+"""What ends a test with a winner: the primary metric, or in a guarded rollout the guardrails."""
+
+PRIMARY = "primary"
+"""How outcomes may name the primary metric."""
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+METRIC_ERROR = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric beside the primary one, measured on the same units.
+
+    A guardrail has a `margin`, in the units of its outcome: how much worse than the control an arm
+    may be. An arm that is worse by the margin or more is shipped with probability at most `error`.
+    An arm that is proven `harm`ful is removed: worse than the margin, worse at "any" amount, or
+    "never". A secondary metric has intervals and no say. `measure` says what a unit's outcome is,
+    where the design has one. `baseline` is the control's mean, for plans and simulations.
+
+    >>> import bascule as bs
+    >>> Metric("latency", bs.Gaussian(30), goal="decrease", margin=5).role
+    'guardrail'
+    """
+
+    name: str
+    outcome: Outcome
+    goal: Goal = "increase"
+    role: Role = "guardrail"
+    margin: float | None = None
+    error: float = METRIC_ERROR
+    measure: Measure | None = None
+    harm: Harm = "margin"
+    baseline: float | None = None
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name) or self.name == PRIMARY:
+            raise InputError(
+                "name",
+                "name of a metric must be 1 to 100 letters, digits, dots, dashes or underscores, "
+                f'and not "{PRIMARY}" (got {self.name!r:.60})',
+            )
+        if not isinstance(self.outcome, Outcome) or self.outcome.recurring:
+            models = ", ".join(model.example for model in OUTCOMES if not model.recurring)
+            raise InputError(
+                "outcome",
+                f"outcome of metric {self.name} must be one of {models} (got {self.outcome!r})",
+            )
+        checks.choice("goal", self.goal, get_args(Goal))
+        checks.choice("role", self.role, get_args(Role))
+        checks.choice("harm", self.harm, get_args(Harm))
+        error = checks.probability("error", self.error, "0.05 is usual")
+        object.__setattr__(self, "error", error)
+        self._check_margin()
+        if self.measure is not None:
+            if not isinstance(self.measure, Measure):
+                raise InputError(
+                    "measure", f"measure must be Measure(window, aggregate) (got {self.measure!r})"
+                )
+            self.measure.check_outcome(self.outcome)
+        if self.baseline is not None:
+            baseline = checks.finite("baseline", self.baseline, "it is the control's mean")
+            self.outcome.check_mean(baseline)
+            object.__setattr__(self, "baseline", baseline)
+
+    def _check_margin(self) -> None:
+        if self.role == "secondary":
+            if self.margin is not None:
+                raise InputError(
+                    "margin",
+                    f"margin belongs to guardrails, and {self.name} is secondary: leave it out",
+                )
+            return
+        if self.margin is None:
+            raise InputError(
+                "margin",
+                f"margin of guardrail {self.name} is missing: say how much worse than the control "
+                'an arm may be, in its own units; or give role="secondary"',
+            )
+        margin = checks.positive("margin", self.margin, "it is how much worse an arm may be")
+        if margin >= self.outcome.high - self.outcome.low:
+            raise InputError(
+                "margin",
+                f"margin of guardrail {self.name} must be below "
+                f"{self.outcome.high - self.outcome.low:g}, the largest difference there can be "
+                f"(got {margin:g})",
+            )
+        object.__setattr__(self, "margin", margin)
+
+    @property
+    def is_guardrail(self) -> bool:
+        """Whether the metric has a say in what is shipped."""
+        return self.role == "guardrail"
+
+    @property
+    def harm_line(self) -> float | None:
+        """How much worse than the control an arm must be proven to be removed; None for never."""
+        if not self.is_guardrail or self.harm == "never":
+            return None
+        assert self.margin is not None
+        return self.margin if self.harm == "margin" else 0.0
+
+
+def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...]:
+    """Accept metrics with different names that are measured as the primary one is."""
+    if isinstance(metrics, Metric) or not isinstance(metrics, list | tuple):
+        raise InputError("metrics", f"metrics must be a list of Metric(...) (got {metrics!r:.60})")
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise InputError("metrics", f"metrics must be Metric(...) values (got {metric!r:.60})")
+        if (metric.measure is None) != (measure is None):
+            who, other = ("the design", f"metric {metric.name}")
+            has, lacks = (who, other) if metric.measure is None else (other, who)
+            raise InputError(
+                "measure",
+                f"{has} has a measure and {lacks} has none: give each one, as in "
+                'Measure("7d", "mean"), or none',
+            )
+    names = [metric.name for metric in metrics]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            "metrics", f"metrics must have different names ({twice[0]} is there twice)"
+        )
+    return tuple(metrics)

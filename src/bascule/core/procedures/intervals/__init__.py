@@ -1,0 +1,1 @@
+"""Tests that compare the intervals of arms after every unit."""

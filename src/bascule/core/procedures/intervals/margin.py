@@ -1,0 +1,143 @@
+"""Whether every difference between the arms still in is proven smaller than what matters.
+
+One function for each kind of evidence; docs/explanation/ends.md has the proof. The margin is in
+units of the outcomes' scale, as the totals of the blocks are, but for intervals, whose ends are in
+outcome units.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.betting import ORDINARY, log_shifted_wealth
+from bascule.core.evidence.two_arms import log_two_arms
+from bascule.core.procedures.blocks.betting import sums_of
+from bascule.core.procedures.blocks.state import Evidence
+from bascule.core.procedures.intervals.state import FloatArray, round_complete, value_of
+
+
+def pairs_within(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: Evidence,
+    effect: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """Blocks with a known spread: the evidence that a difference is below the margin is enough."""
+    totals = first + 4 * arms
+    clocks = totals + arms * arms
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                clock = state[clocks + i * arms + j]
+                # The nearer end of the margin is the harder one.
+                room = margin * clock - abs(state[totals + i * arms + j])
+                # No average over effects exceeds the best of them, whose log is this.
+                within = (
+                    room > 0.0
+                    and room * room >= 2.0 * threshold * clock
+                    and evidence(room, clock, effect) >= threshold
+                )
+    return within
+
+
+def bets_within(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    threshold: float,
+    margin: float,
+    centre: float = ORDINARY,
+) -> bool:
+    """Blocks with bets: those that the difference is within the margin have won enough."""
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
+                summed = sums_of(first, arms, i, j)
+                differences = state[summed + 1]
+                within = (
+                    abs(differences) < margin * state[summed]
+                    and log_shifted_wealth(
+                        state[summed], differences, state[summed + 2], -margin, centre
+                    )
+                    >= threshold
+                    and log_shifted_wealth(
+                        state[summed], -differences, state[summed + 2], -margin, centre
+                    )
+                    >= threshold
+                )
+    return within
+
+
+def intervals_within(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """Intervals: from the lowest end to the highest of all arms still in."""
+    lowest = math.inf
+    highest = -math.inf
+    for arm in range(arms):
+        upper = value_of(state, uppers, arms, arm)
+        if upper > -math.inf:
+            highest = max(highest, upper)
+            lowest = min(lowest, value_of(state, lowers, arms, arm))
+    return highest - lowest < margin
+
+
+def rounds_within(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """Intervals of an even split, which are compared after full rounds only."""
+    complete = round_complete(state, scores, arms)
+    return complete and intervals_within(
+        state, scores, lowers, uppers, arms, sigma, threshold, margin
+    )
+
+
+def two_arms_within(
+    state: FloatArray,
+    scores: int,
+    lowers: int,
+    uppers: int,
+    arms: int,
+    sigma: float,
+    threshold: float,
+    margin: float,
+) -> bool:
+    """The evidence of two arms for arbitrary sampling, against either end of the margin."""
+    first = scores - 2 * arms
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            upper_i = value_of(state, uppers, arms, i)
+            upper_j = value_of(state, uppers, arms, j)
+            if within and upper_i > -math.inf and upper_j > -math.inf:
+                units_i = state[first + i]
+                units_j = state[first + j]
+                seen = units_i > 0.0 and units_j > 0.0
+                within = seen and upper_i < math.inf and upper_j < math.inf
+                if within:
+                    difference = state[first + arms + i] / units_i
+                    difference -= state[first + arms + j] / units_j
+                    room = (margin - abs(difference)) / sigma
+                    within = room > 0.0
+                    if within:
+                        within = log_two_arms(room, units_i, units_j, threshold) >= threshold
+    return within

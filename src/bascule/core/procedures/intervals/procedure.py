@@ -1,0 +1,392 @@
+"""The procedure of rules that compare intervals of arms, unit by unit."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import ClassVar, Literal, TypeVar
+
+import numpy as np
+
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.evidence.normal import mixture_radius
+from bascule.core.evidence.radius import Radius, radius
+from bascule.core.evidence.two_arms import ceiling, least_product
+from bascule.core.procedures.base import (
+    UNKNOWN,
+    AnyStatistics,
+    Decision,
+    Ends,
+    Interval,
+    Procedure,
+)
+from bascule.core.procedures.intervals.bounds import MOST_ARMS
+from bascule.core.procedures.intervals.state import (
+    NO_DIFFERENCE,
+    NOBODY,
+    FloatArray,
+    Steps,
+    Within,
+    highest,
+    place,
+    span,
+    value_of,
+    width,
+)
+from bascule.core.statistics import ArmStatistics, Statistics
+
+REACH_TOLERANCE, CEILING_TOLERANCE, FIRST_REACH_STEP = 1e-7, 1e-3, 0.01
+"""The relative precision of intervals by the evidence of two arms; how well the search knows where
+to begin, and how far it looks first."""
+
+SMALLEST_THRESHOLD = 1e-9
+"""Evidence of 0 and less says nothing: differences above 0 are looked at."""
+
+Seen = TypeVar("Seen", Statistics, CohortStatistics)
+
+SpreadOf = Callable[[float, float, float, float, float, float], float]
+"""(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
+
+
+def known_spread(
+    units: float, total: float, squares: float, sigma: float, low: float, high: float
+) -> float:
+    """The sigma of the outcome model, whatever the outcomes look like."""
+    return sigma
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which radius a rule uses and how its proof adds up.
+
+    The radius is given (units, spread, factor, count, delta), its spread comes from `spread_of`.
+
+    `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
+    with the paper's radius and `sequences * delta` with that of a mixture.
+    """
+
+    factor: float
+    count: float
+    sequences: int
+    radius: Radius = radius
+    spread_of: SpreadOf = known_spread
+
+
+def log_threshold(arms: int, error: float) -> float:
+    """The log evidence that a leader needs against each of its rivals.
+
+    >>> round(math.exp(log_threshold(3, 0.05)))
+    40
+    """
+    return math.log((arms - 1) / error)
+
+
+@dataclass(frozen=True, slots=True)
+class ArmProcedure(Procedure):
+    """What interval procedures have in common, whether outcomes come once or recur.
+
+    `alpha` is the knob of UCB. `pairwise` says that the evidence of each pair decides, instead of
+    intervals that have parted. `eliminates` says that beaten arms are dropped while the rest goes
+    on.
+    """
+
+    alpha: float
+    steps: Steps
+    within: Within
+    pairwise: bool
+    eliminates: bool
+    assigns: ClassVar[Literal["units"]] = "units"
+    has_intervals: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def sequences(self) -> int:
+        """How many sequences share the error: one an arm, or one for each pair with the best."""
+
+    @property
+    def threshold(self) -> float:
+        """The log evidence that a leader needs against each rival."""
+        return log_threshold(self.arms, self.design.calibration.error)
+
+    @property
+    def end_error(self) -> float:
+        """Each pair, or each of the two arms of a difference, has its part of the error."""
+        error = self.design.calibration.error
+        if self.pairwise or self.sequences < self.arms:
+            return error / (self.arms - 1)
+        # An end needs the intervals of two arms, each of which may fail on the side that counts.
+        return min(1.0, 2.0 * error / self.arms)
+
+    @property
+    def by_difference(self) -> bool:
+        """Whether two radii add up to what a difference needs only if both arms have one clock."""
+        return not self.pairwise and self.sequences < self.arms
+
+    @property
+    def strict_error(self) -> float:
+        """Each arm has its part of the error on one side, and may fail on either."""
+        error = self.design.calibration.error
+        if self.pairwise or self.by_difference:
+            return min(1.0, 2.0 / self.arms) * error
+        return 0.5 * error
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Two arms need them too where intervals hold after full rounds only."""
+        return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
+
+    @property
+    def quick_ends(self) -> bool:
+        """Whether an interval is no more than a sum of radii."""
+        return not self.pairwise
+
+    @property
+    def even(self) -> bool:
+        """Whether the split is even: alpha is infinite."""
+        return math.isinf(self.alpha)
+
+    @abstractmethod
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
+
+    @abstractmethod
+    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
+        """Return the units of each arm, or what takes their place, and its mean."""
+
+    def next_arm(self, statistics: AnyStatistics) -> int:
+        """Return the arm that the next unit joins."""
+        return highest(self.lay_out(statistics), 2 * self.arms, self.arms)
+
+    def winner(self, statistics: AnyStatistics) -> int:
+        """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
+        return self.decided(statistics)[1]
+
+    def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
+        """Return the state after the steps have looked at it, and the winner."""
+        arms = self.arms
+        state = self.lay_out(statistics)
+        if not self.may_decide(statistics):
+            return state, NOBODY
+        scores, stretch = 2 * arms, span(arms)
+        where = (scores, scores + stretch, scores + 2 * stretch, arms)
+        asked = (self.outcome.sigma, self.threshold)
+        winner = self.steps.decide(state, *where, *asked)
+        margin = self.design.min_effect
+        if winner == NOBODY and margin is not None and self.within(state, *where, *asked, margin):
+            winner = NO_DIFFERENCE
+        return state, winner
+
+    def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
+        """Return the arms that are out because they are beaten."""
+        return self.dropped_in(self.decided(statistics)[0], statistics)
+
+    def dropped_in(self, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
+        """Return the arms that the steps have taken out of a state, or had before."""
+        arms = self.arms
+        uppers = 2 * arms + 2 * span(arms)
+        out = frozenset(
+            arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf
+        )
+        return (statistics.dropped | out) - statistics.removed
+
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the interval of every difference, by the evidence that decides."""
+        self.check(statistics)
+        if self.pairwise:
+            return self._ends_of_pairs(statistics)
+        found = ends_of_intervals(self.intervals(statistics))
+        if not self.by_difference:
+            return found
+        alike = self.alike(statistics)
+        if all(alike):
+            return found
+        wide = ends_of_intervals(self.separate_intervals(statistics))
+        return [
+            pair if same else other for pair, other, same in zip(found, wide, alike, strict=True)
+        ]
+
+    def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the intervals of differences, where both arms must have one clock only if so."""
+        found = self.ends(statistics)
+        if not self.by_difference:
+            return found
+        return [
+            pair if same else (pair[0], -math.inf, math.inf)
+            for pair, same in zip(found, self.alike(statistics), strict=True)
+        ]
+
+    @abstractmethod
+    def alike(self, statistics: AnyStatistics) -> list[bool]:
+        """Return for each pair whether its arms have the one clock that its difference needs."""
+
+    @abstractmethod
+    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return an interval for each arm alone, each end at half the error of a difference."""
+
+    def _ends_of_pairs(self, statistics: AnyStatistics) -> list[Ends]:
+        found = []
+        for (units, mean), (rivals, theirs) in combinations(self.clocks(statistics), 2):
+            if min(units, rivals) == 0:
+                found.append(UNKNOWN)
+                continue
+            reach = self.outcome.sigma * two_arms_reach(units, rivals, self.threshold)
+            difference = mean - theirs
+            found.append((difference, difference - reach, difference + reach))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalProcedure(ArmProcedure):
+    """Intervals of arms whose units give one outcome each."""
+
+    shape: Shape
+    counts: ClassVar[Literal["units"]] = "units"
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences share the error."""
+        return self.shape.sequences
+
+    @property
+    def follows_spread(self) -> bool:
+        """Whether the radius follows the spread of the outcomes as they are seen."""
+        return self.shape.spread_of is not known_spread
+
+    def empty(self) -> Statistics:
+        """Return the statistics before the first unit."""
+        return Statistics.empty(self.arms)
+
+    def radius_of_arms(self) -> Callable[[ArmStatistics], float]:
+        """Return the function from what an arm has shown to its radius."""
+        outcome, shape, delta = self.outcome, self.shape, self.design.calibration.delta
+
+        def radius_of(arm: ArmStatistics) -> float:
+            spread = shape.spread_of(
+                arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
+            )
+            return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+
+        return radius_of
+
+    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of each arm; infinitely wide until an arm has three units."""
+        self.check(statistics)
+        assert isinstance(statistics, Statistics)
+        radius_of = self.radius_of_arms()
+        return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
+
+    def alike(self, statistics: AnyStatistics) -> list[bool]:
+        """Return for each pair whether its arms have equally many units."""
+        units = [arm.units for arm in statistics.arms]
+        return [mine == theirs for mine, theirs in combinations(units, 2)]
+
+    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of a normal mixture for each arm alone."""
+        assert isinstance(statistics, Statistics)
+        sigma, level = self.outcome.sigma, 0.5 * self.end_error
+        return tuple(
+            Interval(arm.mean, mixture_radius(arm.units, sigma, level)) for arm in statistics.arms
+        )
+
+    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
+        """Return units and mean of each arm."""
+        assert isinstance(statistics, Statistics)
+        return [(arm.units, arm.mean) for arm in statistics.arms]
+
+    def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
+        """Return the statistics after one more outcome, with newly beaten arms dropped."""
+        self.outcome.check_value(value)
+        after = statistics.record(arm, value)
+        return replace(after, dropped=self.dropped(after))
+
+    def record_and_decide(
+        self, statistics: Statistics, arm: int, value: float
+    ) -> tuple[Statistics, Decision | None]:
+        """Return what `record` and then `decision` give, in half the time if no arm is dropped."""
+        self.outcome.check_value(value)
+        after = statistics.record(arm, value)
+        state, winner = self.decided(after)
+        out = self.dropped_in(state, after)
+        if out == after.dropped:
+            return after, self.declared(winner)
+        after = replace(after, dropped=out)
+        return after, self.decision(after)
+
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
+        self.check(statistics)
+        assert isinstance(statistics, Statistics)
+        arms, out = self.arms, statistics.out
+        score, radius_of = self.steps.score, self.radius_of_arms()
+        state = np.full(width(arms), -math.inf)
+        for i, arm in enumerate(statistics.arms):
+            if i in out:
+                place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
+            else:
+                wide, mean = radius_of(arm), arm.mean
+                urgency = score(mean, wide, float(arm.units), self.alpha)
+                place(state, 0, arms, i, arm.units, arm.total, mean, wide, urgency)
+        return state
+
+
+def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
+    """The interval of every difference of two arms that each have one."""
+    found = []
+    for mine, theirs in combinations(intervals, 2):
+        reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
+        found.append((difference, difference - reach, difference + reach))
+    return found
+
+
+def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:
+    """Return the difference, in standard deviations, that the evidence of two arms just finds.
+
+    The evidence is convex in the difference, so false position with halved weights (the Illinois
+    method) takes a few steps. The end that is returned has enough evidence.
+
+    >>> reach = two_arms_reach(100.0, 50.0, 3.0)
+    >>> round(reach, 4)
+    0.5863
+    """
+    share = units_b / (units_a + units_b)
+
+    def missing(difference: float) -> float:
+        # The least favourable means for one difference are close to those for the next.
+        nonlocal share
+        start = share * difference
+        value, error_a = least_product(difference, units_a, units_b, start, -math.inf)
+        share = error_a / difference
+        return value - threshold
+
+    # The evidence is never above its ceiling, which is much quicker to compute and often close.
+    precision = 1.0 / (1.0 / units_a + 1.0 / units_b)
+    low = math.sqrt(2.0 * max(threshold, SMALLEST_THRESHOLD) / precision)
+    while (short := threshold - ceiling(low * precision, units_a, units_b)) > CEILING_TOLERANCE:
+        # The ceiling rises at most as fast as difference^2 / 2 times the precision.
+        low = math.sqrt(low * low + 2.0 * short / precision)
+    step = FIRST_REACH_STEP * low
+    high = low + step
+    below, above = missing(low), missing(high)
+    while above < 0.0:
+        low, below = high, above
+        step *= 4.0
+        high += step
+        above = missing(high)
+    side = 0
+    while high - low > REACH_TOLERANCE * high and below < 0.0:
+        middle = (low * above - high * below) / (above - below)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        value = missing(middle)
+        if value >= 0.0:
+            high, above = middle, value
+            below = 0.5 * below if side > 0 else below
+            side = 1
+        else:
+            low, below = middle, value
+            above = 0.5 * above if side < 0 else above
+            side = -1
+    return high if below < 0.0 else low

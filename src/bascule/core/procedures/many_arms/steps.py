@@ -1,0 +1,157 @@
+"""The steps of a test in blocks with many arms, one set for each kind of evidence.
+
+They are those of `blocks.steps` on the arrays of `many_arms.state`: a block compares only a few
+reference arms with each of its arms.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
+from bascule.core.evidence.normal import informed_boundary
+from bascule.core.procedures.blocks.steps import (
+    BETTING,
+    INFORMED,
+    UNINFORMED,
+    ends_informed,
+    informed,
+    uninformed,
+    write_nothing,
+)
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.many_arms.state import (
+    MANY,
+    NUMBERS,
+    SIGNS,
+    all_bets_within,
+    clear,
+    drop_beaten,
+    drop_beaten_by_bets,
+    fold,
+    fold_bets,
+    leader,
+    leader_by_spread,
+    observe,
+    row_of,
+    totals_within,
+    width,
+)
+from bascule.core.statistics import PairStatistics
+
+LEAST_THRESHOLD = math.log(MANY)
+"""The log evidence that an arm is beaten with is higher: (K - 1) / p, with more arms than that."""
+
+
+def drop_many_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that are beaten by a difference of any size."""
+    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
+
+
+def drop_many_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that are beaten, soonest by a difference around `effect`."""
+    drop_beaten(state, first, arms, informed, effect, threshold, floors)
+
+
+def drop_many_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+) -> None:
+    """Drop arms of a test of many that bets have beaten."""
+    drop_beaten_by_bets(state, first, arms, threshold)
+
+
+def within_many_uninformed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences of a test of many arms are proven smaller than the margin."""
+    return totals_within(state, first, arms, uninformed, effect, threshold, margin)
+
+
+def within_many_informed(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether all differences are proven smaller than the margin, by informed evidence."""
+    return totals_within(state, first, arms, informed, effect, threshold, margin)
+
+
+def within_many_betting(
+    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+) -> bool:
+    """Whether bets have proven all differences of a test of many arms smaller than the margin."""
+    return all_bets_within(state, first, arms, threshold, margin)
+
+
+def read_many_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the total and the clock of a pair from its rows."""
+    clock, total = _numbers(state, arms, i, j)[:2]
+    return PairStatistics(total, clock)
+
+
+def read_many_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
+    """Read the sums of a pair from its rows, and what its bets have won at the least.
+
+    Bets that cannot have reached the threshold of any test of many arms are left out.
+    """
+    blocks, differences, squares, cubes, fourths = _numbers(state, arms, i, j)
+    wins: tuple[float, ...] = ()
+    if sums_may_reach(LEAST_THRESHOLD, differences, squares):
+        mine = (log_of_sums(k, differences, squares, cubes, fourths) for k in range(len(BETS)))
+        theirs = (log_of_sums(k, -differences, squares, -cubes, fourths) for k in range(len(BETS)))
+        wins = (*mine, *theirs)
+    return PairStatistics(0.0, 0.0, blocks, differences, squares, wins)
+
+
+def _numbers(state: FloatArray, arms: int, i: int, j: int) -> list[float]:
+    """Return what `number_of` gives of a pair, each of its numbers."""
+    numbers = [0.0] * NUMBERS
+    if state[6 * arms + i] > 0.0:
+        row = row_of(state, 0, arms, i) + j
+        numbers = [float(number) for number in state[row : row + NUMBERS * arms : arms]]
+    if state[6 * arms + j] > 0.0:
+        row = row_of(state, 0, arms, j) + i
+        column = state[row : row + NUMBERS * arms : arms]
+        others = zip(SIGNS, numbers, column, strict=True)
+        numbers = [float(number + sign * other) for sign, number, other in others]
+    return numbers
+
+
+MANY_UNINFORMED = UNINFORMED._replace(
+    width=width,
+    clear=clear,
+    leader=leader,
+    observe=observe,
+    fold=fold,
+    drop=drop_many_uninformed,
+    within=within_many_uninformed,
+    read=read_many_totals,
+)
+"""Many arms, a known spread, and a difference of any size."""
+
+MANY_INFORMED = MANY_UNINFORMED._replace(
+    drop=drop_many_informed,
+    within=within_many_informed,
+    ends=ends_informed,
+    evidence=informed,
+    boundary=informed_boundary,
+)
+"""Many arms, a known spread, and a difference around a planned effect."""
+
+MANY_BETTING = BETTING._replace(
+    width=width,
+    clear=clear,
+    leader=leader_by_spread,
+    observe=observe,
+    fold=fold_bets,
+    drop=drop_many_betting,
+    within=within_many_betting,
+    write=write_nothing,
+    read=read_many_bets,
+)
+"""Many arms and limits only."""
+
+FOR_MANY_ARMS = {UNINFORMED: MANY_UNINFORMED, INFORMED: MANY_INFORMED, BETTING: MANY_BETTING}
+"""The steps of a test of many arms for those of a test of few."""

@@ -1,0 +1,1 @@
+"""Tests whose units give outcomes again and again."""

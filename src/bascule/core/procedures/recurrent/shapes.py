@@ -1,0 +1,224 @@
+"""What the rules need for units whose outcomes keep coming: weights, radii, and what they promise.
+
+An arm's interval is its weighted mean and a radius around it. The radii of the paper depend on the
+number of units alone, and so does the even split's; those of a mixture on the clock, the sum of the
+units' precisions. docs/explanation/units.md has the proofs, and what is missing from the paper's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bascule.core.calibration import Calibration, Guarantee
+from bascule.core.errors import InputError
+from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import FIRST_UNITS, lg
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, precision_weight
+
+UnitRadius = Callable[[float, float, float, float, float], float]
+"""(units, clock, sigma_unit, sigma_noise, log(count / delta)) -> half the width of an interval."""
+
+LOG_PI_SQUARED_THIRDS = math.log(math.pi * math.pi / 3.0)
+LOG_NINE = math.log(9.0)
+
+PUBLISHED_FACTOR = 23.0
+"""The factor of delta log(1 / delta) in the paper's bound on delta-tilde."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitShape:
+    """Which mean and which radius a rule uses, and how its proof adds up.
+
+    The proof adds up `sequences`: one an arm, or one for each pair with the best arm. The radius is
+    given `log(count / delta)`. With `together` a stage brings a unit for every arm still in,
+    otherwise one unit. `growth` above 0 plans the looks, otherwise every stage is one.
+    """
+
+    weight: Weight
+    radius: UnitRadius
+    count: float
+    guarantee: Guarantee
+    sequences: int
+    together: bool = False
+    growth: float = 0.0
+
+
+def noise_share(units: float) -> float:
+    """A bound on the average of 1 / age over units of which no two arrived at once.
+
+    >>> noise_share(1), round(noise_share(100), 4)
+    (1.0, 0.0561)
+    """
+    return (1.0 + math.log(units)) / units
+
+
+def algorithm_2_radius(
+    units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
+) -> float:
+    """The radius of the paper's Algorithm 2, for the mean of means; it needs noise.
+
+    >>> round(algorithm_2_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
+    0.8165
+    """
+    if units < FIRST_UNITS:
+        return math.inf
+    ratio = sigma_unit / sigma_noise
+    extra = max(0.0, math.log(units) + 2.0 * math.log(ratio)) if ratio > 0.0 else 0.0
+    variance = sigma_unit * sigma_unit + sigma_noise * sigma_noise * noise_share(units)
+    return math.sqrt(2.0 * variance / units * (log_level + 4.0 * math.log(4.0 * units) + extra))
+
+
+def alternative_radius(
+    units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
+) -> float:
+    """The paper's other radius, which tends to that of the i.i.d. setting as the noise vanishes.
+
+    >>> round(alternative_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
+    0.58
+    """
+    if units < FIRST_UNITS:
+        return math.inf
+    of_units = 2.0 / units * (log_level + LOG_NINE + 2.0 * math.log(lg(units)))
+    of_noise = 2.0 * noise_share(units) / units * (log_level + 4.0 * math.log(4.0 * units))
+    return sigma_unit * math.sqrt(of_units) + sigma_noise * math.sqrt(of_noise)
+
+
+def even_radius(
+    units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
+) -> float:
+    """Half of what the difference of two arms with `units` units each has to reach in ETC-MM.
+
+    >>> round(2 * even_radius(100, 100.0, 1.0, 1.0, -math.log(0.05)), 4)
+    0.7523
+    """
+    if units < FIRST_UNITS:
+        return math.inf
+    variance = sigma_unit * sigma_unit + sigma_noise * sigma_noise * noise_share(units)
+    level = log_level + LOG_PI_SQUARED_THIRDS + 2.0 * math.log(units)
+    return math.sqrt(variance / units * level)
+
+
+def clock_radius(
+    units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
+) -> float:
+    """The radius of a normal mixture around the precision-weighted mean.
+
+    >>> round(clock_radius(100, 95.0, 1.0, 1.0, -math.log(0.025)), 4)
+    0.348
+    """
+    if units < FIRST_UNITS:
+        return math.inf
+    return max(sigma_unit, sigma_noise) * mixture_boundary(clock, log_level) / clock
+
+
+def even_clock_radius(
+    units: float, clock: float, sigma_unit: float, sigma_noise: float, log_level: float
+) -> float:
+    """Half of what a mixture asks of the difference of two arms with the same clock.
+
+    >>> round(2 * even_clock_radius(100, 95.0, 1.0, 1.0, -math.log(0.05)), 4)
+    0.4582
+    """
+    if units < FIRST_UNITS:
+        return math.inf
+    return max(sigma_unit, sigma_noise) * mixture_boundary(0.5 * clock, log_level) / clock
+
+
+def algorithm_2(arms: int, guarantee: Guarantee) -> UnitShape:
+    """UCB-MM; with two arms the paper's level, with more its part."""
+    return UnitShape(equal_weight, algorithm_2_radius, 0.5 * arms, guarantee, arms)
+
+
+def alternative(arms: int) -> UnitShape:
+    """UCB-MM with the alternative radius."""
+    return UnitShape(equal_weight, alternative_radius, 0.5 * arms, "as published", arms)
+
+
+def even_split(arms: int) -> UnitShape:
+    """ETC-MM: the stages are fixed beforehand, so the paper's proof is complete."""
+    return UnitShape(equal_weight, even_radius, arms - 1.0, "proven", arms - 1, together=True)
+
+
+def even_mixture(arms: int) -> UnitShape:
+    """ETC on the evidence of a mixture for each pair of arms."""
+    return UnitShape(precision_weight, even_clock_radius, 1.0, "gaussian", arms - 1, together=True)
+
+
+def mixture(arms: int) -> UnitShape:
+    """The Gaussian rule that may look at any time."""
+    return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", arms)
+
+
+def planned_looks(arms: int, growth: float) -> UnitShape:
+    """The sub-Gaussian rule that looks when the calendar says so."""
+    return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
+
+
+def published_error(delta: float, count: float) -> float:
+    """Return the error that the paper's theorems on UCB-MM state at a nominal delta; at most 1.
+
+    They hold with probability 1 - delta-tilde, and the paper gives 23 delta log(1 / delta) as a
+    bound on delta-tilde. With K arms each of `count` = K / 2 pairs has its part of delta.
+
+    >>> published_error(0.05, 1.0), round(published_error(1e-4, 1.0), 4)
+    (1.0, 0.0212)
+    """
+    level = delta / count
+    return min(1.0, count * PUBLISHED_FACTOR * level * math.log(1.0 / level)) if level < 1 else 1.0
+
+
+@lru_cache(maxsize=256)
+def published_delta(error: float, count: float) -> float:
+    """Return the nominal delta at which the paper's theorems on UCB-MM state an error.
+
+    >>> round(published_error(published_delta(0.05, 1.0), 1.0), 6)
+    0.05
+    """
+    # 23 delta log(1 / delta) grows up to delta = 1 / e, where it is far above 1.
+    low, high = math.log(error / PUBLISHED_FACTOR) - 30.0, math.log(error / PUBLISHED_FACTOR)
+    while high - low > 1e-12 * abs(low):
+        middle = 0.5 * (low + high)
+        if published_error(math.exp(middle), count) <= error:
+            low = middle
+        else:
+            high = middle
+    return math.exp(low)
+
+
+def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:
+    """Return the level of each comparison and the error that is stated for it.
+
+    UCB-MM states what its theorems do, `published_error`. Even splits with the mean of means take
+    their delta for the error, and the other rules split it among sequences.
+
+    >>> calibrate_units(mixture(2), 0.05, None)
+    Calibration(delta=0.025, error=0.05, guarantee='gaussian')
+    >>> calibrate_units(alternative(2), None, 0.05)
+    Calibration(delta=0.05, error=1.0, guarantee='as published')
+    """
+    if shape.guarantee == "as published":
+        if delta is not None:
+            return Calibration(delta, published_error(delta, shape.count), shape.guarantee)
+        assert error is not None
+        return Calibration(published_delta(error, shape.count), error, shape.guarantee)
+    if shape.weight is equal_weight:
+        level = delta if delta is not None else error
+        assert level is not None
+        return Calibration(level, level, shape.guarantee)
+    if delta is not None or error is None:
+        raise InputError("delta", "delta belongs to the paper's rules: give error instead")
+    return Calibration(error / shape.sequences, error, shape.guarantee)
+
+
+def refuse_without_noise(outcome: Outcome, instead: str) -> None:
+    """Raise where Algorithm 2's radius would be infinite, and say what to use."""
+    if outcome.unit_spreads[1] == 0:
+        raise InputError(
+            "sigma_noise",
+            "sigma_noise must be above 0 with the radius of Algorithm 2, which is infinite at 0: "
+            f"use {instead}, whose radius is not",
+        )

@@ -1,0 +1,1 @@
+"""Tests of a population that is there from the first stage on."""

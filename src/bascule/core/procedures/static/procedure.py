@@ -1,0 +1,205 @@
+"""The procedure of static populations: everyone is there from the start, and only time passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bascule.core.calibration import Guarantee
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.errors import InputError
+from bascule.core.gaps import checked_means
+from bascule.core.inputs import checks
+from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Ends, Procedure
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.static import population
+from bascule.core.procedures.static.population import Threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a static test shows at a stage.
+
+    `difference` is how far the leader's mean is above that of its nearest rival, and `threshold`
+    what this difference has to reach; it is infinite at a stage at which the test does not look.
+    """
+
+    stage: int
+    leader: int
+    rival: int
+    difference: float
+    threshold: float
+    decision: Decision | None
+    error: float
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class StaticProcedure(Procedure):
+    """A population whose arms have `sizes` units each, compared at one stage or at every one.
+
+    `horizon` is the last stage, if there is one; with `once` the test looks there only. `looks` is
+    how many looks are planned, 0 for endlessly many. `is_counted` says that the sizes were counted,
+    not taken from an even split.
+    """
+
+    sizes: tuple[int, ...]
+    horizon: int | None
+    once: bool
+    stage_threshold: Threshold
+    looks: int
+    is_counted: bool = True
+    counts: ClassVar[Literal["stages"]] = "stages"
+    assigns: ClassVar[Literal["hash"]] = "hash"
+
+    @property
+    def spreads(self) -> tuple[float, float]:
+        """The spread between units and that within them."""
+        return self.outcome.unit_spreads
+
+    @property
+    def end_error(self) -> float:
+        """Each pair has its part of the error."""
+        return self.design.calibration.error / (self.arms - 1)
+
+    @property
+    def keeps_bounds(self) -> bool:
+        """Nothing is kept: the means of a stage are all there is, and a decision ends the test."""
+        return False
+
+    @property
+    def even(self) -> bool:
+        """Whether all arms have equally many units."""
+        return len(set(self.sizes)) == 1
+
+    @property
+    def last_stage(self) -> int | None:
+        """The horizon."""
+        return self.horizon
+
+    @property
+    def arm_sizes(self) -> tuple[int, ...]:
+        """The sizes."""
+        return self.sizes
+
+    def check_live(self) -> None:
+        """Refuse an even split, which a hash gives only about."""
+        if not self.is_counted:
+            raise InputError(
+                "population",
+                "population must have one number an arm in a live test: count them with "
+                "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
+            )
+
+    def empty(self) -> CohortStatistics:
+        """Return the statistics before the first stage."""
+        return CohortStatistics.empty(self.arms)
+
+    def coming(self, statistics: AnyStatistics) -> int:
+        """Return 0: the units are all there from the start."""
+        return 0
+
+    def threshold(self, stage: float) -> float:
+        """Return what a difference, times its scale, has to reach at a stage."""
+        if self.once and stage != self.horizon:
+            return math.inf
+        delta = self.design.calibration.delta
+        return self.stage_threshold(float(stage), *self.spreads, delta, float(self.looks))
+
+    def look(self, stage: int, means: Sequence[float]) -> Look:
+        """Return what the means of the arms, over all units and `stage` stages, allow to say."""
+        stage = checks.whole("stage", stage, 1, "stages are counted from 1")
+        last = self.horizon
+        if last is not None and stage > last:
+            raise InputError(
+                "stage", f"stage must be at most {last} (got {stage}): the test ends at its horizon"
+            )
+        arms = self.arms
+        seen = np.array(checked_means(means, arms, self.outcome))
+        scales = pair_scales(self.sizes)
+        limit = self.threshold(stage)
+        best = population.leader(seen, arms)
+        rival = population.nearest(seen, scales, arms, best)
+        promise = self.design.calibration
+        return Look(
+            stage=stage,
+            leader=best,
+            rival=rival,
+            difference=float(seen[best] - seen[rival]),
+            threshold=limit / float(scales[best * arms + rival]),
+            decision=self.declared(self._winner_of(seen, limit)),
+            error=promise.error,
+            guarantee=promise.guarantee,
+        )
+
+    def means(self, statistics: CohortStatistics) -> list[float]:
+        """Return the mean of each arm; every unit has one outcome for each stage."""
+        for size, arm, name in zip(self.sizes, statistics.arms, self.design.arms, strict=True):
+            everyone = [(cohort.units, cohort.outcomes) for cohort in arm.cohorts]
+            if everyone != [(size, statistics.stage)]:
+                raise InputError(
+                    "statistics",
+                    f"statistics must have the {size} units of {name!r} with {statistics.stage} "
+                    "outcomes each: in a static population everyone gives one at every stage",
+                )
+        return [arm.cohorts[0].means / arm.cohorts[0].units for arm in statistics.arms]
+
+    def winner(self, statistics: AnyStatistics) -> int:
+        """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        means = np.array(self.means(statistics))
+        return self._winner_of(means, self.threshold(statistics.stage))
+
+    def _winner_of(self, means: FloatArray, limit: float) -> int:
+        scales, margin = pair_scales(self.sizes), self.design.min_effect
+        winner = population.winner(means, scales, self.arms, limit)
+        if (
+            winner == NOBODY
+            and margin is not None
+            and population.within(means, scales, self.arms, limit, margin)
+        ):
+            winner = NO_DIFFERENCE
+        return winner
+
+    def decision(self, statistics: AnyStatistics) -> Decision | None:
+        """Return the decision that the stage allows, or None."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        return self.look(statistics.stage, self.means(statistics)).decision
+
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+        """Return the interval of every difference: the threshold on either side of it."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        arms, sizes = self.arms, self.sizes
+        if statistics.stage == 0:
+            return [UNKNOWN] * (arms * (arms - 1) // 2)
+        limit = self.threshold(statistics.stage)
+        means = [sum(cohort.means for cohort in arm.cohorts) / arm.units for arm in statistics.arms]
+        found = []
+        for i, j in combinations(range(arms), 2):
+            reach = limit / population.scale(sizes[i], sizes[j])
+            difference = means[i] - means[j]
+            found.append((difference, difference - reach, difference + reach))
+        return found
+
+    def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
+        """Return the statistics as they are: nobody leaves a static population."""
+        return statistics
+
+
+def pair_scales(sizes: tuple[int, ...]) -> FloatArray:
+    """`scale` for every ordered pair of arms, row by row.
+
+    >>> pair_scales((50, 50)).tolist()
+    [5.0, 5.0, 5.0, 5.0]
+    """
+    units = np.array(sizes, np.float64)
+    scales: FloatArray = np.sqrt(1.0 / (1.0 / units[:, None] + 1.0 / units[None, :])).ravel()
+    return scales

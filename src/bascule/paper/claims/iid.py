@@ -1,0 +1,278 @@
+"""What the paper claims for the i.i.d. setting: orderings of rules, factors and constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+from bascule.core.progress import interval_procedure
+from bascule.core.rules import ETC, ETCPrime
+from bascule.core.statistics import ArmStatistics
+from bascule.paper.claims.claim import Claim, Measured, exactly, judged
+from bascule.paper.compare import MARGIN, below, beyond_chance, comparing, keeping, near, ratio
+from bascule.paper.iid import (
+    ETC_NAME,
+    ETC_PRIME_NAME,
+    EXPERIMENTS,
+    GAP,
+    GRID,
+    NEAR_UCB_NAME,
+    RULES,
+    SHORT_GRID,
+    THEORY,
+    UCB_2_NAME,
+    UCB_4_NAME,
+    UCB_15_NAME,
+    UCB_32_NAME,
+    design,
+)
+from bascule.paper.measure import Measurements
+from bascule.simulation import Estimate
+from bascule.theory import c_alpha
+
+LAST = GRID[-1]
+
+ALMOST_HALF = 0.6
+"""The highest ratio that one may still call almost a half."""
+
+
+def etc_decides_first(m: Measurements) -> Claim:
+    """ETC has the lowest decision time."""
+    others = [rule.label for rule in RULES if rule.label != ETC_NAME]
+    return comparing(
+        "etc-decides-first",
+        EXPERIMENTS,
+        "Of all rules in Figure 1, ETC takes the fewest units to decide.",
+        [below(m, "decision_time", ETC_NAME, other, GRID) for other in others],
+    )
+
+
+def small_alpha_costs_least(m: Measurements) -> Claim:
+    """UCB with the smallest alpha has the lowest regret."""
+    others = [rule.label for rule in RULES if rule.label != UCB_15_NAME]
+    return comparing(
+        "small-alpha-costs-least",
+        EXPERIMENTS,
+        "Of all rules in Figure 1, UCB with the smallest α (1.5) has the lowest regret.",
+        [below(m, "regret", UCB_15_NAME, other, GRID) for other in others],
+    )
+
+
+def _against_etc_prime(m: Measurements, name: str, rule: str) -> Claim:
+    return comparing(
+        name,
+        EXPERIMENTS,
+        f"From α = 4 on, UCB costs less regret than ETC' and takes more units to decide: {rule}.",
+        [
+            below(m, "regret", rule, ETC_PRIME_NAME, GRID),
+            below(m, "decision_time", ETC_PRIME_NAME, rule, GRID),
+        ],
+    )
+
+
+def alpha_4_against_etc_prime(m: Measurements) -> Claim:
+    """UCB_4 is cheaper and slower than ETC'."""
+    return _against_etc_prime(m, "alpha-4-against-etc-prime", UCB_4_NAME)
+
+
+def alpha_32_against_etc_prime(m: Measurements) -> Claim:
+    """UCB_32 is cheaper and slower than ETC'."""
+    return _against_etc_prime(m, "alpha-32-against-etc-prime", UCB_32_NAME)
+
+
+def large_alpha_against_etc(m: Measurements) -> Claim:
+    """From alpha 4 on UCB is worse than ETC on both counts."""
+    return comparing(
+        "large-alpha-against-etc",
+        EXPERIMENTS,
+        "From α = 4 on (4 and 32 in the figure), UCB is behind ETC in regret and in decision time.",
+        [
+            below(m, quantity, ETC_NAME, rule, GRID)
+            for rule in (UCB_4_NAME, UCB_32_NAME)
+            for quantity in ("regret", "decision_time")
+        ],
+    )
+
+
+def _cheaper_and_later(m: Measurements, name: str, rule: str) -> Claim:
+    return comparing(
+        name,
+        EXPERIMENTS,
+        f"{rule} costs less regret than ETC and takes more units to decide.",
+        [below(m, "regret", rule, ETC_NAME, GRID), below(m, "decision_time", ETC_NAME, rule, GRID)],
+    )
+
+
+def alpha_15_against_etc(m: Measurements) -> Claim:
+    """UCB_1.5 is cheaper and slower than ETC."""
+    return _cheaper_and_later(m, "alpha-1.5-against-etc", UCB_15_NAME)
+
+
+def alpha_2_against_etc(m: Measurements) -> Claim:
+    """UCB_2 is cheaper and slower than ETC."""
+    return _cheaper_and_later(m, "alpha-2-against-etc", UCB_2_NAME)
+
+
+def alpha_trades(m: Measurements) -> Claim:
+    """Along alpha, regret rises and decision time falls."""
+    family = (NEAR_UCB_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
+    steps = list(pairwise(family))
+    return comparing(
+        "alpha-trades-regret-for-time",
+        EXPERIMENTS,
+        "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): from α = 1.05 to "
+        "32, each step up in α costs regret and saves units.",
+        [below(m, "regret", small, large, SHORT_GRID) for small, large in steps]
+        + [below(m, "decision_time", large, small, SHORT_GRID) for small, large in steps],
+    )
+
+
+def between_ucb_and_etc(m: Measurements) -> Claim:
+    """Some alpha lies between UCB and ETC on both counts."""
+    return comparing(
+        "between-ucb-and-etc",
+        EXPERIMENTS,
+        f"Some α trade between UCB and ETC: {UCB_15_NAME} lies between {NEAR_UCB_NAME} and ETC in "
+        "regret and in decision time.",
+        [
+            below(m, "regret", NEAR_UCB_NAME, UCB_15_NAME, SHORT_GRID),
+            below(m, "regret", UCB_15_NAME, ETC_NAME, SHORT_GRID),
+            below(m, "decision_time", ETC_NAME, UCB_15_NAME, SHORT_GRID),
+            below(m, "decision_time", UCB_15_NAME, NEAR_UCB_NAME, SHORT_GRID),
+        ],
+    )
+
+
+def regret_grows_with_alpha(m: Measurements) -> Claim:
+    """Regret is monotone in alpha."""
+    family = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME, ETC_PRIME_NAME)
+    return comparing(
+        "regret-grows-with-alpha",
+        THEORY,
+        "The regret of UCB_α grows with α all the way to ETC', although the constant of the "
+        "theorem does not.",
+        [below(m, "regret", small, large, GRID) for small, large in pairwise(family)],
+    )
+
+
+def almost_half_of_etc(m: Measurements) -> Claim:
+    """UCB_1.5 has almost half the regret of ETC."""
+    ratios = {level: ratio(m, "regret", UCB_15_NAME, ETC_NAME, level) for level in GRID}
+    level, lowest = min(ratios.items(), key=lambda pair: pair[1].mean)
+    first = ratios[GRID[0]]
+    chance = beyond_chance(m.runs, len(GRID)) * lowest.se
+    return Claim(
+        "almost-half-of-etc",
+        EXPERIMENTS,
+        f"{UCB_15_NAME} has almost half the regret of ETC.",
+        (
+            Measured.of(f"lowest ratio of the regrets, at log(1/δ) = {level:g}", lowest),
+            Measured.of(f"the ratio at log(1/δ) = {GRID[0]:g}", first),
+        ),
+        f"the lowest ratio on the grid, which favours the claim, is at most {ALMOST_HALF:g}, "
+        f"beyond chance ({MARGIN:g} standard errors; more with few runs)",
+        judged(lowest.mean + chance <= ALMOST_HALF, lowest.mean - chance > ALMOST_HALF),
+    )
+
+
+def _factor(
+    m: Measurements, name: str, section: str, statement: str, pair: tuple[str, str], target: float
+) -> Claim:
+    share = 0.1
+    ratios = {level: ratio(m, "regret", *pair, level) for level in SHORT_GRID}
+    return Claim(
+        name,
+        section,
+        statement,
+        tuple(
+            Measured.of(f"regret of {pair[0]} over that of {pair[1]} at log(1/δ) = {level:g}", one)
+            for level, one in ratios.items()
+        ),
+        f"at log(1/δ) = {LAST:g}, the nearest to the limit, the ratio is within {share:.0%} of "
+        f"{target:g}, give or take {MARGIN:g} standard errors",
+        near(ratios[LAST], target, share, m.runs),
+    )
+
+
+def half_of_etc_prime(m: Measurements) -> Claim:
+    """ETC has half the regret of ETC'."""
+    statement = "ETC has half the regret of ETC'."
+    return _factor(m, "half-of-etc-prime", EXPERIMENTS, statement, (ETC_NAME, ETC_PRIME_NAME), 0.5)
+
+
+def factor_four(m: Measurements) -> Claim:
+    """The regret of ETC' is four times that of UCB."""
+    statement = (
+        f"From UCB (α near 1, here {NEAR_UCB_NAME}) to ETC' the regret grows by a factor of 4."
+    )
+    return _factor(m, "factor-four", EXPERIMENTS, statement, (ETC_PRIME_NAME, NEAR_UCB_NAME), 4.0)
+
+
+def width_root_two(m: Measurements) -> Claim:
+    """ETC' needs intervals sqrt(2) times as wide as ETC."""
+    share = 0.05
+    units = round(Estimate.of(m.at(ETC_PRIME_NAME, LAST).regret).mean / GAP)
+    wide, narrow = (
+        interval_procedure(design(rule, LAST)).radius_of_arms()(ArmStatistics(units))
+        for rule in (ETCPrime(), ETC())
+    )
+    found = wide / narrow
+    return Claim(
+        "width-root-two",
+        THEORY,
+        "The difference at which ETC' decides is √2 times that of ETC.",
+        (Measured(f"ratio of the two after {units} units an arm, log(1/δ) = {LAST:g}", found),),
+        f"the ratio is within {share:.0%} of √2 = {math.sqrt(2):.4f}; it tends to √2 as δ tends "
+        "to 0",
+        near(Estimate(found, 0.0), math.sqrt(2), share),
+    )
+
+
+def c_alpha_range(m: Measurements) -> Claim:
+    """The constant of the regret bound lies in [1, 7]."""
+    del m
+    alphas = [1.0, 2.0 + math.sqrt(5.0), math.inf, *(1.001**k for k in range(1, 20_000))]
+    values = [c_alpha(alpha) for alpha in alphas]
+    return Claim(
+        "c-alpha-range",
+        THEORY,
+        "The constant c_α of the regret bound lies between 1 and 7 for every α.",
+        (Measured("smallest c_α", min(values)), Measured("largest c_α", max(values))),
+        "every c_α on a fine grid of α from 1 to infinity lies in [1, 7]",
+        exactly(min(values) >= 1.0 and max(values) <= 7.0),
+    )
+
+
+def agrees_with_theorems(m: Measurements) -> Claim:
+    """No more runs break a bound than the theorems allow."""
+    cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
+    return keeping(
+        "agrees-with-theorems",
+        EXPERIMENTS,
+        "The measurements agree with the theorems: decision, decision time and regret are all as "
+        "promised but for the error that the nominal δ proves.",
+        cells,
+        GAP,
+    )
+
+
+IID_CLAIMS: tuple[Callable[[Measurements], Claim], ...] = (
+    etc_decides_first,
+    small_alpha_costs_least,
+    alpha_4_against_etc_prime,
+    alpha_32_against_etc_prime,
+    large_alpha_against_etc,
+    alpha_15_against_etc,
+    alpha_2_against_etc,
+    alpha_trades,
+    between_ucb_and_etc,
+    regret_grows_with_alpha,
+    almost_half_of_etc,
+    half_of_etc_prime,
+    factor_four,
+    width_root_two,
+    c_alpha_range,
+    agrees_with_theorems,
+)
+"""In the order of the page."""

@@ -1,0 +1,1 @@
+"""What a planner is asked: read, checked and completed."""

@@ -1,0 +1,114 @@
+"""Checks of the parts of a request, and the forms in which they may be given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bascule.core.covariates.model import Covariate
+from bascule.core.design_parts import MOST_ARMS
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.metrics.metric import Goal
+from bascule.core.outcomes import Outcome
+from bascule.planning.request.amounts import amount, lift_of
+
+Lift = float | str | Sequence[float | str]
+"""A lift, or one for each arm after the first."""
+
+
+def arm_names(arms: object, lift: object) -> tuple[str, ...]:
+    """Return the names of the arms: as given, as many as asked for, or as there are lifts."""
+    wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
+    if arms is None:
+        arms = 2 if wanted is None else wanted
+    if isinstance(arms, int):
+        count = checks.whole("arms", arms, 2, "2 is an A/B test", MOST_ARMS)
+        others = ["variant"] if count == 2 else [f"variant-{i}" for i in range(1, count)]
+        arms = ("control", *others)
+    if isinstance(arms, str) or not isinstance(arms, list | tuple):
+        raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
+    if wanted is not None and len(arms) != wanted:
+        raise InputError(
+            "lift",
+            f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts",
+        )
+    return tuple(arms)
+
+
+def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:
+    """Return what each arm after the first adds to the baseline."""
+    if isinstance(lift, list | tuple):
+        return tuple(lift_of(part, baseline) for part in lift)
+    one = lift_of(lift, baseline)
+    # If the others stayed at the baseline there would be no single best arm to find.
+    rest = one if (one < 0) == (goal == "increase") else 0.0
+    return (one, *(rest for _ in range(arms - 2)))
+
+
+def check_means(
+    outcome: Outcome, baseline: float, lifts: Sequence[float], means: Sequence[float], gap: float
+) -> None:
+    """Refuse means that outcomes cannot have, and those without a single best arm."""
+    low, high = outcome.low, outcome.high
+    if not low <= baseline <= high:
+        raise InputError(
+            "baseline",
+            f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
+            f"(got {baseline:g}): 5 % is 0.05 or 5%",
+        )
+    for lift, mean in zip(lifts, means[1:], strict=True):
+        if not low <= mean <= high:
+            limit, side = (low, "below") if mean < low else (high, "above")
+            raise InputError(
+                "lift",
+                f"lift {lift:g} takes an arm from {baseline:g} to {mean:g}, {side} the "
+                f"{limit:g} that outcomes can have: at most {abs(limit - baseline):.6g} "
+                "is possible on that side",
+            )
+    if gap == 0:
+        raise InputError(
+            "lift",
+            "lift must leave one arm better than all others: give the difference worth "
+            "finding, as in 0.01 or 10%",
+        )
+
+
+def checked_rate(outcome: Outcome, outcomes_per_day: float | None) -> float | None:
+    """Return how many outcomes each unit gives a day, where they recur; None elsewhere."""
+    if outcome.recurring:
+        rate = 1.0 if outcomes_per_day is None else outcomes_per_day
+        return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
+    if outcomes_per_day is not None:
+        raise InputError(
+            "outcomes_per_day",
+            f"outcomes_per_day belongs to Recurrent outcomes, not to {outcome!r}",
+        )
+    return None
+
+
+def checked_covariate(
+    covariate: Covariate | str | None, correlation: float, outcome: Outcome
+) -> tuple[Covariate | None, float]:
+    """Return the covariate (given as one, by name or as "name:low:high") and its correlation."""
+    remedy = "it is that of the covariate with the outcome; 0.7 is a strong one"
+    correlation = checks.finite("correlation", correlation, remedy)
+    if not -1 < correlation < 1:
+        raise InputError("correlation", f"correlation must lie between -1 and 1: {remedy}")
+    if isinstance(covariate, Covariate):
+        return covariate, correlation
+    if covariate is None and not correlation:
+        return None, correlation
+    name, *limits = (covariate or "covariate").split(":")
+    if len(limits) not in (0, 2):
+        raise InputError(
+            "covariate", f'covariate is a name, or "name:low:high" (got {covariate!r:.60})'
+        )
+    low, high = (amount("covariate", one, "limits are numbers") for one in limits or (0, 0))
+    if limits:
+        return Covariate(name, low, high, missing=min(max(0.0, low), high)), correlation
+    if outcome.limited:
+        raise InputError(
+            "covariate",
+            f"{outcome!r} needs a covariate with limits: write it as name:low:high",
+        )
+    return Covariate(name), correlation

@@ -1,0 +1,108 @@
+"""From what a user gives to a request: parts left out, a sample of outcomes, a cap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from bascule.planning.request.amounts import amount, tidy
+from bascule.planning.request.checks import Lift
+from bascule.planning.request.request import BASELINE, LIFT, PlanRequest, RequestOptions
+from bascule.planning.request.sample import Sample, read_sample
+
+
+def plan_request(
+    outcome: Outcome | None = None,
+    baseline: float | str | None = None,
+    lift: Lift | None = None,
+    *,
+    sample: Sample | str | Path | None = None,
+    cap: float | str | None = None,
+    **options: Unpack[RequestOptions],
+) -> PlanRequest:
+    """Return the request that is meant where parts are left out, or left to a sample.
+
+    Python, the command line and the service build their requests here. A `cap` makes outcomes
+    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
+
+    >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
+    (2.0,)
+    """
+    known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
+    if cap is not None:
+        outcome = _capped(outcome, known, cap)
+    if outcome is None:
+        outcome = Bernoulli() if known is None else outcome_of(known)
+    if known is not None:
+        _check_sample(known, outcome)
+        outcome = outcome.expecting(known.sigma)
+    if baseline is None:
+        baseline = _usual_baseline(outcome, known)
+    mean = amount("baseline", baseline, "it is the mean of the first arm")
+    if lift is None and not outcome.binary:
+        raise InputError("lift", "lift is missing: give the difference worth finding")
+    spread_is_open = outcome.limited and outcome.variance(mean) is None
+    if spread_is_open and options.get("spread") is None and known is not None:
+        options["spread"] = known.sigma
+    if lift is None:
+        lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
+    return PlanRequest(outcome, mean, lift, sample=known, **options)
+
+
+def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) -> Outcome:
+    if outcome is not None:
+        raise InputError(
+            "cap", f"cap stands for Bounded(0, cap), and {outcome!r} was given: drop one"
+        )
+    if sample is not None:
+        if sample.cap is None:
+            raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
+        return Bounded(0.0, sample.cap)
+    if isinstance(cap, str) and cap.strip().endswith("%"):
+        raise InputError("cap", f"cap {cap} is a quantile of a sample: give one, or an amount")
+    return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
+
+
+def outcome_of(sample: Sample) -> Outcome:
+    """Return the outcome model that a sample suggests.
+
+    >>> outcome_of(Sample.of([0, 1] * 10))
+    Bernoulli()
+    """
+    if sample.zero_or_one and not sample.recurring:
+        return Bernoulli()
+    if sample.recurring:
+        return Recurrent(sample.sigma_unit, sample.sigma_noise)
+    return Gaussian(_varying(sample))
+
+
+def _varying(sample: Sample) -> float:
+    if sample.low == sample.high:
+        raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
+    return sample.sigma
+
+
+def _check_sample(sample: Sample, outcome: Outcome) -> None:
+    _varying(sample)
+    if outcome.binary and not sample.zero_or_one:
+        raise InputError(
+            "sample", "sample has outcomes other than 0 and 1: use Gaussian(sigma), or a range"
+        )
+    if not outcome.low <= sample.low <= sample.high <= outcome.high:
+        raise InputError(
+            "sample",
+            f"sample has outcomes from {sample.low:g} to {sample.high:g}, beyond the limits "
+            f"{outcome.low:g} and {outcome.high:g}: widen the limits",
+        )
+
+
+def _usual_baseline(outcome: Outcome, sample: Sample | None) -> float:
+    if sample is not None:
+        return tidy(sample.mean)
+    if outcome.binary:
+        return BASELINE
+    if (outcome.known_spread or outcome.estimated) and outcome.low < 0 < outcome.high:
+        return 0.0
+    raise InputError("baseline", "baseline is missing: give the mean of the first arm")

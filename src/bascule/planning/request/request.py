@@ -1,0 +1,440 @@
+"""The request that a plan answers, in the terms of whoever plans, checked before any computing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypedDict, get_args
+
+from bascule.core.covariates.model import Covariate
+from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
+from bascule.core.design_parts import check_kind, checked_sides, cost_unit
+from bascule.core.errors import InputError
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.gaps import rival_gaps
+from bascule.core.inputs import checks
+from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
+from bascule.planning.request.amounts import amount, tidy
+from bascule.planning.request.checks import (
+    Lift,
+    arm_names,
+    check_means,
+    checked_covariate,
+    checked_rate,
+    lifts_of,
+)
+from bascule.planning.request.sample import Sample
+from bascule.simulation import World
+from bascule.simulation.recurrent.exponential_sum import LONGEST
+
+BASELINE, LIFT = 0.05, "20%"
+"""The question that is answered when none is asked: 5 % against 6 %."""
+
+ZERO_OR_ONE = Bernoulli()
+UNITS_PER_DAY, DEADLINE_DAYS = 5000.0, 28.0
+POWER, LEAST_POWER, MOST_POWER = 0.9, 0.5, 0.999
+
+AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
+"""Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """The parts of a request that have a default, as keyword arguments."""
+
+    arms: int | Sequence[str] | None
+    error: float
+    units_per_day: float
+    deadline_days: float
+    waiting_cost: float | None
+    spread: float | None
+    outcomes_per_day: float | None
+    goal: Goal
+    control: str | None
+    sides: int | None
+    metrics: Sequence[Metric]
+    harm_error: float
+    covariate: Covariate | str | None
+    correlation: float
+    guarantee: AcceptedGuarantee
+    power: float
+    futility: float | None
+    population: float | None
+    switch_cost: float | None
+    choose_error: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
+
+    `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
+    or text such as "10%" for a part of the baseline. One lift for several arms is that of the
+    second, and the others are at the baseline; if it is for the worse all but the first share it. A
+    list has one for each arm after the first. `covariate` is known of each unit before it is
+    assigned, a `Covariate` or its name, and has this `correlation` with the outcome. `spread` is
+    that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
+    where outcomes recur. `waiting_cost` is
+    what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
+    and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
+    `sides=2` that either of two equal arms is. `metrics` are guardrails and secondary metrics of
+    the design; a plan says how long the guardrails take. `power` is the probability with which a
+    design has to decide by the deadline if the lift is as requested. `guarantee` is the weakest
+    that is accepted: "proven", "gaussian" for designs that are exact for normal outcomes, or
+    "asymptotic" for those that are right in the long run. `futility` ends designs with a horizon
+    early, once the probability to find the lift by their end is below it. `population` are all
+    units that the decision is for, those of the test included, and `switch_cost` what changing
+    from the first arm to another costs: a plan then takes the design by which they lose the least,
+    and with `choose_error` also the error.
+
+    >>> PlanRequest().means
+    (0.05, 0.06)
+    >>> PlanRequest(lift="-10%").words
+    '5 % against 4.5 %: a lift of -0.5 points, -10 % of the baseline'
+    """
+
+    outcome: Outcome = ZERO_OR_ONE
+    baseline: float = BASELINE
+    lift: Lift = LIFT
+    arms: int | Sequence[str] | None = None
+    error: float = DEFAULT_ERROR
+    units_per_day: float = UNITS_PER_DAY
+    deadline_days: float = DEADLINE_DAYS
+    waiting_cost: float | None = None
+    spread: float | None = None
+    outcomes_per_day: float | None = None
+    covariate: Covariate | str | None = None
+    correlation: float = 0.0
+    sample: Sample | None = None
+    goal: Goal = "increase"
+    control: str | None = None
+    sides: int | None = None
+    metrics: Sequence[Metric] = ()
+    harm_error: float = DEFAULT_ERROR
+    guarantee: AcceptedGuarantee = "proven"
+    power: float = POWER
+    futility: float | None = None
+    population: float | None = None
+    switch_cost: float | None = None
+    choose_error: bool = False
+
+    def __post_init__(self) -> None:
+        check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
+        put = object.__setattr__
+        put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
+        for name in (
+            "error",
+            "power",
+            "units_per_day",
+            "deadline_days",
+            "waiting_cost",
+            "outcomes_per_day",
+        ):
+            if isinstance(given := getattr(self, name), str):
+                put(self, name, amount(name, given, "give it as a number"))
+        put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
+        put(self, "sides", checked_sides(self.sides))
+        checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
+        power = checks.probability("power", self.power, "0.9 is usual")
+        if not LEAST_POWER <= power <= MOST_POWER:
+            raise InputError(
+                "power",
+                f"power must lie between {LEAST_POWER:g} and {MOST_POWER:g} (got {power:g}): it is "
+                "the probability of a decision by the deadline; 0.9 is usual",
+            )
+        put(self, "power", power)
+        if self.futility is not None:
+            futility = checks.probability("futility", self.futility, "0.2 is usual")
+            if futility >= power:
+                raise InputError(
+                    "futility", f"futility must be below power, {power:g} (got {futility:g})"
+                )
+            put(self, "futility", futility)
+        put(self, "arms", arm_names(self.arms, self.lift))
+        checks.choice("goal", self.goal, get_args(Goal))
+        put(self, "metrics", check_metrics(self.metrics, None))
+        put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
+        check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
+        traffic = "it is how many units the test gets each day, all arms together"
+        put(self, "units_per_day", checks.positive("units_per_day", self.units_per_day, traffic))
+        days = checks.positive("deadline_days", self.deadline_days, "28 is four weeks")
+        put(self, "deadline_days", days)
+        self._check_deadline()
+        self._check_population()
+        if self.waiting_cost is not None:
+            worth = "it is what a day is worth, in outcome units; leave it out if nothing"
+            put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
+        known = checked_covariate(self.covariate, self.correlation, self.outcome)
+        put(self, "covariate", known[0])
+        put(self, "correlation", known[1])
+        put(self, "spread", self._checked_spread())
+        put(self, "outcomes_per_day", checked_rate(self.outcome, self.outcomes_per_day))
+
+    def accepts(self, design: Design) -> bool:
+        """Return whether the guarantee of a design is one that is accepted."""
+        order = get_args(AcceptedGuarantee)
+        given = design.calibration.guarantee
+        return given in order and order.index(given) <= order.index(self.guarantee)
+
+    @property
+    def side_error(self) -> float:
+        """The probability, at most, that a worse arm is declared the winner.
+
+        >>> PlanRequest(error=0.05, sides=2).side_error
+        0.025
+        """
+        return self.error / (self.sides or 1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        assert isinstance(self.arms, tuple)
+        return self.arms
+
+    @property
+    def lifts(self) -> tuple[float, ...]:
+        """What each arm after the first adds to the baseline, in outcome units."""
+        assert isinstance(self.lift, tuple)
+        return self.lift
+
+    @property
+    def main_lift(self) -> float:
+        """The lift that a plan speaks of: the first that is not 0."""
+        return next(lift for lift in self.lifts if lift)
+
+    @property
+    def means(self) -> tuple[float, ...]:
+        """The mean of each arm if the lift is as requested."""
+        return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """How much worse than the best each other arm is."""
+        return rival_gaps([mean if self.goal == "increase" else -mean for mean in self.means])
+
+    @property
+    def gap(self) -> float:
+        """The difference that has to be found: between the best arm and the next."""
+        return min(self.gaps)
+
+    @property
+    def best(self) -> float:
+        """The mean of the best arm."""
+        return max(self.means) if self.goal == "increase" else min(self.means)
+
+    @property
+    def rival(self) -> float:
+        """The mean of the best arm's nearest rival."""
+        return self.best - self.gap if self.goal == "increase" else self.best + self.gap
+
+    @property
+    def max_units(self) -> int:
+        """Units that there are until the deadline."""
+        return min(MOST_UNITS, math.floor(self.units_per_day * self.deadline_days))
+
+    @property
+    def played_outcome(self) -> Outcome:
+        """The outcome model that stands for this one in a simulation.
+
+        There each unit gives one outcome whenever another unit arrives. What it gives meanwhile in
+        truth, more than one or less, has the same average with this much less noise, or more.
+        """
+        if not self.outcome.recurring:
+            return self.outcome
+        assert self.outcomes_per_day is not None
+        between, within = self.outcome.unit_spreads
+        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.units_per_day))
+
+    @property
+    def usual_spread(self) -> float:
+        """The spread that the outcome model gives to outcomes of the first arm in a simulation."""
+        return self.played_outcome.noise(self.means).spread(self.baseline)
+
+    @property
+    def covariates(self) -> tuple[Covariate, ...] | None:
+        """The covariates of the design that is planned."""
+        return None if not isinstance(self.covariate, Covariate) else (self.covariate,)
+
+    @property
+    def unexplained(self) -> float:
+        """The part of the variance that the covariate leaves."""
+        return 1.0 - self.correlation**2
+
+    @property
+    def _spread_is_usual(self) -> bool:
+        return self.spread == self.usual_spread
+
+    @property
+    def world(self) -> World:
+        """The world in which the lift is as requested."""
+        return self.world_at(self.means)
+
+    def world_at(self, means: tuple[float, ...]) -> World:
+        """Return the world in which the arms have these means."""
+        if self.spread is None or self._spread_is_usual:
+            return World(means, correlation=self.correlation)
+        low, high = self.outcome.low, self.outcome.high
+        room = (self.baseline - low) * (high - self.baseline)
+        noise = Beta(room / self.spread**2 - 1.0, low, high)
+        return World(means, noise=noise, correlation=self.correlation)
+
+    def scaled(self, factor: float) -> PlanRequest | None:
+        """Return the request with every lift multiplied; None if outcomes have no room for that.
+
+        >>> PlanRequest().scaled(0.5).means
+        (0.05, 0.055)
+        """
+        lifts = tuple(tidy(factor * lift) for lift in self.lifts)
+        means = [tidy(self.baseline + lift) for lift in lifts]
+        if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
+            return None
+        # A spread that came from the model follows the new means; one that was given stays.
+        spread = None if self._spread_is_usual else self.spread
+        return replace(self, lift=lifts, spread=spread)
+
+    def alone(self, **parts: object) -> PlanRequest:
+        """Return the request; InputError if parts of it are given a second time."""
+        for name, value in parts.items():
+            if value is not None:
+                raise InputError(
+                    name, f"{name} is given twice: leave it out beside a whole request"
+                )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the request as plain data."""
+        return {
+            "means": list(self.means),
+            "lift": list(self.lifts),
+            "error": self.error,
+            "sides": self.sides or 1,
+            "guarantee": self.guarantee,
+            "power": self.power,
+            "futility": self.futility,
+            "population": self.population,
+            "switch_cost": self.switch_cost,
+            "error_was_chosen": self.choose_error,
+            "units_per_day": self.units_per_day,
+            "deadline_days": self.deadline_days,
+            "waiting_cost": self.waiting_cost,
+            "spread": self.spread,
+            "outcomes_per_day": self.outcomes_per_day,
+            "correlation": self.correlation or None,
+            "max_units": self.max_units,
+            "goal": self.goal,
+        }
+
+    @property
+    def words(self) -> str:
+        """The question in words: the means, and the lift in both ways of counting."""
+        return f"{self.means_words}: {self.size_words}"
+
+    @property
+    def means_words(self) -> str:
+        """The means of the arms in words: "5 % against 6 %"."""
+        first, *others = (self.outcome_words(mean) for mean in self.means)
+        return f"{first} against {', '.join(others)}"
+
+    @property
+    def size_words(self) -> str:
+        """The lift in words: "a lift of 1 point, +20 % of the baseline"."""
+        size = f"a lift of {self.lift_words(self.main_lift)}"
+        if self.baseline != 0:
+            size += f", {100 * self.main_lift / abs(self.baseline):+.3g} % of the baseline"
+        if self.goal == "increase":
+            return size
+        return f"{size}; lower is better" + (", so this lift is a loss" * (self.main_lift > 0))
+
+    def lift_words(self, lift: float) -> str:
+        """A lift as people say it: that of 0/1 outcomes in points.
+
+        >>> PlanRequest().lift_words(0.005)
+        '0.5 points'
+        """
+        if not self.outcome.binary:
+            return f"{lift:.4g}"
+        points = f"{tidy(100 * lift):.3g}"
+        return f"{points} point" if points in ("1", "-1") else f"{points} points"
+
+    def outcome_words(self, mean: float) -> str:
+        """A mean as people say it: 0/1 outcomes in percent."""
+        if self.outcome.binary:
+            return f"{tidy(100 * mean):.4g} %"
+        return f"{mean:.6g}"
+
+    @property
+    def cost_unit(self) -> str:
+        """What cost is counted in."""
+        return cost_unit(self.outcome, self.goal)
+
+    def _check_deadline(self) -> None:
+        most = LONGEST if self.outcome.recurring else MOST_UNITS
+        if self.units_per_day * self.deadline_days > most:
+            raise InputError(
+                "units_per_day",
+                f"units_per_day times deadline_days must be at most {most:.0e} "
+                f"(got {self.units_per_day * self.deadline_days:.2g}): fewer units a day will do",
+            )
+        least = FIRST_UNITS * len(self.names)
+        if self.max_units < least:
+            raise InputError(
+                "deadline_days",
+                f"deadline_days ({self.deadline_days:g}) is too short: {self.units_per_day:g} "
+                f"units a day make {self.max_units} units by then, and the first blocks take "
+                f"{least}; give it {least / self.units_per_day:.2g} days or more",
+            )
+
+    def _check_population(self) -> None:
+        if self.population is None:
+            for name in ("switch_cost", "choose_error"):
+                if getattr(self, name):
+                    raise InputError(
+                        name,
+                        f"{name} needs population, the units that the decision is for: give it too",
+                    )
+            return
+        units = checks.positive("population", self.population, "all units of the decision")
+        if units < FIRST_UNITS * len(self.names):
+            raise InputError("population", f"population must be larger than a test (got {units:g})")
+        object.__setattr__(self, "population", units)
+        if self.switch_cost is not None:
+            cost = checks.finite("switch_cost", self.switch_cost, "in outcome units")
+            if cost < 0:
+                raise InputError("switch_cost", f"switch_cost must be at least 0 (got {cost:g})")
+            object.__setattr__(self, "switch_cost", cost)
+
+    def _checked_spread(self) -> float | None:
+        if not (self.outcome.limited and self.outcome.variance(self.baseline) is None):
+            if self.spread is not None:
+                raise InputError(
+                    "spread",
+                    f"spread belongs to Bounded outcomes, not to {self.outcome!r}: leave it out",
+                )
+            return None
+        low, high = self.outcome.low, self.outcome.high
+        most = math.sqrt((self.baseline - low) * (high - self.baseline))
+        if most == 0:
+            raise InputError(
+                "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
+            )
+        if self.spread is None or self._spread_is_usual:
+            return self.usual_spread
+        if self.outcome.integer:
+            raise InputError(
+                "spread",
+                f"spread cannot be changed for {self.outcome.words}: leave it out, and the outcome "
+                "model says how they spread",
+            )
+        spread = checks.positive("spread", self.spread, "it is how much outcomes differ")
+        if spread >= most:
+            raise InputError(
+                "spread",
+                f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
+                f"{high:g} with mean {self.baseline:g} can have (got {spread:g})",
+            )
+        return spread
+
+
+Wishes = PlanRequest
+"""The first edition's name of `PlanRequest`."""

@@ -1,0 +1,176 @@
+"""Outcomes from before the test: how they spread, between units and within them."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bascule.core.errors import InputError
+from bascule.core.evidence.spread import skewness
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.planning.request.amounts import amount, tidy
+
+FEWEST = 10
+"""Outcomes from which a spread can be estimated at all."""
+
+REMEDY = "it needs a column named value, and one named unit if units come again"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a file of outcomes shows.
+
+    `mean` and `sigma` are those of the units' own averages, `sigma_unit` and `sigma_noise` how much
+    units differ and how much the outcomes of one unit do; `sigma_noise` is nan where no unit comes
+    twice.
+    """
+
+    outcomes: int
+    units: int
+    mean: float
+    sigma: float
+    sigma_unit: float
+    sigma_noise: float
+    low: float
+    high: float
+    zero_or_one: bool
+    skewness: float = math.nan
+    cap: float | None = None
+    above_cap: float = 0.0
+
+    @property
+    def recurring(self) -> bool:
+        """Whether some unit gave more than one outcome."""
+        return self.units < self.outcomes
+
+    @classmethod
+    def of(
+        cls,
+        values: Sequence[float],
+        units: Sequence[str] | None = None,
+        cap: float | str | None = None,
+    ) -> Sample:
+        """Return the sample of values in memory; without `units` each outcome is a unit of its own.
+
+        With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
+
+        The two spreads are those of a one-way layout with random effects, by the method of moments:
+        docs/how-to/plan-a-test.md has the formula.
+
+        >>> seen = Sample.of([1, 3, 5, 7, 2, 4, 1, 9, 5, 5], list("aabbccddee"))
+        >>> seen.units, round(seen.sigma_unit, 2), round(seen.sigma_noise, 2)
+        (5, 0.0, 2.76)
+        """
+        outcomes = np.asarray(values, np.float64)
+        most = None if cap is None or not len(outcomes) else _cap_of(outcomes, cap)
+        above = 0.0
+        if most is not None:
+            above = float((outcomes > most).mean())
+            outcomes = np.minimum(outcomes, most)
+        _, owner = np.unique(range(len(outcomes)) if units is None else units, return_inverse=True)
+        counts = np.bincount(owner).astype(np.float64)
+        averages = np.bincount(owner, outcomes) / counts
+        many, total = len(counts), len(outcomes)
+        if total < FEWEST or many < 2:
+            raise InputError(
+                "sample",
+                f"sample has {total} outcomes of {many} units: give at least {FEWEST}, "
+                "of 2 units or more",
+            )
+        sigma = float(np.std(averages, ddof=1))
+        noise = _noise(outcomes, averages[owner], many)
+        return cls(
+            total,
+            many,
+            float(averages.mean()),
+            sigma,
+            _between(averages, counts, noise) if many < total else sigma,
+            noise,
+            float(outcomes.min()),
+            float(outcomes.max()),
+            bool(np.isin(outcomes, (0.0, 1.0)).all()),
+            skewness(*(float((averages**power).sum()) for power in range(4))),
+            most,
+            above,
+        )
+
+
+def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
+    """A cap as a number: a quantile of the outcomes where it is written with a percent sign."""
+    remedy = 'give an amount, as in 500, or a quantile of the sample, as in "99%"'
+    if isinstance(cap, str) and cap.strip().endswith("%"):
+        share = checks.probability("cap", amount("cap", cap, remedy), remedy)
+        found = tidy(float(np.quantile(outcomes, share)))
+    else:
+        found = amount("cap", cap, remedy)
+    if not found > 0.0:
+        raise InputError(
+            "cap",
+            f"cap must be above 0 (got {cap}, which is {found:g}): most outcomes of the sample are "
+            "0 or less; give a higher quantile, or an amount",
+        )
+    return found
+
+
+def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
+    """Read a sample from a CSV file: a column `value`, and a column `unit` if units come again.
+
+    With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
+    """
+    values: list[float] = []
+    units: list[str] | None = None
+    for line, value, unit in _rows(Path(path)):
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise InputError(
+                "sample",
+                f"sample {path}, line {line}: value must be a number (got {value!r}): correct it "
+                "or take the line out",
+            )
+        values.append(number)
+        if unit is not None:
+            units = [] if units is None else units
+            units.append(unit)
+    return Sample.of(values, units, cap)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
+    """Line number, value and unit of each row."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            table = csv.DictReader(file)
+            columns = table.fieldnames or []
+            if "value" not in columns:
+                there = ", ".join(columns[:5]) or "nothing"
+                raise InputError("sample", f"sample {path} has no values ({there}): {REMEDY}")
+            for row in table:
+                unit = row["unit"] if "unit" in columns else None
+                yield table.line_num, row["value"] or "", unit
+    except (OSError, UnicodeDecodeError, csv.Error) as problem:
+        reason = getattr(problem, "strerror", None) or "not a table of text"
+        raise InputError("sample", f"cannot read the sample {path}: {reason}") from None
+
+
+def _noise(outcomes: FloatArray, own: FloatArray, units: int) -> float:
+    """How much the outcomes of one unit differ, over all units."""
+    free = len(outcomes) - units
+    return math.sqrt(float(((outcomes - own) ** 2).sum()) / free) if free > 0 else math.nan
+
+
+def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:
+    """How much units differ, beyond what their noise makes of it."""
+    total = counts.sum()
+    mean = float(counts @ averages / total)
+    free = len(counts) - 1
+    seen = float(counts @ (averages - mean) ** 2) / free
+    size = float(total - (counts @ counts) / total) / free
+    return math.sqrt(max(0.0, (seen - noise**2) / size))

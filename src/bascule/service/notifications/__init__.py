@@ -1,0 +1,1 @@
+"""Messages about a test to people and programs elsewhere."""

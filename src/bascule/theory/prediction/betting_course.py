@@ -1,0 +1,260 @@
+"""What to expect of tilted blocks that bet: the walk is the sum of the blocks' differences.
+
+Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
+a first passage. docs/explanation/prediction.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
+from bascule.theory.prediction.passage import Boundary, first_passage
+
+ROUNDS = 2
+"""Times that the typical block is corrected; it settles at once."""
+
+BLOCKS = np.geomspace(1.0, 1e10, 300)
+LOG_BLOCKS = np.log(BLOCKS)
+"""Numbers of blocks at which the boundary is tabulated."""
+
+SLOPES = np.geomspace(1e-6, 60.0, 300)
+"""How far the law of a block is bent away from a fair game, by the inverse of its deviation."""
+
+STEEPEST = 60.0
+"""Where the fair game is looked for."""
+
+LEAST = 1e-9
+"""The least that outcomes vary."""
+
+IntArray = NDArray[np.int64]
+
+Law = tuple[FloatArray, FloatArray]
+"""The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.
+"""
+
+
+class Tilted(Protocol):
+    """What the course depends on of a rule in blocks."""
+
+    @property
+    def tilt(self) -> float:
+        """Units of the leader for each one of a challenger, at the most."""
+
+    @property
+    def batch(self) -> int:
+        """Units of each challenger that are assigned at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """What blocks look like, by the units that the leader has for each one of the other arm.
+
+    `law` is given whole units, `spread`, the standard deviation of all outcomes together, any.
+    """
+
+    law: Callable[[int], Law]
+    spread: Callable[[float], float]
+
+
+def coins(better: float, worse: float) -> Outcomes:
+    """0/1 outcomes with these means.
+
+    >>> values, chances = coins(0.5, 0.5).law(1)
+    >>> values.tolist(), chances.tolist()
+    ([0.0, -1.0, 1.0, 0.0], [0.25, 0.25, 0.25, 0.25])
+    """
+    better, worse = min(better, 1 - LEAST), max(worse, LEAST)
+
+    def law(units: int) -> Law:
+        hits = np.arange(units + 1)
+        ways = np.array([float(math.comb(units, int(hit))) for hit in hits])
+        chances = ways * better**hits * (1 - better) ** (units - hits)
+        values = np.array([[hit / units - other for other in (0, 1)] for hit in hits])
+        return values.ravel(), np.outer(chances, [1 - worse, worse]).ravel()
+
+    def spread(units: float) -> float:
+        mean = (units * better + worse) / (units + 1)
+        return math.sqrt(mean * (1 - mean))
+
+    return Outcomes(law, spread)
+
+
+def bell(gap: float, noise: float) -> Outcomes:
+    """Outcomes with this gap and spread, both as parts of the limits' width.
+
+    >>> values, chances = bell(0.1, 0.2).law(1)
+    >>> round(float(values @ chances), 6)
+    0.1
+    """
+    noise = max(noise, LEAST)
+
+    def law(units: int) -> Law:
+        deviation = noise * math.sqrt(3.0 * (1 + 1 / units))
+        values = np.clip(np.array([gap - deviation, gap, gap + deviation]), -1.0, 1.0)
+        return values, np.array([1 / 6, 2 / 3, 1 / 6])
+
+    def spread(units: float) -> float:
+        return math.hypot(noise, gap * math.sqrt(units) / (units + 1))
+
+    return Outcomes(law, spread)
+
+
+def course_of_bets(
+    rule: Tilted, threshold: float, outcomes: Outcomes, centre: float = ORDINARY
+) -> Course | None:
+    """The course of a test on such outcomes; None if it never ends. `centre` is the central share.
+
+    >>> from bascule import Tilt
+    >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
+    >>> round(0.01 * course.worse), round(course.better + course.worse, -3)
+    (61, 19000.0)
+    """
+    shares = shares_of(rule.tilt)
+    typical = most = float(shares[-1])
+    block = rule.batch * most / (1 + most)
+    for _ in range(ROUNDS):
+        if not bets_win(outcomes, typical, centre):
+            return None
+        walk = walk_of_bets(threshold, outcomes, typical, centre)
+        drift = walk.mean / walk.deviation
+        pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
+        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace)
+        each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
+        typical = min(most, max(1.0, each / (1 - each)))
+    return course_in_blocks(passage, most, rule.batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The total of a pair on which bets are placed, when all blocks have the usual size.
+
+    `mean` is that of a block's difference and `deviation` the spread that an outcome would have to
+    have for as much noise; `boundary` is where bets have won enough, in deviations. The rule sees
+    a lead that is `scale` times the standardised one.
+    """
+
+    mean: float
+    deviation: float
+    boundary: Boundary
+    scale: float
+
+
+def bets_win(outcomes: Outcomes, typical: float, centre: float = ORDINARY) -> bool:
+    """Return whether some bet grows on average, with `typical` units of the leader in a block."""
+    values, chances = _between(outcomes.law, typical)
+    return bool((chances @ np.log1p(np.outer(values, bets_around(centre)[0])) > 0).any())
+
+
+def walk_of_bets(
+    threshold: float, outcomes: Outcomes, typical: float, centre: float = ORDINARY
+) -> Walk:
+    """Return the walk with `typical` units of the leader in a block."""
+    values, chances = _between(outcomes.law, typical)
+    # A block adds its difference, times its information, to the total.
+    each, mean = typical / (1 + typical), float(values @ chances)
+    deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
+    boundary = _boundary(needed_mean(values, chances, threshold, centre), each, deviation)
+    return Walk(mean, deviation, boundary, deviation / outcomes.spread(typical))
+
+
+def _sizes(leader: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Units of both arms, and blocks, that add 1 to the information."""
+    return 1 + leader, 1 + 1 / leader, 1 + 1 / leader
+
+
+def _between(law_of: Callable[[int], Law], units: float) -> Law:
+    """The law of blocks of which some are a little smaller and some a little larger."""
+    low = math.floor(units)
+    smaller, larger = law_of(low), law_of(low + 1)
+    part = units - low
+    values = np.concatenate([smaller[0], larger[0]])
+    chances = np.concatenate([(1 - part) * smaller[1], part * larger[1]])
+    return values[chances > 0], chances[chances > 0]
+
+
+def _boundary(needed: FloatArray, each: float, deviation: float) -> Boundary:
+    """Where the bets have won enough, in standard deviations; a block adds `each` to the clock."""
+    known = needed < math.inf
+    log_clocks, means = LOG_BLOCKS[known] + math.log(each), needed[known] / deviation
+
+    def boundary(clock: float) -> float:
+        return clock * float(np.interp(math.log(clock), log_clocks, means, left=math.inf))
+
+    return boundary
+
+
+def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
+    """The shares of the bets around a central one, and the logarithms of what they start with."""
+    places = range(len(BETS))
+    parts = np.array([log_part_at(j, centre) for j in places])
+    return np.array([share_at(j, centre) for j in places]), parts
+
+
+def needed_mean(
+    values: FloatArray, chances: FloatArray, threshold: float, centre: float = ORDINARY
+) -> FloatArray:
+    """The mean difference of so many `BLOCKS` at which the bets have won enough; inf if none is.
+
+    Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
+    mean by an exponential factor.
+
+    >>> needed = needed_mean(*coins(0.06, 0.05).law(1), math.log(20))
+    >>> round(float(np.interp(math.log(10_000), LOG_BLOCKS, needed)), 4), float(needed[0])
+    (0.0096, inf)
+    """
+    shares, parts = bets_around(centre)
+    gains = np.log1p(np.outer(values, shares))
+    mean = float(values @ chances)
+    deviation = math.sqrt(float((values - mean) ** 2 @ chances))
+    bent = _bent(values, chances, _fair(values, chances, deviation) + SLOPES / deviation)
+    means, rates = bent @ values, bent @ gains
+
+    def wealth(places: IntArray) -> FloatArray:
+        return np.asarray(np.exp(parts + np.minimum(BLOCKS[:, None] * rates[places], 500.0)))
+
+    low, high = np.zeros(len(BLOCKS), np.int64), np.full(len(BLOCKS), len(SLOPES) - 1)
+    enough = math.exp(threshold)
+    ever = wealth(high).sum(axis=1) >= enough
+    while (high - low).max() > 1:
+        middle = (low + high) // 2
+        won = wealth(middle).sum(axis=1) >= enough
+        low, high = np.where(won, low, middle), np.where(won, middle, high)
+    before, after = (np.log(wealth(places).sum(axis=1)) for places in (low, high))
+    part = np.clip((threshold - before) / np.maximum(after - before, 1e-300), 0.0, 1.0)
+    needed = means[low] + part * (means[high] - means[low])
+    # What the sum leaves open of the wealth is noise too: it brings the boundary nearer.
+    shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
+    known = np.sqrt(shares @ _explained(values, chances, gains))
+    return np.where(ever, mean + known * (needed - mean), math.inf)
+
+
+def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> FloatArray:
+    """Which part of the variance of each bet's gains the difference explains."""
+    apart, own = values - values @ chances, gains - chances @ gains
+    return (chances * apart @ own) ** 2 / ((chances @ apart**2) * (chances @ own**2) + 1e-300)
+
+
+def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatArray:
+    """The chances of the values, each times an exponential factor; a row for each slope."""
+    logs = np.outer(slopes, values) + np.log(chances)
+    bent = np.exp(logs - logs.max(axis=1)[:, None])
+    return np.asarray(bent / bent.sum(axis=1)[:, None])
+
+
+def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
+    """The slope of the factor that makes the mean difference 0."""
+
+    def too_low(slope: float) -> bool:
+        return float(_bent(values, chances, np.array([slope]))[0] @ values) <= 0.0
+
+    return turning_point(too_low, -STEEPEST / deviation, 0.0)

@@ -1,0 +1,328 @@
+"""What to expect of a test of three and more arms: its noise drawn once, followed in long steps.
+
+A few hundred paths are followed with random numbers that are always the same, so a prediction is a
+smooth function of the design. Steps grow with the test, and boundaries are moved by what a longer
+step oversteps them more. docs/explanation/prediction.md derives both parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.evidence.horizon import conditional_power
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.theory.prediction.course import LEADS, POINTS
+from bascule.theory.prediction.passage import OVERSHOOT
+
+CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 1000, 150
+"""Paths times pairs of arms that are followed at once, and how many paths there are."""
+
+MOST_ARMS = 12
+"""With more arms than this so few paths are left that the mean path is better."""
+
+GROWTH = 0.1
+"""By which part of itself a test grows in one step, once it is long."""
+
+GROWTH_TO_END = 0.03
+"""As `GROWTH`, for a test with a horizon: many decisions fall into its last steps, and the time by
+which most tests are decided is a time within one of these."""
+
+LONGEST = 1e16
+"""Blocks after which a path that is still open is left alone."""
+
+FINE, RATIO, BEYOND = 60, 1.03, 30.0
+"""Units of an arm up to which every number is looked at, the ratio of later ones, and how many
+times the expected units they go to."""
+
+Line = Callable[[FloatArray], FloatArray]
+"""(clocks) -> the totals at which a pair is decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a test ends without a decision: at a clock of some pair, at units, or when futile.
+
+    `effect` is the planned one, in standard deviations of an outcome, and `futility` the
+    conditional power at it below which a test ends.
+    """
+
+    clock: float = math.inf
+    units: float = math.inf
+    effect: float = 0.0
+    futility: float = 0.0
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing but a decision ends a test."""
+        return math.isinf(self.clock) and math.isinf(self.units)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Units of every arm, best first, at the end of each path, and the arm that won; -1 for none.
+
+    Without limits only paths that found the best arm are there.
+    """
+
+    units: FloatArray
+    winners: NDArray[np.int64]
+
+    @property
+    def course(self) -> tuple[tuple[float, float], ...]:
+        """Pairs of a number of units and the probability of a decision by then."""
+        times = self.units.sum(axis=1)[self.winners >= 0]
+        if not len(times):
+            return ((0.0, 0.0),)
+        # Paths of an even split end together, at the end of a step.
+        at, counts = np.unique(times, return_counts=True)
+        so_far = np.append(np.cumsum(counts) - counts / 2, len(times)) / len(self.units)
+        kept = np.unique(np.linspace(0, len(at), POINTS).astype(np.int64))
+        return tuple(zip(np.append(at, at[-1])[kept].tolist(), so_far[kept].tolist(), strict=True))
+
+    @property
+    def open_until(self) -> float:
+        """The units at which a test that is still undecided ends; infinite if there is none."""
+        still = self.units.sum(axis=1)[self.winners < 0]
+        return float(still.mean()) if len(still) else math.inf
+
+    @property
+    def wrong(self) -> float:
+        """The share of paths that another arm than the best has won."""
+        return float(np.mean(self.winners > 0))
+
+
+NO_LIMITS = Limits()
+
+
+def paths_of(arms: int) -> int:
+    """Return how many paths are followed.
+
+    >>> paths_of(2), paths_of(10)
+    (1000, 150)
+    """
+    return 2 * (min(MOST_PATHS, max(FEWEST_PATHS, CELLS // arms**2)) // 2)
+
+
+def mirrored(rng: np.random.Generator, count: int, *shape: int) -> FloatArray:
+    """Return normals for so many paths, of which every second half mirrors the first."""
+    half = rng.standard_normal((count // 2, *shape))
+    return np.concatenate([half, -half])
+
+
+def tabulated(line: Callable[[float], float]) -> Line:
+    """Return a boundary that is computed at some clocks and interpolated between them."""
+    logs = np.linspace(math.log(0.05), math.log(1e13), 200)
+    known = np.array([line(math.exp(log)) for log in logs])
+
+    def at(clocks: FloatArray) -> FloatArray:
+        places = np.log(np.maximum(clocks, 1e-12))
+        return np.asarray(np.interp(places, logs, known, left=math.inf))
+
+    return at
+
+
+def overstep(length: FloatArray, speed: FloatArray) -> FloatArray:
+    """Return `passage.overstep` of many steps at once."""
+    root = np.sqrt(length)
+    return np.asarray(OVERSHOOT * root * np.exp(-speed * root / (4 * OVERSHOOT)))
+
+
+def blocks(
+    gaps: tuple[float, ...],
+    line: Line,
+    shares: FloatArray,
+    batch: int,
+    scale: float = 1.0,
+    limits: Limits = NO_LIMITS,
+) -> Paths | None:
+    """Return the paths of a test in blocks; None if too many do not end.
+
+    `gaps` are those of the rivals, in standard deviations of an outcome; `shares` what the leader
+    gets for each unit of a rival, by its lead, of which the rule sees `scale` times as much.
+    """
+    arms = len(gaps) + 1
+    count, rng = paths_of(arms), np.random.default_rng(1)
+    means = -np.array([0.0, *gaps])
+    drift, eye = means[:, None] - means[None, :], np.eye(arms, dtype=bool)
+    units, active = np.zeros((count, arms)), np.ones((count, arms), bool)
+    totals, clocks = np.zeros((count, arms, arms)), np.zeros((count, arms, arms))
+    alive, done = np.arange(count), 0.0
+    ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
+    while len(units) and done < LONGEST:
+        rows = np.arange(len(units))
+        both = active[:, :, None] & active[:, None, :] & ~eye
+        apart = np.where(both, totals / np.sqrt(np.maximum(clocks, 1e-300)), math.inf)
+        leads = np.where(active, apart.min(axis=2), -math.inf)
+        leader = leads.argmax(axis=1)
+        ahead = np.clip(scale * leads[rows, leader], 0.0, LEADS[-1])
+        taken = batch * active.astype(float)
+        taken[rows, leader] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
+        pair = taken[:, :, None] + taken[:, None, :]
+        weight = np.where(
+            both, taken[:, :, None] * taken[:, None, :] / np.maximum(pair, 1e-12), 0.0
+        )
+        # A long step is as many blocks, for each path no more than there is room for.
+        growth = GROWTH if math.isinf(limits.clock) else GROWTH_TO_END
+        blocks_ahead = max(1.0, float(round(growth * done / batch)))
+        room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
+        room = np.minimum(
+            room.min(axis=(1, 2)), (limits.units - units.sum(axis=1)) / taken.sum(axis=1)
+        )
+        last = room <= 1.5 * blocks_ahead
+        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)[:, None]
+        noise = mirrored(rng, count, arms)[alive]
+        seen = means + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
+        gone = repeat[:, :, None] * weight
+        before = line(clocks)
+        totals += gone * (seen[:, :, None] - seen[:, None, :])
+        clocks += gone
+        bound = line(clocks)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rising = np.where(before < math.inf, (bound - before) / gone, 0.0)
+        speed = np.maximum(0.0, drift - np.where(np.isfinite(rising), rising, 0.0))
+        # At the end what counts is whether a path has been beyond the boundary, and not when.
+        speed = np.where(last[:, None, None], 0.0, speed)
+        bound = bound - (overstep(gone, speed) - overstep(np.minimum(weight, gone), speed))
+        beaten = active & ((totals >= bound) & both).any(axis=1)
+        # Never all at once: the one that leads stays.
+        beaten[rows, leader] &= (active & ~beaten).any(axis=1)
+        stays = active & ~beaten
+        won = stays.sum(axis=1) == 1
+        over = won | last | futile(totals, clocks, bound, stays, limits)
+        # Who leaves in a long step leaves half-way, and half of the last block is too much.
+        part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
+        units += taken * np.where(beaten | won[:, None], part, repeat)
+        done += blocks_ahead * batch
+        # A path that has lost the best arm need never end.
+        keep = ~over & (stays[:, 0] | (not limits.none))
+        leaving = over & (stays[:, 0] | (not limits.none))
+        ended.append((units[leaving], np.where(won, stays.argmax(axis=1), -1)[leaving]))
+        units, active, alive = units[keep], stays[keep], alive[keep]
+        totals, clocks = totals[keep], clocks[keep]
+    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
+    return None if len(units) > 0.01 * count or not len(found.units) else found
+
+
+def futile(
+    totals: FloatArray,
+    clocks: FloatArray,
+    bound: FloatArray,
+    active: NDArray[np.bool_],
+    limits: Limits,
+) -> NDArray[np.bool_]:
+    """Return which paths have no arm left that would beat every rival with enough probability."""
+    if limits.futility == 0.0:
+        return np.zeros(len(totals), bool)
+    left = limits.effect**2 * (limits.clock - clocks)
+    lefts, rooms = futile_rooms(limits.effect**2 * limits.clock, limits.futility)
+    hopeless = limits.effect * (bound - totals) > np.interp(left, lefts, rooms)
+    rivals = active[:, None, :] & ~np.eye(active.shape[1], dtype=bool)
+    return np.asarray(~(active & ~(hopeless & rivals).any(axis=2)).any(axis=1))
+
+
+@lru_cache(maxsize=16)
+def futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
+    """Return how far the boundary may be when so much is left, in units of the planned effect.
+
+    >>> lefts, rooms = futile_rooms(10.5, 0.2)
+    >>> bool(rooms[0] == 0.0), round(float(rooms[-1]), 1)
+    (True, 13.6)
+    """
+    lefts = np.linspace(0.0, whole, 60)
+    rooms = [
+        turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
+        for left in lefts[1:].tolist()
+    ]
+    return lefts, np.array([0.0, *rooms])
+
+
+def rounds(gaps: tuple[float, ...], wide: Callable[[float], float], drops: bool) -> Paths | None:
+    """Return the paths of an even split whose arms have intervals, in standard deviations.
+
+    An arm is beaten when its interval lies below another's; unless arms are dropped, all stay until
+    the best has beaten every one.
+    """
+    arms = len(gaps) + 1
+    count, rng = paths_of(arms), np.random.default_rng(1)
+    means = -np.array([0.0, *gaps])
+    drift = means[:, None] - means[None, :]
+    units, active = np.zeros((count, arms)), np.ones((count, arms), bool)
+    sums, done, ended = np.zeros((count, arms)), 0.0, []
+    alive = np.arange(count)
+    radius_before = math.inf
+    while len(units) and done < LONGEST:
+        step = max(1.0, float(round(GROWTH * done))) if done >= FIRST_UNITS else float(FIRST_UNITS)
+        sums += step * means + math.sqrt(step) * mirrored(rng, count, arms)[alive]
+        done += step
+        radius = wide(done)
+        apart = (sums[:, :, None] - sums[:, None, :]) / 2
+        # The half-sum of two arms is a walk with variance 1/2 a unit, seen after every round.
+        bound = radius * done
+        rising = (bound - radius_before) / step if math.isfinite(radius_before) else 0.0
+        speed = np.maximum(0.0, drift / 2 - rising) * math.sqrt(2.0)
+        shift = (overstep(np.array(step), speed) - overstep(np.array(1.0), speed)) / math.sqrt(2.0)
+        radius_before = bound
+        won = (apart >= bound - shift) & active[:, :, None] & active[:, None, :]
+        beaten = active & won.any(axis=1)
+        stays = active & ~beaten
+        over = np.asarray(stays.sum(axis=1) <= 1 if drops else won[:, 0, 1:].all(axis=1))
+        part = 0.5 * (step + 1.0) if done > FIRST_UNITS else step
+        halves = (beaten & drops) | over[:, None]
+        units += np.where(active, np.where(halves, part, step), 0.0)
+        right = stays[:, 0] if drops else np.ones(len(units), bool)
+        ended.append(units[over & right])
+        keep = ~over & right
+        units, sums, alive = units[keep], sums[keep], alive[keep]
+        active = stays[keep] if drops else active[keep]
+    found = np.concatenate(ended)
+    if len(units) > 0.01 * count or not len(found):
+        return None
+    return Paths(found, np.zeros(len(found), np.int64))
+
+
+def levels(
+    gaps: tuple[float, ...],
+    wide: Callable[[float], float],
+    alpha: float,
+    expected: float,
+) -> Paths | None:
+    """Return the paths of UCB_alpha, in standard deviations.
+
+    Its indices fall together, so how many units an arm has depends on the level of the indices and
+    on that arm's own outcomes alone: each arm is followed by itself, and levels are compared.
+    `expected` is how many units the best arm has without noise.
+    """
+    arms = len(gaps) + 1
+    count, rng = paths_of(arms), np.random.default_rng(1)
+    top = math.log(max(2.0 * FINE, BEYOND * expected))
+    later = np.exp(np.arange(math.log(FINE), top, math.log(RATIO)))
+    grid = np.unique(np.round(np.concatenate([np.arange(FIRST_UNITS, FINE), later])))
+    radii = np.array([wide(float(n)) for n in grid])
+    steps = np.diff(np.concatenate([[0.0], grid]))
+    noise = mirrored(rng, count, arms, len(grid)).transpose(1, 0, 2) * np.sqrt(steps)
+    averages = np.cumsum(noise, axis=2) / grid - np.array([0.0, *gaps])[:, None, None]
+    index = np.minimum.accumulate(averages + alpha * radii, axis=2)
+    over = np.ones((count, len(grid)), bool)
+    places = np.empty((arms - 1, count, len(grid)), np.int64)
+    for rival in range(1, arms):
+        for path in range(count):
+            places[rival - 1, path] = np.searchsorted(-index[rival, path], -index[0, path])
+        at = np.minimum(places[rival - 1], len(grid) - 1)
+        apart = averages[0] - np.take_along_axis(averages[rival], at, axis=1)
+        over &= apart >= radii[None, :] + radii[at]
+        places[rival - 1] = at
+    found = over.any(axis=1)
+    if found.mean() < 0.95:
+        return None
+    first = over.argmax(axis=1)[found]
+    rows = np.flatnonzero(found)
+    units = [grid[first], *(grid[place[rows, first]] for place in places)]
+    return Paths(np.column_stack(units), np.zeros(len(rows), np.int64))

@@ -1,0 +1,116 @@
+"""What to expect of a test of two arms, its noise included: the first passage of its evidence.
+
+Whatever the rule, the difference of the arms' means, times the information in it, is a walk; the
+rule says where it stops and how many units each arm has by then. docs/explanation/prediction.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.progress import arm_procedure
+from bascule.theory.prediction.course import (
+    Course,
+    course_in_blocks,
+    decided_along,
+    pace_of_blocks,
+    shares_of,
+)
+from bascule.theory.prediction.passage import GRID, first_passage
+from bascule.theory.proven.level import Ends, ends_of, left_at_end, radii_of
+
+LEFT = (-np.log((np.arange(12) + 0.5) / 12)) ** 0.6
+LEFT /= LEFT.mean()
+"""How `left_at_end` varies around its mean: twelve values, equally likely, as in simulation."""
+
+
+def course_of(design: Design, gap: float, noise: float | None = None) -> Course | None:
+    """The course of a test of two arms whose rule goes by a known spread; None if it never ends.
+
+    `noise` is the spread that the outcomes really have, where it is less.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> course = course_of(design, 0.1)
+    >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
+    (129, 4100.0)
+    """
+    procedure = design.procedure
+    if isinstance(procedure, BlockProcedure):
+        return _course_of_blocks(procedure, gap / design.outcome.sigma)
+    noise = design.outcome.sigma if noise is None else noise
+    return _course_of_intervals(design, gap / noise, design.outcome.sigma / noise)
+
+
+def _course_of_blocks(procedure: BlockProcedure, gap: float) -> Course | None:
+    """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of the
+    other, with r from the lead before the block.
+    """
+    effect, threshold = procedure.shape, procedure.threshold
+    line = procedure.steps.boundary
+    assert line is not None
+    shares = shares_of(procedure.tilt, procedure.steps.share)
+    most = float(shares[-1])
+    block = procedure.batch * most / (1 + most)
+
+    def boundary(clock: float) -> float:
+        return line(clock, threshold, effect)
+
+    pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
+    passage = first_passage(gap, boundary, procedure.batch / 2, block, pace)
+    return course_in_blocks(passage, most, procedure.batch)
+
+
+def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | None:
+    """At each information at which the test can end, the units of both arms follow from level
+    indices. All in units of the noise, of which the rule thinks that it is `wide` times as large.
+    """
+    radii = radii_of(design, wide)
+    ends = ends_of(design, radii, gap, wide)
+    if ends is None:
+        return None
+    log_clocks, log_lines = np.log(ends.clocks), np.log(ends.lines)
+
+    def boundary(clock: float) -> float:
+        return clock * math.exp(float(np.interp(math.log(clock), log_clocks, log_lines)))
+
+    # The flatter the line of the stop, the more looks count that come with the better arm's units.
+    part = min(1.0, math.sqrt(ends.fall))
+    of_better = float(ends.better[ends.typical] / (ends.better + ends.worse)[ends.typical])
+    passage = first_passage(gap, boundary, float(ends.clocks[0]), part * of_better)
+    if not passage.ends:
+        return None
+    log_middles = np.log(passage.middles)
+    worse, better, level = (
+        np.interp(log_middles, log_clocks, column)
+        for column in (ends.worse, ends.better, ends.level)
+    )
+    several = better[:, None]
+    if arm_procedure(design).alpha < math.inf:
+        left = left_at_end(arm_procedure(design).alpha, ends, radii) * ends.level
+        wider = np.interp(log_middles, log_clocks, left) / worse
+        several = radii.reaching(radii.at(several) + wider[:, None] * LEFT)
+    several[1:] += 0.5
+    several[0] = _units_at_first_look(gap, ends)
+    worse[1:] += level[1:] * part / 2
+    better, leaving = several.mean(axis=1), passage.leaving
+    ways = several.shape[1]
+    return Course(
+        float(passage.above @ better + passage.below @ worse) / float(leaving.sum()),
+        float(passage.above @ worse + passage.below @ better) / float(leaving.sum()),
+        float(passage.below.sum()),
+        *decided_along((worse[:, None] + several).ravel(), np.repeat(leaving / ways, ways)),
+    )
+
+
+def _units_at_first_look(gap: float, ends: Ends) -> float:
+    """The better arm's units when the first units of the worse one are enough."""
+    lines, better = ends.first
+    seen = gap + GRID / math.sqrt(float(ends.clocks[0]))
+    chances = np.exp(-0.5 * GRID * GRID) * (seen >= min(ends.lines[0], seen[-1]))
+    units = np.exp(np.interp(-seen, -lines, np.log(better)))
+    return float(chances @ units / chances.sum())

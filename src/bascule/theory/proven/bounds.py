@@ -1,0 +1,222 @@
+"""Proven bounds: with probability 1 - error the decision is right, and comes this soon and cheap.
+
+`bounds` is our own, sharper proof of the same event; `published_bounds` is the paper's, with its
+printing slips corrected and its equations solved numerically. Both proofs, and the list of slips,
+are in docs/explanation/bounds.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.static.procedure import StaticProcedure
+from bascule.core.progress import arm_procedure, interval_procedure
+from bascule.core.rules import UCB
+from bascule.theory.proven.published import check_published, published_shape, published_unit_shape
+from bascule.theory.proven.solve import units_until, units_within
+from bascule.theory.proven.unit_solve import arm_units_until
+from bascule.theory.static import stages_until
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a design promises at given gaps, all at once with probability `1 - error`.
+
+    How well founded that is, `design.calibration.guarantee` says; an error of 1 promises nothing.
+
+    `units` holds the best arm first and then the others in the order in which their gaps came.
+    """
+
+    decision_time: float
+    regret: float
+    units: tuple[float, ...]
+    error: float
+
+
+def c_alpha(alpha: float) -> float:
+    """The paper's constant in the regret of UCB_alpha: 1 at alpha = 1, 4 at infinity.
+
+    >>> c_alpha(1.0), c_alpha(float("inf"))
+    (1.0, 4.0)
+    """
+    alpha = _checked_alpha(alpha)
+    if math.isinf(alpha):
+        return 4.0
+    small = _first_branch(alpha)
+    return small if alpha == 1 else min(small, 4 * (alpha / (alpha - 1)) ** 2)
+
+
+def sharper_c_alpha(alpha: float) -> float:
+    """Our constant in the same place: `4 alpha^2 / (alpha + 1)^2`, which grows from 1 to 4.
+
+    >>> sharper_c_alpha(1.0), sharper_c_alpha(3.0)
+    (1.0, 2.25)
+    """
+    alpha = _checked_alpha(alpha)
+    return 4.0 if math.isinf(alpha) else 4 * (alpha / (alpha + 1)) ** 2
+
+
+def _checked_alpha(alpha: float) -> float:
+    return UCB(alpha).alpha
+
+
+def _first_branch(alpha: float) -> float:
+    # A product, which becomes infinite where a power would raise.
+    return (alpha + 1) / 2 * ((alpha + 1) / 2)
+
+
+def checked_gaps(
+    design: Design, gaps: float | Sequence[float], zero: bool = False
+) -> tuple[float, ...]:
+    """One positive gap for each arm that is not the best; a single number stands for all.
+
+    With `zero` a gap may also be 0.
+
+    >>> import bascule as bs
+    >>> checked_gaps(bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.ETC()), 0.5)
+    (0.5, 0.5)
+    """
+    rivals = len(design.arms) - 1
+    given = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
+    if len(given) != rivals:
+        raise InputError(
+            "gaps",
+            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(given)})",
+        )
+    if zero and not any(given):
+        return (0.0,) * rivals
+    return tuple(checks.positive("gaps", gap, "an arm below the best has one") for gap in given)
+
+
+def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
+    """The sharpest bound we can prove on decision time and regret.
+
+    >>> import bascule as bs
+    >>> promise = bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1.0)
+    >>> round(promise.decision_time), round(promise.regret)
+    (1359, 126)
+    """
+    others = checked_gaps(design, gaps)
+    procedure = design.increasing.procedure
+    if isinstance(procedure, StaticProcedure):
+        return _static_bounds(design, procedure, others)
+    family = arm_procedure(design)
+    if family.eliminates:
+        return _etc_bounds(design, others)
+    if family.pairwise:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time: "
+            'use theory.predict, or leave out stop="mixture"',
+        )
+    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
+            'decision time: leave out radius="bernstein" for the bound with the largest spread',
+        )
+    if isinstance(procedure, RecurrentProcedure) and procedure.shape.growth > 0:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time, because between the "
+            'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
+        )
+    alpha = family.alpha
+    smallest = min(others)
+    best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
+    units = [_reach(design, best_width)]
+    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in others]
+    return _summed(design, units, others)
+
+
+def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
+    """The bound of the paper's exact theorems, corrected where they slip.
+
+    >>> import bascule as bs
+    >>> promise = published_bounds(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01), 1)
+    >>> round(promise.decision_time), round(promise.regret)
+    (1841, 171)
+    """
+    others = checked_gaps(design, gaps)
+    procedure = design.increasing.procedure
+    if isinstance(procedure, StaticProcedure):
+        check_published(procedure)
+        return _static_bounds(design, procedure, others)
+    recurrent = design.outcome.recurring
+    if recurrent:
+        published_unit_shape(design)
+    else:
+        shape, delta = published_shape(design), design.calibration.delta
+    family = arm_procedure(design)
+    if family.eliminates:
+        return _etc_bounds(design, others)
+    alpha = family.alpha
+    # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
+    # beaten still gets units while the leader's nearest rival is not.
+    constant = c_alpha(alpha) if len(others) == 1 else _first_branch(alpha)
+    spread = math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
+    if math.isinf(alpha):
+        constant, spread = (4.0 if len(others) == 1 else math.inf), 1.0
+
+    if recurrent:
+        # The radius has no simple inverse for units: the same inequalities, solved for the radius.
+        width = min(others) / (2 * math.sqrt(constant * spread))
+        units = [_reach(design, width)]
+        units += [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
+        return _summed(design, units, others)
+
+    def information(gap: float) -> float:
+        return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
+
+    units = [units_within(spread * information(min(others)) + 1, shape, delta)]
+    units += [units_within(information(gap), shape, delta) for gap in others]
+    return _summed(design, units, others)
+
+
+def _rival_width(alpha: float, gap: float, smallest: float) -> float:
+    """No unit goes to a rival once its radius is below this (and the test is undecided)."""
+    if math.isinf(alpha):
+        return smallest / 4
+    return gap / (alpha + 1) + (alpha - 1) / (alpha + 1) * ((alpha - 1) / (4 * alpha)) * smallest
+
+
+def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
+    """Undecided between two arms means two radii still cover half the gap, at equal units."""
+    # Two arms: the radius is half the threshold on the difference, whose own deviation it bounds.
+    units = [_reach(design, gap / 4) for gap in others]
+    return _summed(design, [max(units), *units], others)
+
+
+def _static_bounds(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Bounds:
+    """Decided once the smallest gap is two thresholds; the units are there in any case.
+
+    The time is in stages. Nobody knows which arm is best, so the smallest is taken to be.
+    """
+    sizes = [float(size) for size in sorted(procedure.sizes)]
+    regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
+    stages = stages_until(design, min(others) / 2)
+    return Bounds(stages, regret, tuple(sizes), design.calibration.error)
+
+
+def _reach(design: Design, width: float) -> float:
+    """Units an arm can have if it gets none once its radius is at or below `width`."""
+    if design.outcome.recurring:
+        units = arm_units_until(design, width)
+        return units if math.isinf(units) else float(math.floor(units) + 1)
+    shape, delta = interval_procedure(design).shape, design.calibration.delta
+    units = units_until(width, design.outcome.sigma, shape, delta)
+    return units if math.isinf(units) else float(math.floor(units) + 1)
+
+
+def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bounds:
+    regret = sum(gap * count for gap, count in zip(others, units[1:], strict=True))
+    cap = math.inf if design.max_units is None else float(design.max_units)
+    time = min(cap, sum(units))
+    return Bounds(time, min(regret, time * max(others)), tuple(units), design.calibration.error)

@@ -1,0 +1,77 @@
+"""How many units whose outcomes keep coming a radius needs to become as small as asked.
+
+The more outcomes a unit has given the more it counts, and no two units of an arm arrive at the same
+stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which bounds its clock
+from below and its radius from above.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.design import Design
+from bascule.core.evidence.looks import look_part
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.numerics import turning_point
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.recurrent.estimators import equal_weight
+from bascule.core.progress import recurrent_procedure
+
+MOST_UNITS = 1e300
+
+
+def clock_until(age: float, outcome: Outcome) -> float:
+    """The integral of the precision weight from 0 to an age.
+
+    The weight rises with the age, so units that have given 1, 2, ..., n outcomes have at least the
+    clock `clock_until(n)`.
+
+    >>> from bascule import Recurrent
+    >>> round(clock_until(100.0, Recurrent(1.0, 1.0)), 3), clock_until(100.0, Recurrent(2.0, 0.0))
+    (95.385, 100.0)
+    """
+    largest = outcome.sigma
+    of_unit, of_noise = ((spread / largest) ** 2 for spread in outcome.unit_spreads)
+    ratio = of_unit * age / of_noise if of_noise else math.inf
+    if ratio < 1e-4:
+        # x - log(1 + x) without the digits that cancel.
+        return age * age / of_noise * (0.5 - ratio / 3.0 + ratio * ratio / 4.0)
+    rest = math.log1p(ratio) / ratio if ratio < math.inf else 0.0
+    return age / of_unit * (1.0 - rest)
+
+
+def widest_radius(design: Design, units: float, look: int = 1) -> float:
+    """The radius of an arm whose units have given as few outcomes as they can.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)
+    >>> round(widest_radius(design, 100), 4)
+    0.8165
+    """
+    procedure = recurrent_procedure(design)
+    outcome, shape = design.outcome, procedure.shape
+    clock = units if shape.weight is equal_weight else clock_until(units, outcome)
+    level = math.log(shape.count / design.calibration.delta)
+    if shape.growth > 0:
+        level -= math.log(look_part(look))
+    return shape.radius(units, clock, *outcome.unit_spreads, level)
+
+
+def arm_units_until(design: Design, width: float) -> float:
+    """The real n at which the widest radius has come down to `width`.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), delta=0.05)
+    >>> round(arm_units_until(design, 0.8165308))
+    100
+    """
+    if width <= 0:
+        return math.inf
+    low, high = float(FIRST_UNITS), 2.0 * FIRST_UNITS
+    if widest_radius(design, low) <= width:
+        return low
+    while widest_radius(design, high) > width:
+        low, high = high, 2.0 * high
+        if high > MOST_UNITS:
+            return math.inf
+    return turning_point(lambda n: widest_radius(design, n) > width, low, high)

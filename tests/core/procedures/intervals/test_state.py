@@ -1,0 +1,145 @@
+"""The steps of the rules against their definitions, for few arms and for tournaments alike."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bascule.core.procedures.intervals.state import (
+    FEW_ARMS,
+    NOBODY,
+    FloatArray,
+    clear,
+    eliminate,
+    highest,
+    leaves,
+    parted,
+    place,
+    put,
+    round_complete,
+    span,
+    width,
+)
+
+MEANS = st.lists(st.floats(-10, 10), min_size=2, max_size=40)
+
+
+def stretch(values: list[float]) -> FloatArray:
+    """A stretch of values as the functions want it, whichever way they keep it."""
+    state = np.full(span(len(values)), -math.inf)
+    for arm, value in enumerate(values):
+        put(state, 0, len(values), arm, value)
+    return state
+
+
+def intervals(means: list[float], radii: list[float]) -> FloatArray:
+    lows = [m - r for m, r in zip(means, radii, strict=True)]
+    highs = [m + r for m, r in zip(means, radii, strict=True)]
+    return np.concatenate([stretch(lows), stretch(highs)])
+
+
+def winner_by_definition(means: list[float], radii: list[float]) -> int:
+    for i, (mean, radius) in enumerate(zip(means, radii, strict=True)):
+        others = [m + r for j, (m, r) in enumerate(zip(means, radii, strict=True)) if j != i]
+        if mean - radius > max(others):
+            return i
+    return NOBODY
+
+
+@given(MEANS)
+def test_highest_is_the_first_of_the_largest(values: list[float]) -> None:
+    assert highest(stretch(values), 0, len(values)) == values.index(max(values))
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=40))
+def test_highest_takes_the_first_on_a_tie(values: list[int]) -> None:
+    as_floats = [float(v) for v in values]
+    assert highest(stretch(as_floats), 0, len(values)) == values.index(max(values))
+
+
+@given(st.data(), MEANS)
+def test_parted_finds_the_interval_above_all_others(
+    data: st.DataObject, means: list[float]
+) -> None:
+    arms = len(means)
+    radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
+    state = intervals(means, radii)
+    assert parted(state, 0, span(arms), arms) == winner_by_definition(means, radii)
+
+
+@given(st.data(), MEANS)
+def test_parted_goes_with_the_arms_when_they_are_permuted(
+    data: st.DataObject, means: list[float]
+) -> None:
+    arms = len(means)
+    radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
+    order = data.draw(st.permutations(range(arms)))
+    before = parted(intervals(means, radii), 0, span(arms), arms)
+    moved = intervals([means[i] for i in order], [radii[i] for i in order])
+    after = parted(moved, 0, span(arms), arms)
+    assert (NOBODY if after == NOBODY else order[after]) == before
+
+
+@given(st.data(), MEANS)
+def test_a_changed_value_is_seen_at_once(data: st.DataObject, values: list[float]) -> None:
+    state = stretch(values)
+    for arm, value in data.draw(
+        st.lists(st.tuples(st.integers(0, len(values) - 1), st.floats(-20, 20)), max_size=30)
+    ):
+        put(state, 0, len(values), arm, value)
+        values[arm] = value
+        assert highest(state, 0, len(values)) == values.index(max(values))
+
+
+@pytest.mark.parametrize("arms", [2, FEW_ARMS, FEW_ARMS + 1, 16, 17, 1000])
+def test_a_test_starts_with_endless_intervals_and_no_winner(arms: int) -> None:
+    state = np.empty(width(arms))
+    clear(state, 0, arms, 0.0)
+    scores = 2 * arms
+    assert highest(state, scores, arms) == 0
+    assert parted(state, scores + span(arms), scores + 2 * span(arms), arms) == NOBODY
+    assert round_complete(state, scores, arms)
+    assert np.all(state[: 2 * arms] == 0)
+
+
+@pytest.mark.parametrize("arms", [2, 5, 9, 33])
+def test_place_writes_one_arm_and_no_other(arms: int) -> None:
+    size = width(arms)
+    state = np.empty(3 * size)
+    for test in range(3):
+        clear(state, test * size, arms, math.inf)
+    before = state.copy()
+    place(state, size, arms, arms - 1, 4.0, 2.0, 0.5, 0.25, 7.0)
+    assert np.array_equal(state[:size], before[:size])
+    assert np.array_equal(state[2 * size :], before[2 * size :])
+    assert state[size + arms - 1] == 4.0
+    assert state[size + 2 * arms - 1] == 2.0
+    leaf = arms - 1 if arms <= FEW_ARMS else leaves(arms) + arms - 1
+    lows = size + 2 * arms + span(arms)
+    assert (state[lows + leaf], state[lows + span(arms) + leaf]) == (0.25, 0.75)
+
+
+@pytest.mark.parametrize("arms", [3, 20])
+def test_a_round_is_complete_when_all_arms_in_have_as_many_units(arms: int) -> None:
+    scores = stretch([-4.0] * arms)
+    assert round_complete(scores, 0, arms)
+    put(scores, 0, arms, 0, -5.0)
+    assert not round_complete(scores, 0, arms)
+    put(scores, 0, arms, 0, -math.inf)
+    assert round_complete(scores, 0, arms)
+
+
+@pytest.mark.parametrize("arms", [3, 20])
+def test_eliminate_takes_out_what_lies_below_another_interval(arms: int) -> None:
+    means = [0.0] * arms
+    means[1], means[2] = 5.0, 4.5
+    state = np.concatenate([stretch([-9.0] * arms), intervals(means, [1.0] * arms)])
+    eliminate(state, 0, span(arms), 2 * span(arms), arms)
+    offset = 0 if arms <= FEW_ARMS else leaves(arms)
+    left = [arm for arm in range(arms) if state[offset + arm] > -math.inf]
+    assert left == [1, 2]
+    assert parted(state, span(arms), 2 * span(arms), arms) == NOBODY
