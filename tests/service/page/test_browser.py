@@ -165,6 +165,18 @@ def test_what_is_renewed_while_a_button_is_pressed_loses_no_click(visit: Visit) 
     view.locator("#dialog[open]").wait_for()
 
 
+def test_a_question_that_the_service_cannot_answer_is_said_to_be_one(visit: Visit) -> None:
+    visit.service.store.create(
+        "busy", bs.Design(["control", "variant"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    )
+    visit.go("/tests/busy")
+    visit.view.route("**/ask/stop*", lambda route: route.fulfill(status=503))
+    visit.view.locator("#actions button", has_text="Stop").click()
+    visit.view.locator("#notice", has_text="could not answer (503)").wait_for()
+    assert visit.complaints
+    visit.complaints.clear()
+
+
 def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
     visit.service.store.create(
         "drawn", bs.Design(["control", "variant"], bs.Bernoulli(), bs.Tilt(3), reports="always")

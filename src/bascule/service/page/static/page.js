@@ -60,6 +60,13 @@
   });
   document.addEventListener("htmx:responseError", function (event) {
     if (event.detail.xhr.status === 401) { location.assign("/sign-in"); }
+    /* A question that gets no answer is asked by a person, who waits for the dialog. */
+    if (event.detail.target.id === "dialog-body") {
+      const failed = document.createElement("p");
+      failed.className = "bad";
+      failed.textContent = "The service could not answer (" + event.detail.xhr.status + "). Try again in a moment.";
+      document.getElementById("notice").replaceChildren(failed);
+    }
   });
 
   /* A notice leaves by itself. */
