@@ -9,6 +9,7 @@ from bascule.cli import analyze as cli
 
 CALLED = {
     "events": "log",
+    "metrics": "metric",
     "looks": "once",
     "by_day": "today",
 }

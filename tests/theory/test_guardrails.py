@@ -45,5 +45,5 @@ def test_a_plan_says_what_guardrails_take() -> None:
     days = made.guardrails["bounced"]
     assert days is not None
     assert days > 0.0
-    assert "Guardrail bounced (margin 0.02): about" in repr(made)
+    assert "Guardrail bounced (margin 2 points): about" in repr(made)
     assert made.to_dict()["guardrail_days"] == made.guardrails

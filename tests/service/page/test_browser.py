@@ -151,6 +151,29 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     visit.close()
 
 
+def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Visit) -> None:
+    view = visit.view
+    visit.go("/new")
+    view.locator("#answer-title", has_text="a decision in about").wait_for()
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        if held:
+            route.continue_()
+        held.append(route)
+
+    view.route("**/new/plan*", hold)
+    with view.expect_request("**/new/plan*"):
+        view.get_by_label("Minimum detectable effect").fill("40%")
+    chosen = view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)")
+    assert not chosen.is_checked()
+    chosen.check()
+    held[0].continue_()
+    view.locator("#answer", has_text="5 % against 7 %").wait_for()
+    view.locator("tr.chosen", has_text="(Tilt_3)").wait_for()
+    assert chosen.is_checked()
+
+
 def test_what_is_renewed_while_a_button_is_pressed_loses_no_click(visit: Visit) -> None:
     visit.service.store.create(
         "pressed", bs.Design(["control", "variant"], bs.Bernoulli(), bs.Tilt(3), reports="always")

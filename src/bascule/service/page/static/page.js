@@ -16,6 +16,22 @@
     if (way && dialog().contains(way)) { event.preventDefault(); dialog().close(); }
   });
 
+  /* A rule that was chosen while a plan was under way stays chosen when the plan comes. */
+  let chosenRule = null;
+  document.addEventListener("change", function (event) {
+    if (event.isTrusted && event.target.name === "rule") { chosenRule = event.target.dataset.rule; }
+  });
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (event.target.id !== "answer" || chosenRule === null) { return; }
+    const again = Array.from(document.querySelectorAll("input[name=rule]")).find(function (rule) {
+      return rule.dataset.rule === chosenRule;
+    });
+    if (again && !again.checked) {
+      again.checked = true;
+      again.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+  });
+
   /* A slider and the number beside it show the same. */
   document.addEventListener("input", function (event) {
     const twin = event.target.dataset.mirrors && document.getElementById(event.target.dataset.mirrors);
