@@ -13,7 +13,8 @@ LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rule
 	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
-	tests/live/test_shown_intervals.py
+	tests/live/test_shown_intervals.py tests/planning/test_stages.py tests/planning/test_value.py \
+	tests/cli/test_frontier.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE

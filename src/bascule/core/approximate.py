@@ -16,12 +16,14 @@ def two_digits(value: float) -> str:
 def about(days: float) -> str:
     """A length of time in the unit that people would use.
 
-    >>> about(3.2), about(0.3), about(0.002), about(400), about(1.0)
-    ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day')
+    >>> about(3.2), about(0.3), about(0.002), about(400), about(1.0), about(24500.0)
+    ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day', '67 years')
     """
-    for unit, length in (("week", 7.0), ("day", 1.0), ("hour", 1 / 24), ("minute", 1 / 1440)):
-        # Weeks are for what is far away: nobody says 1.6 of them.
-        if days >= length * (10 if unit == "week" else 1):
+    # Years and weeks are for what is far away: nobody says 1.6 of them.
+    lengths = {"year": 365.25, "week": 7.0, "day": 1.0, "hour": 1 / 24, "minute": 1 / 1440}
+    least = {"year": 3, "week": 10}
+    for unit, length in lengths.items():
+        if days >= length * least.get(unit, 1):
             return _of(days / length, unit)
     return _of(days * 86400, "second")
 

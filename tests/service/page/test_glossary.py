@@ -34,7 +34,9 @@ def test_a_term_has_the_same_meaning_in_the_documentation(name: str) -> None:
 
 
 def test_every_page_links_to_the_glossary(service: Service, name: str) -> None:
-    with httpx.Client(base_url=service.url, trust_env=False, follow_redirects=True) as browser:
+    # The first plan of a process waits for its loops to be compiled.
+    client = httpx.Client(base_url=service.url, trust_env=False, follow_redirects=True, timeout=200)
+    with client as browser:
         assert 'href="/glossary"' in browser.get("/sign-in").text
         browser.post("/sign-in", data={"key": service.keys["admin"]})
         paths = ("/", f"/tests/{name}", "/new", f"/tests/{name}/ask/stop", "/glossary")

@@ -119,6 +119,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             interval=interval,
             metrics=views.metric_tables(design, status),
             harm=at_most(design.harm_error),
+            in_blocks=design.procedure.counts == "blocks",
         ),
         fragment("effects", charts=effects, bounds=bounds),
         fragment("allocation", chart=allocation, arms=design.arms),

@@ -35,6 +35,9 @@ GROWTH_TO_END = 0.03
 """As `GROWTH`, for a test with a horizon: many decisions fall into its last steps, and the time by
 which most tests are decided is a time within one of these."""
 
+EARLY = 0.05
+"""The part of the way to a horizon in which hardly any test is decided, so that steps are long."""
+
 LONGEST = 1e16
 """Blocks after which a path that is still open is left alone."""
 
@@ -170,7 +173,8 @@ def blocks(
             both, taken[:, :, None] * taken[:, None, :] / np.maximum(pair, 1e-12), 0.0
         )
         # A long step is as many blocks, for each path no more than there is room for.
-        growth = GROWTH if math.isinf(limits.clock) else GROWTH_TO_END
+        early = clocks.max() < EARLY * limits.clock
+        growth = GROWTH if math.isinf(limits.clock) or early else GROWTH_TO_END
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
         room = np.minimum(
