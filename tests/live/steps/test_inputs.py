@@ -107,11 +107,11 @@ def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
                 change("c")
 
 
-def test_times_that_cannot_be_are_told_in_days_or_hours(test: bs.Experiment) -> None:
+def test_times_that_cannot_be_are_shown_in_a_unit_that_people_use(test: bs.Experiment) -> None:
     test.assign("u")
     receipt = test.record("u", 1.0, at=datetime(2020, 1, 1, tzinfo=UTC))
     assert receipt.reason == "early"
-    assert "weeks before its unit came" in receipt.detail
+    assert " years before its unit came" in receipt.detail
 
 
 def test_a_value_that_python_cannot_write_out_fails_nobody_else(test: bs.Experiment) -> None:
