@@ -55,8 +55,8 @@ pytest: clients
 		$(foreach path,tests/engines $(LONG),--ignore=$(path))
 
 # Engines and services of others, which are optional: Dask, Spark, a simulated GPU, sign-in with
-# OpenID Connect, notifications, traces and assistants; the tests that take longest; and a search for holes
-# with Bandit, whose warnings about comments are left out.
+# OpenID Connect, notifications, traces and assistants; the tests that take longest; and a search
+# for holes with Bandit, whose warnings about comments are left out.
 test-engines: install java
 	$(PIP) --editable '.[engines]'
 	$(BIN)/bandit -q -r src 2> /dev/null

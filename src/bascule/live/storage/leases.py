@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _COLUMNS = "first, size, used, reserved, deal, last, handed, holder, until"
-_ALL = f"SELECT {_COLUMNS} FROM leases WHERE experiment = ?"
+_ALL = f"SELECT {_COLUMNS} FROM leases WHERE experiment = ?"  # nosec B608: a constant
 _OPEN = f"{_ALL} AND (used < size OR size = reserved)"
 _FREE = f"{_OPEN} AND (holder = ? OR holder = '' OR until < ? OR used = size)"
 _AT = f"{_ALL} AND first <= ? AND first + reserved > ?"
-_ADD = f"INSERT INTO leases (experiment, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_ADD = (
+    f"INSERT INTO leases (experiment, {_COLUMNS}) "  # nosec B608: a constant
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
 _CHANGE = (
     "UPDATE leases SET size = ?, used = ?, holder = ?, until = ? WHERE experiment = ? AND first = ?"
 )
