@@ -44,7 +44,8 @@ def nothing(reduced: Reduced) -> str:
     if reduced.rows == 0:
         return "events: the log is empty"
     counts = reduced.excluded | reduced.table.excluded
-    shown = {reason: f", as {entries[0]!r}" for reason, entries in reduced.examples.items()}
+    examples = reduced.examples.items()
+    shown = {reason: f", as {entries[0]!r}" for reason, entries in examples if entries}
     reasons = "; ".join(f"{n:,} {reason}{shown.get(reason, '')}" for reason, n in counts.items())
     hint = f": {FORMAT_HINT}" if TIME_UNREADABLE in counts else ""
     return f"events: no row of the log can be used ({reasons}){hint}"

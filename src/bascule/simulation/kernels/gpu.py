@@ -19,7 +19,7 @@ from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 
-if config.ENABLE_CUDASIM:
+if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log
 else:
     # Right to 5e-7 where they are used here, and several times as fast as the exact functions.

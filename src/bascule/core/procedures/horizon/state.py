@@ -252,7 +252,9 @@ def close_round(
                 more *= math.exp(min(LOG_MOST, grown))
             more = min(MOST_OWNED, more + shift * state[bets + INCOME])
             state[bets + k] = more
-            state[peak] = max(state[peak], math.log(now + more))
+            # A bet that goes on long after a horizon may lose more than a number can say.
+            if now + more > 0.0:
+                state[peak] = max(state[peak], math.log(now + more))
     state[bets + INCOME] = 0.0
     state[bets + START] = state[bets]
 
