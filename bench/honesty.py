@@ -57,7 +57,7 @@ class Row:
 
     @property
     def deviation(self) -> float:
-        """The standard error of a share that is just as stated."""
+        """The standard error if the true share equals the stated error."""
         return math.sqrt(self.stated * (1.0 - self.stated) / self.runs)
 
     @property
@@ -114,9 +114,10 @@ live test in a store, or `analyze` on a log, where a winner on any of 20 days co
 equal, or a billionth apart, the first one best. Counted are tests in which a worse arm was declared
 the winner (of the arms that were not removed); for pauses, tests in which the lower end of one
 difference was ever above the truth; for `sides=2`, tests with any winner; and for guardrails, what
-the row says. ± is one standard error of a share that is just as stated; a cell fails if it is more
-than three of them above. Every cell has so many tests that an excess by a half would be about five
-of them above. Where tests are slow to play the stated error is large, 30 %, so that few are enough.
+the row says. ± is one standard error if the true share equals the stated error. A cell fails if it
+is more than three standard errors above it. Every cell has enough tests that an error 1.5 times
+the stated one would be about five standard errors above. Slow tests use a stated error of 30 %, so
+that few runs are enough.
 
 """
 

@@ -13,7 +13,7 @@ from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
 
 CLOSE = 1e-9
-"""Arms this far apart are told apart by nothing but chance, and yet one is the worse."""
+"""The difference of the means: too small to be found but by chance, though one arm is worse."""
 
 Play = Callable[[bs.Design, np.random.Generator], bool]
 """One test against an adversary -> whether something wrong was said."""

@@ -71,8 +71,8 @@ def drop_in_a_store(batches: int, each: int) -> Play:
         for batch in range(batches):
             units = [f"{batch}-{i}" for i in range(each)]
             values = assigned(test, units, rng)
-            told = [events(design, *one, rng) for one in zip(units, values, strict=True)]
-            test.record_many([event for some in told for event in some])
+            outcomes = [events(design, *one, rng) for one in zip(units, values, strict=True)]
+            test.record_many([event for some in outcomes for event in some])
             seen, decision = _shown(test)
             if decision is None and test.state == "running" and not out:
                 pair = wrong_pair(_increasing(design, bs.effects(design, seen)))
@@ -109,17 +109,17 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
         paused = False
         for batch in range(batches):
             units = [f"{batch}-{i}" for i in range(each)]
-            told = held
+            outcomes = held
             held = []
             values = assigned(test, units, rng)
             middle = float(np.median(values))
             for unit, value in zip(units, values, strict=True):
                 late = sign * (value - middle) < -0.5
-                (held if late and batch < batches - 1 else told).append(
+                (held if late and batch < batches - 1 else outcomes).append(
                     events(design, unit, value, rng)
                 )
-            order.shuffle(told)
-            test.record_many([event for some in told for event in some])
+            order.shuffle(outcomes)
+            test.record_many([event for some in outcomes for event in some])
             seen, decision = _shown(test)
             if decision is not None:
                 return decision != best
@@ -149,13 +149,13 @@ def ship_at_the_margin(batches: int, each: int) -> Play:
         for batch in range(batches):
             units = [f"{batch}-{i}" for i in range(each)]
             arms = [design.arms.index(arm) for arm in test.assign_many(units)]
-            told: list[Any] = []
+            outcomes: list[Any] = []
             for unit, arm in zip(units, arms, strict=True):
                 guard = float(rng.normal(-(MARGIN + CLOSE) * arm, 1.0))
-                told.append((unit, float(rng.normal(2.0 * arm, 1.0)), None, f"{unit}-own"))
-                told.append((unit, guard, None, f"{unit}-guard", GUARD))
-            order.shuffle(told)
-            test.record_many(told)
+                outcomes.append((unit, float(rng.normal(2.0 * arm, 1.0)), None, f"{unit}-own"))
+                outcomes.append((unit, guard, None, f"{unit}-guard", GUARD))
+            order.shuffle(outcomes)
+            test.record_many(outcomes)
             _, decision = _shown(test)
             if decision is not None or test.state != "running":
                 return decision == design.arms[1]

@@ -354,7 +354,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
     several = isinstance(result, tuple)
     found = result if isinstance(result, tuple) else (result,)
     if as_json:
-        told = [
+        rows = [
             {
                 **({"experiment": one.name} if several else {}),
                 "agrees": one.agrees,
@@ -365,7 +365,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
             }
             for one in found
         ]
-        print_json({"segments": told} if several else told[0])
+        print_json({"segments": rows} if several else rows[0])
     else:
         for one in found:
             print_line(str(one))

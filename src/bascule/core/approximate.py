@@ -19,7 +19,7 @@ def about(days: float) -> str:
     >>> about(3.2), about(0.3), about(0.002), about(400), about(1.0), about(24500.0)
     ('3.2 days', '7.2 hours', '2.9 minutes', '57 weeks', '1 day', '67 years')
     """
-    # Years and weeks are for what is far away: nobody says 1.6 of them.
+    # Years and weeks are for long times only: 11 days reads better than 1.6 weeks.
     lengths = {"year": 365.25, "week": 7.0, "day": 1.0, "hour": 1 / 24, "minute": 1 / 1440}
     least = {"year": 3, "week": 10}
     for unit, length in lengths.items():

@@ -177,7 +177,7 @@ class Design:
             check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
             if self.error is None:
                 raise InputError("segments", "segments split the error: give it in place of delta")
-            # Refuses what a part of the error is too small for.
+            # Raises if the error of a segment is too small for the rest of the design.
             self.by_segment  # noqa: B018
 
     def _check_metrics(self) -> None:

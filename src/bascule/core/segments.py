@@ -97,7 +97,7 @@ class Segments:
         return error * self.shares[self.all.index(name)]
 
     def checked(self, name: object) -> str:
-        """Return the name of a segment, or raise what to do if there is none of that name."""
+        """Return the name of a segment; raise `InputError` if no segment has that name."""
         if name in self.all:
             return str(name)
         raise InputError(

@@ -122,7 +122,7 @@ def read_files(
             source.field, f"{source.field}: cannot read {source.place}: {first_line(problem)}"
         )
     if form == "csv" and len(used) == 1:
-        # Lines that end now this way, now that are the usual reason.
+        # The usual reason is a mix of line endings.
         try:
             used = [plain_copy(used[0], opened.folder)]
             return _table_of(opened.local, used, form, source.field), used

@@ -69,7 +69,7 @@ def read_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple
 
 
 def _in_microseconds(arrow: Any) -> Any:
-    """An Arrow table whose zoned times have microseconds: finer ones of DuckDB Ibis cannot read."""
+    """An Arrow table with zoned times in microseconds; Ibis cannot read finer ones from DuckDB."""
     import pyarrow as pa
 
     for place, column in enumerate(arrow.schema):

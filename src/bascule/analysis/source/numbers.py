@@ -33,7 +33,7 @@ SURELY = {
 """Numbers that can be meant in one way only."""
 
 MOSTLY = 10
-"""So many times as often one way of writing has to occur as the other to be taken for granted."""
+"""A decimal sign is assumed if it occurs at least this many times as often as the other."""
 
 
 def decimal_of(table: Any, column: str, given: str | None) -> str | None:

@@ -26,7 +26,7 @@ def read_design(
 
 
 def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:
-    """Return a design with a measure, or with what is said about reports, that it lacks."""
+    """Return the design with `measure` or `reports` set; raise if it already has one of them."""
     if measure is None and reports is None:
         return design
     if design.measure is not None or design.reports is not None:

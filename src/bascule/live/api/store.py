@@ -183,7 +183,7 @@ class Store(StoreContext):
         return [self.get_segmented(name) for name in names]
 
     def _check_free(self, connection: Connection, name: str) -> None:
-        """Raise unless no experiment, and no test with segments, has this name."""
+        """Raise `InputError` if an experiment or a test with segments has this name."""
         from sqlalchemy import select
 
         from bascule.live.storage.schema import experiments

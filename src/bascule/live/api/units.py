@@ -358,7 +358,7 @@ class Units:
 
     @property
     def member(self) -> Member | None:
-        """Which segment of which test it is; None if it is none."""
+        """The test and the segment that this experiment is; None if it is not a segment."""
         return self._loaded().delivery.member
 
     @cached_property

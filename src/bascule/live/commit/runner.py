@@ -31,7 +31,7 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 DEADLOCK = "40P01"
-"""How PostgreSQL calls two transactions that wait for each other, one of which it ends."""
+"""PostgreSQL's error code for a deadlock."""
 
 LEASED_FROM, MOST_LEASED = 100, 10_000
 """New units a second from which on a program takes leases, and most slots of one."""

@@ -312,7 +312,7 @@ class Health(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """A flag's value for a unit: that of its arm, or the name of it."""
+    """A flag's value for a unit: the value of its arm, or the arm's name."""
 
     key: str
     value: bool | float | str | dict[str, Any] | list[Any]

@@ -30,7 +30,7 @@ THREADS = 128
 """Threads of a group: enough to hide latency with the registers that a loop takes."""
 
 CHUNK = 1 << 22
-"""Runs started at a time, between which progress is told and an interruption is heard."""
+"""Runs started at a time, between which progress is reported and interruptions are noticed."""
 
 _DEVICE: ContextVar[Device] = ContextVar("device", default="cpu")
 
