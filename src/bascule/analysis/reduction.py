@@ -10,11 +10,25 @@ from typing import Any, TypeVar
 from bascule.analysis.evidence.recurring import by_count, by_period
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log import Log
-from bascule.analysis.reduce import query as reduce
 from bascule.analysis.reduce.counts import counted_sums
-from bascule.analysis.reduce.query import Survey
+from bascule.analysis.reduce.growth import cohorts_by_count, growth, growth_of_units, sparse_growth
+from bascule.analysis.reduce.query import (
+    Unfit,
+    arrivals_by_day,
+    by_arrival,
+    unfit_outcomes,
+    without_value,
+)
 from bascule.analysis.reduce.scores import OWN
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
+from bascule.analysis.reduce.survey import (
+    Survey,
+    copies,
+    in_two_arms,
+    one_row_each,
+    quick_survey,
+    surveyed,
+)
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import Row, is_own
 from bascule.analysis.source.columns import Arms, Columns
@@ -49,11 +63,11 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     survey = None
     quick = request.until is None and not log.columns.adjusted
     if quick and is_own(log.table.get_backend()):
-        survey = reduce.quick_survey(log.table, log.columns, log.arms)
+        survey = quick_survey(log.table, log.columns, log.arms)
     if survey is not None:
         log = replace(log, rows=complete(log.table, log.columns, log.arms))
     else:
-        survey = reduce.survey(log.rows)
+        survey = surveyed(log.rows)
     extra = log.columns if log.assignment_columns is None else log.assignment_columns
     if extra.adjusted or log.columns.adjusted:
         _check_adjusted(request, log, extra)
@@ -85,7 +99,7 @@ def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -
     reduced = replace(reduced, excluded=reduced.excluded | {BLANK: survey.blank})
     if request.recurring:
         return reduced
-    each = reduce.without_value(log.rows, None if log.assigned is None else units_of(log.assigned))
+    each = without_value(log.rows, None if log.assigned is None else units_of(log.assigned))
     valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
     return replace(reduced, valueless=valueless)
 
@@ -94,7 +108,7 @@ def _in_two_arms(log: Log, table: Table) -> dict[str, tuple[str, ...]]:
     """Some of the units that were seen in two arms."""
     if not table.excluded.get(IN_TWO_ARMS):
         return {}
-    return {IN_TWO_ARMS: reduce.in_two_arms(log.rows if log.assigned is None else log.assigned)}
+    return {IN_TWO_ARMS: in_two_arms(log.rows if log.assigned is None else log.assigned)}
 
 
 def _limited(request: Request, reduced: Reduced) -> Reduced:
@@ -164,10 +178,10 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
         return _of_recurring(request, log, survey)
     ends = None if request.measure is None else _end_of_log(request, survey)
     # A unit with a single row has given all that it will.
-    single = log.columns.unit is None or reduce.one_row_each(rows, survey)
+    single = log.columns.unit is None or one_row_each(rows, survey)
     duplicates = None
     if log.columns.unit is not None:
-        duplicates = 0 if single else reduce.copies(log.table, survey.rows)
+        duplicates = 0 if single else copies(log.table, survey.rows)
     if single:
         units = units_of_rows(rows, request.aggregate)
     elif request.measure is not None:
@@ -185,9 +199,9 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     if final or not request.by_day or log.columns.adjusted:
         sums = _sums_by_arrival(request, units, arms, log.arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
-        sums, arrivals = reduce.sparse_growth(rows, request.aggregate, limits=request.limits)
+        sums, arrivals = sparse_growth(rows, request.aggregate, limits=request.limits)
     else:
-        sums = reduce.growth(rows, request.aggregate, request.missing, limits=request.limits)
+        sums = growth(rows, request.aggregate, request.missing, limits=request.limits)
     table = table_of(sums, len(arms), missing=request.missing, arrivals=arrivals)
     unfit = _unfit(request, units)
     return Reduced(
@@ -201,7 +215,7 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         return _of_recurring(request, log, survey)
     rows, arms = log.rows, log.arms.names
     units = units_of(log.assigned)
-    assignments = reduce.survey(log.assigned)
+    assignments = surveyed(log.assigned)
     excluded = dict(survey.excluded)
     stranger = "event of an unknown unit"
     ends = None
@@ -220,10 +234,10 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))
         strangers = usable - table.events
     else:
-        grown = reduce.growth_of_units(
+        grown = growth_of_units(
             rows, units, request.aggregate, request.missing, limits=request.limits
         )
-        arrivals = reduce.arrivals(units)
+        arrivals = arrivals_by_day(units)
         table = table_of(grown, len(arms), missing=request.missing, arrivals=arrivals)
         strangers = usable - table.rows
         stranger += ", or before it came"
@@ -239,7 +253,7 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         excluded,
         examples=_of_assignments(assignments.examples),
         unfit=_unfit(request, with_outcomes),
-        duplicates=reduce.copies(log.table, survey.rows),
+        duplicates=copies(log.table, survey.rows),
     )
 
 
@@ -247,18 +261,18 @@ def _of_assignments(found: dict[str, Found]) -> dict[str, Found]:
     return {f"{reason} (assignment)": one for reason, one in found.items()}
 
 
-def _unfit(request: Request, units: Any) -> reduce.Unfit | None:
+def _unfit(request: Request, units: Any) -> Unfit | None:
     """The outcomes that the model does not allow, where it says more than its limits."""
     model = request.strict_outcome
     if model is None:
         return None
-    return reduce.unfit_outcomes(units, model, request.missing, exclude=request.exclude)
+    return unfit_outcomes(units, model, request.missing, exclude=request.exclude)
 
 
 def _sums_by_arrival(
     request: Request, units: Any, arms: tuple[str, ...], entries: Arms | None = None
 ) -> list[Row]:
-    return reduce.by_arrival(
+    return by_arrival(
         units,
         len(arms),
         request.limits,
@@ -292,7 +306,7 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
     units = assigned.filter(assigned.bad == 0)
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
-    replayed, survey = replay(design, rows, units, request.until), reduce.survey(rows)
+    replayed, survey = replay(design, rows, units, request.until), surveyed(rows)
     table = Table({"": replayed.sums}, {}, survey.rows)
     return Reduced(
         tuple(design.arms),
@@ -317,7 +331,7 @@ def _of_recurring(request: Request, log: Log, survey: Survey) -> Reduced:
     total, excluded = survey.rows, dict(survey.excluded)
     period = request.period or (1 if request.static or assigned is not None else None)
     if period is None:
-        cohorts = reduce.cohorts_by_count(rows)
+        cohorts = cohorts_by_count(rows)
         parts: dict[str, list[Any]] = {}
         for row in cohorts:
             if row["arm"] is not None and row["arm"] >= 0:
@@ -327,16 +341,16 @@ def _of_recurring(request: Request, log: Log, survey: Survey) -> Reduced:
         twice = sum(row["units"] for row in cohorts if row["arm"] == TWO_ARMS and not row["before"])
         table = Table(sums, {IN_TWO_ARMS: twice} if twice else {}, total)
         return Reduced(arms, table, True, None, total, excluded, recurring=recurring)
-    of_units = survey if assigned is None else reduce.survey(assigned)
+    of_units = survey if assigned is None else surveyed(assigned)
     first = of_units.first
     calendar = Calendar(None if first is None else first.date(), period)
     arrivals = None
     if assigned is None:
-        grown = reduce.growth(rows, request.aggregate, 0.0, calendar)
+        grown = growth(rows, request.aggregate, 0.0, calendar)
     else:
         units = units_of(assigned)
-        grown = reduce.growth_of_units(rows, units, request.aggregate, 0.0, calendar)
-        arrivals = reduce.arrivals(units, calendar)
+        grown = growth_of_units(rows, units, request.aggregate, 0.0, calendar)
+        arrivals = arrivals_by_day(units, calendar)
         total += of_units.rows
         excluded |= _of_assignments(of_units.excluded)
     table = table_of(grown, len(arms), arrivals=arrivals, step=period)
