@@ -147,8 +147,13 @@ def money(form: Callable[[float], str]) -> bytes:
     ("data", "name", "options", "line"),
     [
         (money(lambda x: f"${x:.2f}"), "a.csv", {}, "(400 value not a number, as '$0.00')"),
-        (money(lambda x: f"{max(x, 1000):,.0f}"), "a.csv", {}, "numbers with commas as '"),
-        (money(lambda x: (english, german)[int(x > 900)](x)), "a.csv", {}, "commas in two ways"),
+        (money(lambda x: f"{max(x, 1000):,.0f}"), "a.csv", {}, "ambiguous commas, such as '"),
+        (
+            money(lambda x: (english, german)[int(x > 900)](x)),
+            "a.csv",
+            {},
+            "thousands separators and as decimal",
+        ),
         (money(german), "a.csv", {"decimal": "p"}, 'decimal must be "." or ","'),
         (western(), "a.csv", {}, "it is not in UTF-8: give encoding (--encoding)"),
         (western(), "a.csv", {"encoding": "ascii"}, "is not ascii"),

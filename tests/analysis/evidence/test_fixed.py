@@ -81,7 +81,7 @@ def test_one_look_is_narrower_and_labelled(spend: Any) -> None:
     assert once.guarantee == "asymptotic"
     assert (
         once.headline
-        == "c is the best arm by one look (Welch's t-test, error 5 %); do not look again and go on"
+        == "c is the best arm by one look (Welch's t-test, error 5 %); valid for one look only"
     )
     for narrow, wide in zip(once.effects, always.effects, strict=True):
         assert 1.3 < (wide.high - wide.low) / (narrow.high - narrow.low) < 2.3

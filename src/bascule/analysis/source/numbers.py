@@ -63,11 +63,15 @@ def decimal_of(table: Any, column: str, given: str | None) -> str | None:
         return "."
     if comma >= MOSTLY * point and comma:
         return ","
-    seen = "in two ways" if point else f"as {row['unclear']!r}"
+    example = (
+        "commas both as thousands separators and as decimal separators"
+        if point
+        else f"ambiguous commas, such as {row['unclear']!r}"
+    )
     raise InputError(
         "decimal",
-        f"decimal is missing: {column!r} has numbers with commas {seen}: say which sign parts the "
-        'decimals, decimal="." or "," (--decimal)',
+        f"decimal is missing: the numbers of {column!r} have {example}: state the decimal "
+        'separator with decimal="." or decimal="," (--decimal)',
     )
 
 

@@ -12,7 +12,8 @@ from bascule.live.storage.state import OPEN, ExperimentState, Phase
 DAY = 86400.0
 
 HELD_UNITS, HELD_SHARE = 100, 0.1
-"""A test is held up if so many units wait for one that has had this part of its time to report."""
+"""A test is held up if at least `HELD_UNITS` units wait for one that has not reported during this
+share of the test's duration."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,9 @@ def guardrail_lines(analysis: Analysis) -> list[str]:
         f"{arm} is {said.get(it, 'within its margin')}" for arm, it in analysis.standings.items()
     ]
     return [
-        f"guardrail, {better} is better, margin {metric.margin:g}: {'; '.join(rest)} (one that is "
-        f"worse by the margin is found within it with probability at most {at_most(metric.error)})"
+        f"guardrail, {better} is better, margin {metric.margin:g}: {'; '.join(rest)} (a treatment "
+        f"that is worse by the margin or more is declared within it with probability at most "
+        f"{at_most(metric.error)})"
     ]
 
 
@@ -258,7 +259,7 @@ def _answer(analysis: Analysis) -> str:
         test = f"by one look ({analysis.once[0].test}, error {risk})"
         if decision is None:
             return f"No decision {test}"
-        return f"{_of(decision)} {test}; do not look again and go on{held_words(analysis)}"
+        return f"{_of(decision)} {test}; valid for one look only{held_words(analysis)}"
     if decision is not None and decision.arm is not None:
         return (
             f"{decision.name} is the best arm: a worse one is named with probability at most "
