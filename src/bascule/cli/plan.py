@@ -327,20 +327,11 @@ def _plan_rollout(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    from bascule.planning.request.amounts import amount
-    from bascule.planning.rollout import plan_rollout
+    from bascule.planning.rollout import plan_rollout, ramp_of
 
-    ramp = []
-    for step in text.split(","):
-        at, colon, share = step.partition(":")
-        if not colon:
-            raise InputError(
-                "rollout", f"--rollout must be steps such as 0d:1%,1d:5% (got {step!r:.60})"
-            )
-        ramp.append((at, amount("rollout", share, "5% or 0.05")))
     plan = plan_rollout(
         metrics,
-        ramp,
+        ramp_of(text),
         units_per_day,
         deadline_days=deadline_days,
         harm_error=harm_error,

@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from bascule.core.design import DEFAULT_HARM_ERROR, Design
+from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.metrics.measure import SECONDS, seconds
-from bascule.core.metrics.metric import Metric, check_metrics
+from bascule.core.metrics.measure import SECONDS, Measure, seconds
+from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
+from bascule.planning.request.amounts import amount
 from bascule.theory.guardrails import metric_spread
 
 LOOKS_PER_E_FOLD = 100
@@ -83,20 +85,25 @@ class Rollout:
             },
         }
 
-    def lines(self) -> list[str]:
-        """Return the plan in words."""
+    @property
+    def promises(self) -> list[str]:
+        """What is guaranteed, and the schedule, a sentence each."""
         steps = ", ".join(f"{100 * share:g} % after {at / 86400:g} d" for at, share in self.ramp)
         harm = f"{100 * self.design.harm_error:g} %"
-        found = [
+        return [
             f"Guarded rollout of {self.design.arms[1]}: {steps}",
             f"{self.units_per_day:,.6g} units a day; a version that is not harmful is rolled back "
             f"with probability at most {harm}, over the whole ramp",
+            *(
+                f"a version worse by {metric.margin:g} or more on {metric.name} is rolled out with "
+                f"probability at most {100 * metric.error:g} %"
+                for metric in self.design.guardrails
+            ),
         ]
-        found += [
-            f"a version worse by {metric.margin:g} or more on {metric.name} is rolled out with "
-            f"probability at most {100 * metric.error:g} %"
-            for metric in self.design.guardrails
-        ]
+
+    def lines(self) -> list[str]:
+        """Return the plan in words."""
+        found = self.promises
         found.append("")
         found.append(
             f"{'if the new version is':<44}{'out':>8}{'back':>8}{'days':>8}{'exposed':>12}"
@@ -116,18 +123,24 @@ class Rollout:
 def plan_rollout(
     metrics: Sequence[Metric],
     ramp: Ramp,
-    units_per_day: float,
+    units_per_day: float | str,
     *,
-    deadline_days: float = 28.0,
+    deadline_days: float | str = 28.0,
     harm_error: float = DEFAULT_HARM_ERROR,
     arms: Sequence[str] = ("present", "new"),
+    outcome: Outcome | None = None,
+    goal: Goal | None = None,
+    measure: Measure | None = None,
+    reports: Reports | None = None,
     runs: int = 1000,
     seed: int = 0,
 ) -> Rollout:
     """Plan a rollout whose guardrails are `metrics`, at the shares of the new version in `ramp`.
 
-    The first guardrail is also the primary metric of the design, which is shown and does not
-    decide. `units_per_day` is the traffic as a whole.
+    `outcome`, `goal` and `measure` are those of the primary metric, which is shown and does not
+    decide; without them it is the first guardrail, whose outcomes are then recorded under both
+    names.
+    `units_per_day` is the traffic as a whole.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
@@ -136,20 +149,25 @@ def plan_rollout(
     ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
     """
     steps = _checked_ramp(ramp)
-    rate = checks.positive("units_per_day", units_per_day, "it is the traffic as a whole")
-    days = checks.positive("deadline_days", deadline_days, "28 is four weeks")
+    whole, weeks = "it is the traffic as a whole", "28 is four weeks"
+    rate = checks.positive("units_per_day", amount("units_per_day", units_per_day, whole), whole)
+    days = checks.positive("deadline_days", amount("deadline_days", deadline_days, weeks), weeks)
     runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
-    guardrails = [metric for metric in check_metrics(list(metrics), None) if metric.is_guardrail]
+    given = [*metrics]
+    measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
+    guardrails = [metric for metric in check_metrics(given, measured) if metric.is_guardrail]
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
     first = guardrails[0]
     cap = _units_at(steps, rate, days)
     design = Design(
         arms,
-        first.outcome,
+        first.outcome if outcome is None else outcome,
         Tilt(1),
-        goal=first.goal,
-        metrics=list(metrics),
+        measure=measured,
+        goal=goal or (first.goal if outcome is None else "increase"),
+        reports=reports,
+        metrics=given,
         harm_error=harm_error,
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
@@ -265,6 +283,21 @@ def _spread(metric: Metric) -> float:
             f"baseline of {metric.name} is missing: it says how much its outcomes spread",
         )
     return spread
+
+
+def ramp_of(text: str) -> list[tuple[str, float]]:
+    """Return the steps of a ramp as people write them.
+
+    >>> ramp_of("0d:1%, 1d:5%")
+    [('0d', 0.01), ('1d', 0.05)]
+    """
+    steps = []
+    for step in text.split(","):
+        at, colon, share = step.partition(":")
+        if not colon:
+            raise InputError("ramp", f"ramp must be steps such as 0d:1%,1d:5% (got {step!r:.60})")
+        steps.append((at.strip(), amount("ramp", share, "5% or 0.05")))
+    return steps
 
 
 def _checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:

@@ -108,7 +108,8 @@ class Experiment(Units):
         has = loaded.id in known
         oldest = known[loaded.id] if has else oldest_waiting(connection, loaded)
         design, phase, state = loaded.design, loaded.phase, loaded.state
-        return status_of(loaded.name, design, phase, state, now, loaded.created, oldest)
+        audience = loaded.delivery.audience
+        return status_of(loaded.name, design, phase, state, now, loaded.created, oldest, audience)
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""

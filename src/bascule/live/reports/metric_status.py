@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bascule.core.approximate import about
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.guardrails import MetricView, Standing, metric_views, waiting_arm
+from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Goal, Role
 from bascule.core.statistics import Statistics
 from bascule.live.storage.state import ExperimentState
@@ -70,14 +73,59 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
     arm = waiting_arm(design, statistics)
     if arm is None:
         return None
-    open_ones = [
+    return (
+        f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
+        f"the margin of {' and '.join(_open_guardrails(design, statistics, arm))}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutStatus:
+    """How far a guarded rollout is.
+
+    `traffic` is the share of all traffic that is in the test now; half of it gets the new version
+    in an even split. `next_traffic` is the next step of the ramp, in `next_days` days; both are
+    None after the last. `open` are the guardrails that have not found the new version within their
+    margins yet.
+    """
+
+    version: str
+    traffic: float
+    next_traffic: float | None
+    next_days: float | None
+    open: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The rollout in a line."""
+        found = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
+        if self.next_traffic is not None and self.next_days is not None:
+            found += f", {100 * self.next_traffic:g} % in {about(self.next_days)}"
+        return f"{found}; not shown yet to stay within the margin of {' and '.join(self.open)}"
+
+
+def rollout_of(
+    design: Design, statistics: Statistics, audience: Audience | None, passed: float
+) -> RolloutStatus:
+    """Return how far a guarded rollout is after so many seconds."""
+    ramp = () if audience is None else audience.ramp
+    coming = [(float(at), share) for at, share in ramp if float(at) > passed]
+    at, share = coming[0] if coming else (None, None)
+    arm = next(i for i, name in enumerate(design.arms) if name != design.control_arm)
+    return RolloutStatus(
+        design.arms[arm],
+        1.0 if audience is None else audience.share_at(passed),
+        share,
+        None if at is None else (at - passed) / SECONDS["d"],
+        _open_guardrails(design, statistics, arm),
+    )
+
+
+def _open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
+    return tuple(
         view.metric.name
         for view in metric_views(design, statistics)
         if view.metric.is_guardrail and view.standings[arm] != "within margin"
-    ]
-    return (
-        f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
-        f"the margin of {' and '.join(open_ones)}"
     )
 
 

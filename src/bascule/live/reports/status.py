@@ -16,6 +16,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, winner_promise
+from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.presenter import presenter
@@ -26,8 +27,10 @@ from bascule.live.reports.forecast import lead, stages_left, units_a_stage, unit
 from bascule.live.reports.metric_status import (
     CovariateStatus,
     MetricStatus,
+    RolloutStatus,
     covariates_of,
     metric_statuses,
+    rollout_of,
     waiting_words,
 )
 from bascule.live.reports.waiting import DAY, Waiting, waiting_of
@@ -84,9 +87,10 @@ class Status:
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
     for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
     guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
-    waits for its guardrails. `links` counts names that were linked to another, and `relinked` those
-    of them that had another arm before. `covariates` says what outcomes are adjusted by, where they
-    are. `diagnostics` are there where they were asked for.
+    waits for its guardrails. `rollout` says how far a guarded rollout is, whose primary metric has
+    no part in `evidence`, `left` and `days_left`. `links` counts names that were linked to another,
+    and `relinked` those of them that had another arm before. `covariates` says what outcomes are
+    adjusted by, where they are. `diagnostics` are there where they were asked for.
     """
 
     name: str
@@ -112,6 +116,7 @@ class Status:
     moved: tuple[tuple[str, str], ...] = ()
     metrics: tuple[MetricStatus, ...] = ()
     guarded: str | None = None
+    rollout: RolloutStatus | None = None
     ended_by: EndReason | None = None
     futile: bool = False
     covariates: CovariateStatus | None = None
@@ -170,6 +175,8 @@ class Status:
             return "The test was stopped undecided"
         if self.state in ("ready", "paused"):
             return f"The test is {self.state}: it takes no new units"
+        if self.rollout is not None and not (self.waiting is not None and self.waiting.is_held):
+            return f"Keep running: {self.rollout.words}"
         if self.guarded is not None:
             return f"Keep running: {self.guarded}"
         if self.futile:
@@ -203,6 +210,7 @@ def status_of(
     now: float,
     created: float,
     oldest: float | None = None,
+    audience: Audience | None = None,
 ) -> Status:
     """Return the status of an experiment state; `oldest` is when the first unit came that waits.
 
@@ -216,7 +224,14 @@ def status_of(
     better = advantages(design, seen)
     found = effects_of(design, better)
     leader, share = lead(design, seen, better)
-    left, days = _left(design, state, share, now - created) if phase in OPEN else (None, None)
+    began = created if state.began is None else state.began
+    ramped = design.decides == "guardrails" and phase in OPEN
+    rollout = rollout_of(design, state.once, audience, now - began) if ramped else None
+    if rollout is not None:
+        leader, share = None, 0.0
+    left, days = None, None
+    if phase in OPEN and rollout is None:
+        left, days = _left(design, state, share, now - created)
     arms = _arms(design, state)
     means, units = arm_means(design, seen), [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
@@ -245,6 +260,7 @@ def status_of(
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         metrics=metric_statuses(design, state.once) if design.metrics else (),
         guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
+        rollout=rollout,
         ended_by=end_reason(design, seen) if phase == "over" else None,
         futile=phase in OPEN and state.verdict is None and design.judging(seen).is_futile(seen),
         waiting=waiting_of(design, phase, state, now, created, oldest),

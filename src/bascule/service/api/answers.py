@@ -96,8 +96,42 @@ class EffectOut(BaseModel):
     meaning: str | None = None
 
 
+class ContrastOut(BaseModel):
+    """A treatment minus the control, in outcome units and relative to the control's mean."""
+
+    treatment: str
+    control: str
+    difference: float
+    low: float | None
+    high: float | None
+    error: float
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
+    lift_error: float
+    guarantee: str
+
+
+class MetricOut(BaseModel):
+    """A guardrail or a secondary metric; `standings` has one for each of its contrasts."""
+
+    name: str
+    role: Literal["guardrail", "secondary"]
+    goal: Literal["increase", "decrease"]
+    margin: float | None
+    error: float
+    guarantee: str
+    means: list[float | None]
+    contrasts: list[ContrastOut]
+    standings: list[Literal["within margin", "harmed", "open"]]
+
+
 class VerdictOut(BaseModel):
-    """A decision, which never changes; `meaning` says what its error bounds."""
+    """A decision, which never changes; `meaning` says what its error bounds.
+
+    `by` says whether the primary metric decided or the guardrails, and `harm` on which metrics all
+    other arms were harmful.
+    """
 
     arm: int | None
     name: str
@@ -105,6 +139,8 @@ class VerdictOut(BaseModel):
     guarantee: str
     units: int
     time: float
+    harm: list[str] = []
+    by: Literal["primary", "guardrails"] = "primary"
     meaning: str | None = None
 
 
@@ -124,6 +160,16 @@ class CovariatesOut(BaseModel):
     coefficients: dict[str, float]
     lacking: int
     beyond: int
+
+
+class RolloutOut(BaseModel):
+    """How far a guarded rollout is: the share of the traffic in it now, and the next step."""
+
+    version: str
+    traffic: float
+    next_traffic: float | None
+    next_days: float | None
+    open: list[str]
 
 
 class StatusOut(BaseModel):
@@ -154,6 +200,10 @@ class StatusOut(BaseModel):
     waiting: WaitingOut | None = None
     everyone: str | None = None
     moved: list[tuple[str, str]] = []
+    contrasts: list[ContrastOut] = []
+    metrics: list[MetricOut] = []
+    guarded: str | None = None
+    rollout: RolloutOut | None = None
     ended_by: Literal["horizon", "futility"] | None = None
     futile: bool = False
     covariates: CovariatesOut | None = None

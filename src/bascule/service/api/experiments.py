@@ -303,7 +303,8 @@ def status_data(status: Status) -> dict[str, Any]:
         effect["meaning"] = bound_words(effect["error"])
     if data["decision"] is not None and data["decision"]["arm"] is not None:
         meaning = error_words(data["decision"]["error"], len(status.arms))
-        data["decision"]["meaning"] = meaning
+        by_guardrails = data["decision"]["by"] == "guardrails"
+        data["decision"]["meaning"] = status.promise if by_guardrails else meaning
     return {"headline": status.headline, **data}
 
 

@@ -7,8 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from bascule.core.covariates.model import Covariate
-from bascule.core.design import Design
+from bascule.core.design import Design, Reports
 from bascule.core.enrolment.audience import Audience
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.request import AcceptedGuarantee
@@ -188,6 +189,41 @@ class Wish(Model):
     correlation: float = Field(0.0, ge=-1.0, le=1.0)
     sample: list[float] | None = Field(None, max_length=MOST_SAMPLED)
     cap: float | str | None = Field(None, examples=["99%"])
+    seed: int = Field(0, ge=0, lt=2**63)
+
+
+class RolloutRequest(Model):
+    """A request for the plan of a guarded rollout, in the terms of `bascule.plan_rollout`.
+
+    `ramp` has pairs of a time since the start and the share of the traffic that gets the new
+    version from then on. The answer has the `design` and the `audience` to create it with.
+    """
+
+    metrics: list[Metric] = Field(
+        min_length=1,
+        max_length=50,
+        examples=[
+            [
+                {
+                    "name": "latency",
+                    "outcome": {"kind": "gaussian", "sigma": 30},
+                    "goal": "decrease",
+                    "margin": 3,
+                }
+            ]
+        ],
+    )
+    ramp: list[tuple[float | str, float]] = Field(
+        min_length=1, max_length=50, examples=[[["0d", 0.01], ["1d", 0.1], ["3d", 0.5]]]
+    )
+    units_per_day: float | str = Field(5000.0, examples=["5k"])
+    deadline_days: float | str = 28.0
+    harm_error: float = Field(0.05, gt=0.0, lt=1.0)
+    arms: list[str] = ["present", "new"]
+    outcome: Outcome | None = Field(None, discriminator="kind")
+    goal: Goal | None = None
+    measure: Measure | None = None
+    reports: Reports | None = None
     seed: int = Field(0, ge=0, lt=2**63)
 
 

@@ -20,7 +20,9 @@ from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.request import Wishes
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
+from bascule.planning.rollout import ramp_of
 from bascule.planning.segments import of_all, of_smallest
+from bascule.service.api.schemas import RolloutRequest
 
 LABELS = {
     "name": "Name",
@@ -35,6 +37,7 @@ LABELS = {
     "control": "Control",
     "metrics": "Other metrics",
     "harm_error": "Error of removing an arm",
+    "ramp": "Rollout schedule",
     "segments": "Segments",
     "covariate": "Covariate",
     "correlation": "Correlation",
@@ -83,6 +86,7 @@ class Form:
     control: str = ""
     metrics: str = ""
     harm_error: str = "5%"
+    ramp: str = ""
     segments: str = ""
     covariate: str = ""
     correlation: str = "0"
@@ -190,6 +194,39 @@ class Form:
         """Return the minimum detectable effect, for the better if it has no sign."""
         text = self.lift.strip()
         return f"-{text}" if self.goal == "decrease" and text[:1] not in ("+", "-", "−") else text
+
+    def rollout(self) -> RolloutRequest | None:
+        """The question for the planner if a schedule is given: the test is then a guarded rollout.
+
+        >>> Form(ramp="0d:1%, 1d:50%", metrics="failed; bernoulli; margin 1%").rollout().ramp
+        [('0d', 0.01), ('1d', 0.5)]
+        """
+        if not self.ramp.strip():
+            return None
+        for name in ("control", "segments", "covariate", "futility", "population", "switch_cost"):
+            if getattr(self, name).strip():
+                raise InputError(name, f"{name} does not go with a rollout: leave it empty")
+        if self.audience() is not None:
+            raise InputError("share", "share does not go with a rollout, whose schedule has it")
+        outcome, metrics = self._outcome(self._sample()), self._metrics()
+        if not any(metric.is_guardrail for metric in metrics):
+            raise InputError("metrics", "metrics need a guardrail for a rollout: give a margin")
+        is_first = self.counts != "window"
+        if not is_first:
+            metrics = tuple(replace(one, measure=self._measure(one.outcome)) for one in metrics)
+        return RolloutRequest(
+            metrics=list(metrics),
+            ramp=list(ramp_of(self.ramp)),
+            units_per_day=_number("units_per_day", self.units_per_day),
+            deadline_days=_number("deadline_days", self.deadline_days),
+            harm_error=amount("harm_error", self.harm_error, "5% is usual"),
+            arms=self.names,
+            outcome=outcome,
+            goal=self.goal,  # type: ignore[arg-type]
+            measure=None if is_first else self._measure(outcome),
+            reports="always" if is_first else None,
+            seed=0,
+        )
 
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""

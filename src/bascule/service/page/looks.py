@@ -100,7 +100,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             guarantee=words.guarantee_kind(design, status),
             figures=views.figures(design, status),
             evidence=round(100 * status.evidence),
-            shows_evidence=is_open and status.matured > 0,
+            shows_evidence=is_open and status.matured > 0 and status.rollout is None,
         ),
         fragment(
             "arms",

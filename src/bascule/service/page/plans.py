@@ -6,6 +6,7 @@ Plans are kept, since the form asks again whenever something was typed.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from math import isnan
 
 from starlette.concurrency import run_in_threadpool
 
@@ -14,6 +15,7 @@ from bascule.core.design import Design
 from bascule.planning.choose import Point
 from bascule.planning.request.request import Wishes
 from bascule.planning.result import Plan
+from bascule.planning.rollout import Rollout
 from bascule.planning.stages import stages
 from bascule.presentation.amounts import duration
 from bascule.presentation.guarantees import guarantee
@@ -125,6 +127,33 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
         words.origin(plan),
         plan.complete,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutAnswer:
+    """The planner's answer about a guarded rollout: what is promised, and a row for each case."""
+
+    headline: str
+    lines: tuple[str, ...]
+    rows: tuple[tuple[str, str, str, str, str], ...]
+
+
+def rollout_view(plan: Rollout) -> RolloutAnswer:
+    """The answer about a rollout: each case with how often it is out or back, days and users."""
+    unchanged = plan.cases[0]
+    days = "never" if isnan(unchanged.median_days) else duration(unchanged.median_days)
+    headline = f"Guarded rollout: {plan.design.arms[1]} is out in about {days} if it is unchanged"
+    rows = tuple(
+        (
+            case.name,
+            percent(case.shipped),
+            percent(case.rolled_back),
+            "" if isnan(case.median_days) else duration(case.median_days),
+            two_digits(case.exposed),
+        )
+        for case in plan.cases
+    )
+    return RolloutAnswer(headline, tuple(plan.promises), rows)
 
 
 def rule_name(design: Design) -> str:

@@ -18,7 +18,7 @@ from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.form import Form, told
 from bascule.service.page.glossary import TERMS, anchor
-from bascule.service.page.plans import Plans, plan_view
+from bascule.service.page.plans import Plans, plan_view, rollout_view
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
 
@@ -166,14 +166,19 @@ def _add_new(router: APIRouter) -> None:
     async def answered(request: Request, form: Form, whole: bool = False) -> dict[str, Any]:
         """The form with the planner's answer, or with what keeps it from answering."""
         ask = plans.plan if whole else plans.first
+        planner = request.app.state.planner
+        shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
         try:
-            plan = await ask(request.app.state.planner, form.wishes())
+            rollout = form.rollout()
+            if rollout is not None:
+                return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
+            plan = await ask(planner, form.wishes())
         except InputError as error:
-            return {"form": form, "plan": None, "problems": {error.field: told(error)}}
+            return {**shown, "problems": {error.field: told(error)}}
         except Problem as problem:
             told_of = {"": f"{problem.detail[:1].upper()}{problem.detail[1:]}."}
-            return {"form": form, "plan": None, "problems": told_of}
-        return {"form": form, "plan": plan_view(plan, form.rule), "problems": {}}
+            return {**shown, "problems": told_of}
+        return {**shown, "plan": plan_view(plan, form.rule)}
 
     @router.get("/new")
     async def blank(request: Request, caller: Admin) -> Response:
@@ -191,13 +196,14 @@ def _add_new(router: APIRouter) -> None:
         name, store = form.name.strip(), request.app.state.store
         access.allow(caller, name)
         try:
-            plan = await plans.plan(request.app.state.planner, form.wishes())
-            design = form.design(plan)
-            more = {
-                "start": bool(form.start),
-                "audience": form.audience(),
-                "description": form.words(),
-            }
+            more = {"start": bool(form.start), "description": form.words()}
+            planner, rollout = request.app.state.planner, form.rollout()
+            if rollout is not None:
+                ramped = await planner.rollout(rollout)
+                design, more["audience"] = ramped.design, ramped.audience
+            else:
+                design = form.design(await plans.plan(planner, form.wishes()))
+                more["audience"] = form.audience()
             do = store.create if design.segments is None else store.create_segmented
             await change(request, caller, do, name, design, **more)
         except InputError as error:

@@ -130,7 +130,7 @@ def line(design: Design, status: Status, released: bool, mismatch: bool = False)
         count(status.units),
         ", ".join(design.arms) if len(design.arms) <= MOST_NAMES else f"{len(design.arms)} arms",
         round(100 * status.evidence),
-        status.matured > 0 and said.tone in ("good", "going", "waiting", "alarm"),
+        status.matured > 0 and said.tone != "ended" and status.rollout is None,
         words.guarantee_kind(design, status),
     )
 

@@ -60,7 +60,7 @@ def announcement(design: Design, status: Status, mismatch: bool = False) -> str:
 def tone(status: Status) -> Tone:
     """The tone of a test's state."""
     if status.decision is not None:
-        return "good"
+        return "alarm" if status.decision.harm else "good"
     if status.state == "running":
         return "going"
     return "waiting" if status.state in ("ready", "paused") else "ended"
@@ -119,6 +119,9 @@ def _detail(design: Design, status: Status, released: bool) -> str:
         return "Units already assigned keep their arm, and their outcomes count."
     if status.state in ("over", "stopped"):
         return "No arm was shown to be better. Further outcomes are not counted."
+    if status.rollout is not None:
+        version = status.rollout.version
+        return f"Everyone else gets {design.control_arm}, and all do if {version} is harmful."
     if status.matured == 0:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
@@ -148,6 +151,9 @@ def promise(design: Design, status: Status) -> str:
     kind = guarantee_kind(design, status)
     if design.calibration.error >= 1.0:
         return f"No error is proven at delta {design.calibration.delta:.3g} ({kind})."
+    by = None if status.decision is None else status.decision.by
+    if "guardrails" in (design.decides, by):
+        return sentence(status.promise)
     if status.decision is not None and status.decision.arm is not None:
         words = error_words(status.decision.error, len(design.arms))
         return f"{sentence(words)} {kind_words(kind)}"

@@ -8,7 +8,7 @@ import pickle  # nosec B403: it reads only what our own process has written
 import sys
 from asyncio.subprocess import PIPE
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -21,6 +21,7 @@ from bascule.service.server.responses import Answer, Problem
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
+    from bascule.planning.rollout import Rollout
 
 SECONDS, FIRST_SECONDS = 30.0, 180.0
 """How long a plan may take, and the first one, for which much may have to be compiled."""
@@ -39,6 +40,15 @@ class Planner:
 
     async def plan(self, wish: models.Wish) -> Plan:
         """The plan for a request, as `bascule.plan` makes it."""
+        made: Plan = await self._made(wish)
+        return made
+
+    async def rollout(self, wish: models.RolloutRequest) -> Rollout:
+        """The plan of a rollout, as `bascule.plan_rollout` makes it."""
+        made: Rollout = await self._made(wish)
+        return made
+
+    async def _made(self, wish: models.Model) -> Any:
         async with self._lock:
             seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
@@ -47,7 +57,9 @@ class Planner:
             except TimeoutError:
                 await self.close()
                 raise Problem(
-                    422, f"planning took longer than {seconds:g} s: ask for a larger lift"
+                    422,
+                    f"planning took longer than {seconds:g} s: ask for a larger lift, or for fewer "
+                    "metrics",
                 ) from None
             except BaseException:
                 # The next one to ask must not get this answer.
@@ -57,7 +69,7 @@ class Planner:
                 await self.close()
                 raise Problem(422, "planning failed: ask for less extreme numbers")
         # The line comes through a pipe from a process that this one started.
-        made: Plan | InputError = pickle.loads(base64.b64decode(line))  # nosec B301
+        made = pickle.loads(base64.b64decode(line))  # nosec B301
         if isinstance(made, InputError):
             raise made
         return made
@@ -111,4 +123,23 @@ async def plan(request: Request) -> Response:
     await viewer(request)
     wish = await read_model(request, models.Wish)
     made = await request.app.state.planner.plan(wish)
+    return Answer(made.to_dict())
+
+
+@router.post(
+    "/plan/rollout",
+    responses={
+        200: {
+            "description": "The plan, as `bascule plan --rollout --json` prints it.",
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        },
+        **refusals(422),
+    },
+    openapi_extra=body(models.RolloutRequest),
+)
+async def plan_rollout(request: Request) -> Response:
+    """Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back."""
+    await viewer(request)
+    wish = await read_model(request, models.RolloutRequest)
+    made = await request.app.state.planner.rollout(wish)
     return Answer(made.to_dict())

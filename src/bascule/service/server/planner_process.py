@@ -10,33 +10,37 @@ import pickle  # nosec B403: it only writes
 import sys
 from typing import IO
 
+from pydantic import TypeAdapter
+
 from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
-from bascule.service.api.schemas import Wish
+from bascule.planning.result import Plan
+from bascule.planning.rollout import Rollout, plan_rollout
+from bascule.service.api.schemas import RolloutRequest, Wish
+
+REQUEST: TypeAdapter[Wish | RolloutRequest] = TypeAdapter(Wish | RolloutRequest)
 
 
 def answer(line: bytes) -> bytes:
     """The plan for a request, or the error in the request, as a line."""
-    wish = Wish.model_validate_json(line)
     made: object
     try:
-        given = wish.model_dump(exclude={"outcome", "metrics", "covariate", "sample"})
-        sample = None if wish.sample is None else Sample.of(wish.sample, cap=wish.cap)
-        # As many runs as on the command line, so that the same question has the same answer.
-        made = plan(
-            wish.outcome,
-            threads=1,
-            metrics=wish.metrics,
-            covariate=wish.covariate,
-            sample=sample,
-            **given,
-        )
+        made = _plan(REQUEST.validate_json(line))
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):
         made = InputError("wish", "nothing can be computed for this: ask for less extreme numbers")
     return base64.b64encode(pickle.dumps(made)) + b"\n"
+
+
+def _plan(request: Wish | RolloutRequest) -> Plan | Rollout:
+    # As many runs as on the command line, so that the same question has the same answer.
+    given = {name: getattr(request, name) for name in type(request).model_fields}
+    if isinstance(request, RolloutRequest):
+        return plan_rollout(**given)
+    sample = None if request.sample is None else Sample.of(request.sample, cap=request.cap)
+    return plan(threads=1, **{**given, "sample": sample})
 
 
 def main(requests: IO[bytes], replies: IO[bytes]) -> None:
