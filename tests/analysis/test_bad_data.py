@@ -50,6 +50,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         (log(), {"query": "SELECT 1"}, "query goes with a database"),
         (log(p=[2.0] * 40), {"probability": "p"}, "probability must lie above 0"),
         ({"unit": [], "arm": [], "value": [], "time": []}, {}, "the log has no arm at all"),
+        (log(unit=[1e17 + i for i in range(40)]), {}, "several units look alike: store them as"),
         (42, {}, "events must be a file, a data frame, an Ibis table or a database URL (got int)"),
         ("no-such-file.csv", {}, "there is no file no-such-file.csv"),
         ("log.xlsx", {}, "there is no file log.xlsx"),

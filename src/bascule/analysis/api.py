@@ -177,11 +177,13 @@ def analyze(
             event_table = named_segments(event_table, column, segments)
             assignment_table = named_segments(assignment_table, column, segments)
         places = (sources[0].shown, sources[-1].shown)
-        analyses = []
-        for name in _values(value):
-            named = replace(names, value=name)
-            log = read_log(request, named, event_table, assignment_table, places)
-            analyses.append(assembled(request, reduced(request, log, assignment_table), weights))
+
+        def answered(asked: Request, named: Names) -> Analysis:
+            log = read_log(asked, named, event_table, assignment_table, places)
+            log = replace(log, unreadable=opened.unreadable)
+            return assembled(asked, reduced(asked, log, assignment_table), weights)
+
+        analyses = [answered(request, replace(names, value=name)) for name in _values(value)]
         for metric in more:
             asked = Request.of(
                 design=None,
@@ -194,9 +196,7 @@ def analyze(
                 **shared,
             )
             named = replace(names, value=metric.name, per=None, follow_up=None)
-            log = read_log(asked, named, event_table, assignment_table, places)
-            answer = assembled(asked, reduced(asked, log, assignment_table), weights)
-            analyses.append(judged(answer, metric))
+            analyses.append(judged(answered(asked, named), metric))
     return analyses[0] if len(analyses) == 1 else with_metrics(analyses)
 
 

@@ -14,7 +14,7 @@ from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
 from bascule.analysis.request import Reduced
 from bascule.analysis.result import SAMPLE_RATIO, Check
-from bascule.analysis.source.rows import REASONS
+from bascule.analysis.source.rows import OF_ASSIGNMENTS, RAGGED_LINE, REASONS
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import p_at_look, shown
@@ -192,7 +192,12 @@ def rows_read(reduced: Reduced) -> list[Check]:
 
     Where more than 1 % of the rows are concerned, the check is flagged.
     """
-    bad = {reason: n for reason, n in reduced.excluded.items() if reason in REASONS}
+    known = (*REASONS, RAGGED_LINE)
+    bad = {
+        reason: n
+        for reason, n in reduced.excluded.items()
+        if reason.removesuffix(OF_ASSIGNMENTS) in known
+    }
     listed = ", ".join(f"{n:,} {reason}{_such_as(reduced, reason)}" for reason, n in bad.items())
     made = [_of_rows("unusable rows", reduced, sum(bad.values()), "excluded", listed)]
     if reduced.respelled:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from bascule.analysis.source.files import FORMS
 from bascule.analysis.source.naming import chosen
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Source
+from bascule.analysis.source.rows import RAGGED_LINE
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 
@@ -45,9 +46,13 @@ class LogAnswer:
 
 @dataclass(frozen=True, slots=True)
 class LogCollection:
-    """The answers of many tests, a row each; `bascule.analyze_each` makes it."""
+    """The answers of many tests, a row each; `bascule.analyze_each` makes it.
+
+    `excluded` says how many rows of a log belong to no test, by reason.
+    """
 
     rows: tuple[LogAnswer, ...]
+    excluded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def decided(self) -> int:
@@ -87,13 +92,16 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
     with connections(options.get("memory") or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
         column = str(chosen(table, "test", test))
-        names = run(table.select(name=table[column]).distinct().order_by("name"))
+        names = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
         parts = (
             (str(row["name"]), table.filter(table[column] == row["name"]).drop(column))
             for row in names
             if row["name"] is not None
         )
-        return LogCollection(tuple(_answer(name, part, options) for name, part in parts))
+        excluded = {f"no {column}": row["rows"] for row in names if row["name"] is None}
+        if source.field in opened.unreadable:
+            excluded[RAGGED_LINE] = opened.unreadable[source.field].lines
+        return LogCollection(tuple(_answer(name, part, options) for name, part in parts), excluded)
 
 
 def _files(folder: object) -> Iterable[tuple[str, Path]]:

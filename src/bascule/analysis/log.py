@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bascule.analysis.reading import Reading
@@ -12,6 +12,7 @@ from bascule.analysis.request import Request
 from bascule.analysis.source.columns import Arms, Columns, arms_of
 from bascule.analysis.source.naming import chosen, chosen_value
 from bascule.analysis.source.numbers import check_unit, decimal_of
+from bascule.analysis.source.places import Unreadable
 from bascule.analysis.source.rows import clean
 from bascule.analysis.source.times import Times, times_of
 from bascule.core.approximate import about as approximate
@@ -49,8 +50,9 @@ class Names:
 class Log:
     """The tables of a log with their arms and columns, and what of them is used.
 
-    `dropped` copies of rows were left out. `table` has the other events as they are, `rows` and
-    `assigned` are clean rows; without an assignment table `assigned` is None.
+    `dropped` copies of rows were left out, and so were `unreadable` lines. `table` has the other
+    events as they are, `rows` and `assigned` are clean rows; without an assignment table
+    `assigned` is None.
     """
 
     arms: Arms
@@ -61,6 +63,7 @@ class Log:
     assigned: Any = None
     assignment_columns: Columns | None = None
     dropped: int = 0
+    unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
 
 
 def read_log(

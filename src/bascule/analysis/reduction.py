@@ -34,6 +34,8 @@ from bascule.analysis.source.backend import Row, is_own
 from bascule.analysis.source.columns import Arms, Columns
 from bascule.analysis.source.rows import (
     BLANK,
+    OF_ASSIGNMENTS,
+    RAGGED_LINE,
     TWO_ARMS,
     Calendar,
     clean,
@@ -94,6 +96,14 @@ def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -
     if log.dropped:
         excluded = reduced.excluded | {"copy of another row": log.dropped}
         reduced = replace(reduced, rows=reduced.rows + log.dropped, excluded=excluded)
+    for table, unreadable in log.unreadable.items():
+        reason = RAGGED_LINE + OF_ASSIGNMENTS * (table == "assignments")
+        reduced = replace(
+            reduced,
+            rows=reduced.rows + unreadable.lines,
+            excluded=reduced.excluded | {reason: unreadable.lines},
+            examples=reduced.examples | {reason: unreadable.examples},
+        )
     if not survey.blank or log.columns.count is not None:
         return reduced
     reduced = replace(reduced, excluded=reduced.excluded | {BLANK: survey.blank})
@@ -258,7 +268,7 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
 
 
 def _of_assignments(found: dict[str, Found]) -> dict[str, Found]:
-    return {f"{reason} (assignment)": one for reason, one in found.items()}
+    return {f"{reason}{OF_ASSIGNMENTS}": one for reason, one in found.items()}
 
 
 def _unfit(request: Request, units: Any) -> Unfit | None:

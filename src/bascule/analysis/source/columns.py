@@ -15,7 +15,7 @@ from bascule.core.errors import InputError
 NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", "total", "totals", "grand total")
 """Text in place of an arm that stands for none, or for a row of totals below a table."""
 
-INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
+INVISIBLE = dict.fromkeys(map(ord, "\0\u200b\u200c\u200d\u2060\ufeff"))
 
 MOST_SPELLINGS = 4 * MOST_ARMS
 

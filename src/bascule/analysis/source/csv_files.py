@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import gzip
 import io
 import shutil
@@ -14,7 +15,9 @@ from typing import Any
 from bascule.core.errors import InputError
 
 SNIFFED = 200_000
-"""Lines of a CSV file from which its types are detected."""
+"""Lines of a CSV file from which its form is detected."""
+
+SEPARATORS = ",;\t|"
 
 DATE_TYPES = ("DATE", "TIMESTAMP")
 
@@ -31,7 +34,7 @@ def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
     UTF-16 is recognised by its first two bytes; any other encoding has to be stated.
     """
     if encoding is None:
-        with _opened(name) as file:
+        with opened(name) as file:
             start = file.read(2)
         if start not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
             return name
@@ -45,7 +48,7 @@ def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
     try:
         codecs.lookup(encoding)
         with (
-            io.TextIOWrapper(_opened(name), encoding) as text,
+            io.TextIOWrapper(opened(name), encoding) as text,
             target.open("w", encoding="utf-8", newline="\n") as copy,
         ):
             shutil.copyfileobj(text, copy)
@@ -58,49 +61,57 @@ def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
     return str(target)
 
 
-def _opened(name: str) -> Any:
+def opened(name: str) -> Any:
+    """The bytes of a file, unpacked."""
     return gzip.open(name) if name.endswith(".gz") else Path(name).open("rb")
 
 
-def read_many_csv(connection: Any, names: Sequence[str]) -> Any:
-    """Several CSV files; dates that do not begin with the year stay text."""
-    relation = connection.read_csv(names, header=True, sample_size=SNIFFED)
-    dates = [c for c, t in zip(relation.columns, relation.types, strict=True) if t in DATE_TYPES]
-    if not dates:
-        return relation
-    form = _form_of(connection, names[0])
-    if not _is_doubtful({name: form[name] for name in ("DateFormat", "TimestampFormat")}):
-        return relation
-    texts = dict.fromkeys(dates, "VARCHAR")
-    return connection.read_csv(names, header=True, sample_size=SNIFFED, dtype=texts)
+def types_of(form: Form) -> list[str]:
+    """The types of the columns in their order; dates that do not begin with the year stay text.
+
+    Whether a day or a month comes first is not DuckDB's to guess.
+    """
+    formats = (form["DateFormat"], form["TimestampFormat"])
+    doubtful = any(text and not text.startswith("%Y") for text in formats)
+    types = [column["type"] for column in form["Columns"]]
+    return ["VARCHAR" if doubtful and kind in DATE_TYPES else kind for kind in types]
 
 
-def read_csv(connection: Any, name: str) -> Any:
-    """One CSV file, whose form is detected once; DuckDB would detect it anew for every query."""
+def headed(connection: Any, name: str, form: Form) -> list[str]:
+    """The names of the columns of a file, as `_named` has them."""
+    names = [column["name"] for column in form["Columns"]]
+    if not form["HasHeader"]:
+        return names
+    text = dict.fromkeys(names, "VARCHAR")
+    header = read_as(connection, name, form | {"HasHeader": False}, text, ignore_errors=True)
+    # A part of the path that is written as "key=value" is a column behind those of the file.
+    return _named(header.limit(1).fetchall()[0][: len(names)], names)
+
+
+def form_of(connection: Any, name: str, *, headed: bool) -> Form:
+    """The form of a file by its first lines, even where some of these are broken.
+
+    `headed` says that the file begins with the names of its columns.
+    """
     import duckdb
 
+    options = ", header = true" * headed
     try:
-        form = _form_of(connection, name)
-    except (duckdb.Error, ValueError, TypeError):
-        # Where the form cannot be detected, DuckDB reads it its own way or says what is wrong.
-        return connection.read_csv(name, header=True, sample_size=SNIFFED)
-    formats = {"date_format": form["DateFormat"], "timestamp_format": form["TimestampFormat"]}
-    types = {column["name"]: column["type"] for column in form["Columns"]}
-    if _is_doubtful(formats):
-        # Whether a day or a month comes first is not DuckDB's to guess.
-        types = {c: "VARCHAR" if t in DATE_TYPES else t for c, t in types.items()}
-        formats = {}
-    formats = {name: value for name, value in formats.items() if value}
-    if form["HasHeader"]:
-        header = _read_as(connection, name, form, dict.fromkeys(types, "VARCHAR"), header=False)
-        # A part of the path that is written as "key=value" is a column behind those of the file.
-        titles = header.limit(1).fetchall()[0][: len(types)]
-        types = dict(zip(_named(titles, types), types.values(), strict=True))
-    return _read_as(connection, name, form, types, header=form["HasHeader"], **formats)
+        form = _sniffed(connection, name, options)
+    except duckdb.Error:
+        form = _sniffed(connection, name, f"{options}, ignore_errors = true")
+    # A file with broken lines passes for one with a single column.
+    for sign in SEPARATORS:
+        if len(form["Columns"]) == 1 and sign in form["Columns"][0]["name"]:
+            form = _sniffed(connection, name, f"{options}, ignore_errors = true, delim = '{sign}'")
+    return form
 
 
-def _form_of(connection: Any, name: str) -> Form:
-    sniffed = connection.execute("FROM sniff_csv(?, sample_size = ?)", [name, SNIFFED])
+def _sniffed(connection: Any, name: str, options: str) -> Form:
+    sniffed = connection.execute(
+        f"FROM sniff_csv(?, sample_size = ?{options})",  # nosec B608 - options are fixed texts
+        [glob.escape(name), SNIFFED],
+    )
     columns = [column[0] for column in sniffed.description]
     (values,) = sniffed.fetchall()
     return {
@@ -109,15 +120,18 @@ def _form_of(connection: Any, name: str) -> Form:
     }
 
 
-def _read_as(connection: Any, name: str, form: Form, types: dict[str, str], **options: Any) -> Any:
+def read_as(connection: Any, name: str, form: Form, types: dict[str, str], **options: Any) -> Any:
+    """A file read with a form and with types that are known."""
     return connection.read_csv(
-        name,
+        # The reader takes names for patterns, so their special signs are escaped.
+        glob.escape(name),
         auto_detect=False,
         delimiter=form["Delimiter"],
         quotechar=form["Quote"],
         escapechar=form["Escape"],
         comment=form["Comment"],
         skiprows=form["SkipRows"],
+        header=form["HasHeader"],
         columns=types,
         **options,
     )
@@ -137,8 +151,3 @@ def _named(header: Sequence[str | None], names: Sequence[str] | dict[str, str]) 
         twice = key and often[key] > 1
         found.append(f"{(title or '').strip()} ({so_far[key]})" if twice else name)
     return found
-
-
-def _is_doubtful(formats: dict[str, str]) -> bool:
-    """Whether dates in a CSV file do not begin with the year."""
-    return any(form and not form.startswith("%Y") for form in formats.values())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import glob
+import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.csv_files import in_utf8, plain_copy, read_csv, read_many_csv
+from bascule.analysis.source.csv_checked import read_csv
+from bascule.analysis.source.csv_files import in_utf8, plain_copy
 from bascule.analysis.source.places import Connections, Source, first_line, registered
 from bascule.core.errors import InputError
 
@@ -109,39 +112,51 @@ def read_files(
     """
     import duckdb
 
-    if form != "csv":
-        if source.encoding is not None:
-            raise InputError("encoding", f"encoding goes with CSV files: {source.shown} is none")
-        used = list(names)
+    if form == "csv":
+        read = partial(_read_csv, opened, names, source)
+    elif source.encoding is not None:
+        raise InputError("encoding", f"encoding goes with CSV files: {source.shown} is none")
     else:
-        used = [in_utf8(name, opened.folder, source.encoding) for name in names]
+        read = partial(_read_typed, opened, names, form, source.field)
     try:
-        return _table_of(opened.local, used, form, source.field), used
-    except (duckdb.Error, UnicodeError) as problem:
-        reason = InputError(
+        return read()
+    except (duckdb.Error, UnicodeError, OSError, EOFError, zlib.error) as problem:
+        raise InputError(
             source.field, f"{source.field}: cannot read {source.place}: {first_line(problem)}"
-        )
-    if form == "csv" and len(used) == 1:
+        ) from None
+
+
+def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tuple[Any, list[str]]:
+    """CSV files, or rather copies of them in which every line has been checked."""
+    import duckdb
+
+    local, folder = opened.local, opened.folder
+    used = [in_utf8(name, folder, source.encoding) for name in names]
+    try:
+        copies, unreadable = read_csv(local, used, names, folder)
+    except duckdb.Error:
         # The usual reason is a mix of line endings.
-        try:
-            used = [plain_copy(used[0], opened.folder)]
-            return _table_of(opened.local, used, form, source.field), used
-        except (duckdb.Error, UnicodeError, InputError):
-            raise reason from None
-    raise reason
+        used = [plain_copy(name, folder) for name in used]
+        copies, unreadable = read_csv(local, used, names, folder)
+    if unreadable.lines:
+        opened.unreadable[source.field] = unreadable
+    return _read_typed(opened, copies, "parquet", source.field)
 
 
-def _table_of(local: Any, names: Sequence[str], form: str, field: str) -> Any:
+def _read_typed(
+    opened: Connections, names: Sequence[str], form: str, field: str
+) -> tuple[Any, list[str]]:
     # The reader takes names for patterns, so their special signs are escaped.
-    connection, literal = local.con, [glob.escape(name) for name in names]
-    if form == "parquet":
-        relation = connection.read_parquet(literal)
-    elif form == "json":
-        relation = connection.read_json(literal)
-    elif len(literal) > 1:
-        relation = read_many_csv(connection, literal)
-    else:
-        relation = read_csv(connection, literal[0])
+    connection, literal = opened.local.con, [glob.escape(name) for name in names]
+    relation = (
+        connection.read_parquet(literal, union_by_name=True)
+        if form == "parquet"
+        else connection.read_json(literal)
+    )
+    return _viewed(opened.local, relation, field), list(names)
+
+
+def _viewed(local: Any, relation: Any, field: str) -> Any:
     name = f"bascule_{field}"
     relation.create_view(name, replace=True)
     return local.table(name)

@@ -93,7 +93,7 @@ def number(table: Any, column: str, field: str, decimal: str | None = None) -> t
         word = raw.strip().lower()
         value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
         known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
-        return value, raw.notnull() & ~right & ~known
+        return value, raw.notnull() & ((~right & ~known) | (value.abs() > LARGEST).fill_null(False))
     if kind.is_boolean():
         return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():

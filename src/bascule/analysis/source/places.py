@@ -30,12 +30,24 @@ CLOSED = {
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """How many lines of CSV files were left out for their number of columns, and some of them."""
+
+    lines: int = 0
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Connections:
-    """A DuckDB for files and frames, and the databases that were opened so far, by their URLs."""
+    """A DuckDB for files and frames, and the databases that were opened so far, by their URLs.
+
+    `unreadable` says which lines of a source were left out, by its field.
+    """
 
     local: Any
     folder: Path
     remote: dict[str, Any] = field(default_factory=dict)
+    unreadable: dict[str, Unreadable] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ REASONS = (
 )
 """Why a row is excluded; the first that applies."""
 
+RAGGED_LINE = "line with too few or too many columns"
+OF_ASSIGNMENTS = " (assignment)"
+
 NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")
 """Text in place of a unit that stands for none."""
 

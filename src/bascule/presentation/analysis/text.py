@@ -212,6 +212,7 @@ def collection_lines(collection: LogCollection) -> list[str]:
     failed = sum(bool(row.problem) for row in collection.rows)
     more = f", {failed} could not be analysed" if failed else ""
     lines.append(f"{len(collection.rows):,} tests, {collection.decided:,} decided{more}")
+    lines += [f"excluded: {n:,} ({reason})" for reason, n in collection.excluded.items()]
     lines.append("difference: the arm that is ahead minus its nearest rival")
     return lines
 
