@@ -157,7 +157,7 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
     elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 5:
         unit, value, at, name, metric = (*given, None, None, None)[:5]
         exposed = True
-        if isinstance(at, (int, float)):
+        if at is not None and isinstance(at, (int, float)):
             raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
     else:
         raise InputError(
@@ -167,8 +167,8 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
         )
     if name is not None:
         name = checked_unit(name, "id")
-    metric = None if metric == PRIMARY else metric
     if metric is not None:
-        metric = checked_unit(metric, "metric")
-    unit, value, at = checked_unit(unit), checked_value(value), checked_time(at)
-    return Event(unit, value, at, name, exposed, metric)
+        metric = None if metric == PRIMARY else checked_unit(metric, "metric")
+    if at is not None:
+        at = checked_time(at)
+    return Event(checked_unit(unit), checked_value(value), at, name, exposed, metric)

@@ -33,6 +33,7 @@ NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit 
 def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     """Store the events that count, exclude the others, and return a receipt for each."""
     names = (None, *(metric.name for metric in work.design.metrics))
+    once = work.design.measure is None
     designs = dict(zip(names, (work.design, *work.design.metric_designs), strict=True))
     if any(one.outcome.pairs for one in designs.values()) or any(
         type(one.value) is Pair for one in events
@@ -45,7 +46,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     taken: dict[str, tuple[int, object, str | None]]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
     answered: set[tuple[int, str | None]] = set()
-    if work.design.measure is None:
+    if once:
         units = (work.known[event.unit] for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
         answered = queries.answered(work.connection, work.before.id, numbers)
@@ -63,7 +64,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 _take_in(work, assigned)
             if name is not None:
                 taken[name] = (number, value, metric)
-            answered.add((number, metric))
+            if once:
+                answered.add((number, metric))
             news.add(number)
             stage = _stage(work, assigned, at) if staged else None
             work.add("outcomes", number, value, at, now, name, metric, stage)
@@ -128,9 +130,7 @@ def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
 def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
     """Whether a unit that nobody has heard of yet finds its arm's population complete."""
     sizes = work.design.procedure.arm_sizes
-    if sizes is None or work.known[assigned.unit] is not None:
-        return False
-    return work.state.assigned[assigned.arm] >= sizes[assigned.arm]
+    return sizes is not None and work.state.assigned[assigned.arm] >= sizes[assigned.arm]
 
 
 def _end_miscounted(work: UnitOfWork) -> None:
@@ -162,7 +162,7 @@ def _judged(
         return Receipt(False, "not enrolled", "the unit is not in the test"), -1, at
     if assigned is None:
         return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
-    if _is_surplus(work, assigned):
+    if work.known[unit] is None and _is_surplus(work, assigned):
         arm = work.design.arms[assigned.arm]
         detail = f"{arm} has more units than its size in the design: count them with buckets()"
         return Receipt(False, "beyond population", detail), -1, at
