@@ -81,6 +81,7 @@ def build(
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
+    evidence, can_reach = steps.evidence, steps.can_reach
     fill, outcome, total, ones = draws
 
     def play(
@@ -148,12 +149,12 @@ def build(
                             )
                     units += size
                     fold(state, 0, arms, precision)
-                drop(state, 0, arms, effect, threshold, floors)
+                drop(state, 0, arms, evidence, can_reach, effect, threshold, floors)
                 winner = last_in(state, 0, arms)
                 if (
                     margin > 0.0
                     and winner == NOBODY
-                    and within(state, 0, arms, effect, threshold, margin)
+                    and within(state, 0, arms, evidence, can_reach, effect, threshold, margin)
                 ):
                     winner = NO_DIFFERENCE
                 if winner == NOBODY:

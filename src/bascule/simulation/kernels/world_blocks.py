@@ -43,6 +43,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
+    evidence, can_reach = steps.evidence, steps.can_reach
 
     def play(
         state: FloatArray,
@@ -177,12 +178,14 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     if covariates > 0:
                         fold_covariates(sums, block, covariates)
                     if lasts[folded & turn] == 0:
-                        drop(state, 0, arms, effect, threshold, floors)
+                        drop(state, 0, arms, evidence, can_reach, effect, threshold, floors)
                         winner = last_in(state, 0, arms)
                         if (
                             margin > 0.0
                             and winner == NOBODY
-                            and within(state, 0, arms, effect, threshold, margin)
+                            and within(
+                                state, 0, arms, evidence, can_reach, effect, threshold, margin
+                            )
                         ):
                             winner = NO_DIFFERENCE
                         if winner == NOBODY:

@@ -15,7 +15,14 @@ from bascule.core.evidence.betting import ORDINARY
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
 from bascule.core.procedures.blocks.betting import prepare_planned
-from bascule.core.procedures.blocks.state import OCTAVES, PARTS, begin_block, last_in
+from bascule.core.procedures.blocks.state import (
+    OCTAVES,
+    PARTS,
+    CanReach,
+    Evidence,
+    begin_block,
+    last_in,
+)
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon.state import (
     EFFECT,
@@ -97,6 +104,11 @@ class BlockProcedure(Procedure):
         return horizon_of(1.0, self.scaled_effect, self.horizon.reach) + self.batch
 
     @property
+    def asked(self) -> tuple[Evidence | None, CanReach, float, float]:
+        """What `drop` and `within` are given of the evidence."""
+        return self.steps.evidence, self.steps.can_reach, self.shape, self.threshold
+
+    @property
     def plan(self) -> FloatArray:
         """The plan as the steps take it: without a horizon the central share of bets."""
         return self._plan(self.horizon is not None and not self.horizon.advises)
@@ -176,7 +188,7 @@ class BlockProcedure(Procedure):
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         if look:
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, self.shape, self.threshold, floors)
+            steps.drop(state, 0, arms, *self.asked, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -203,8 +215,7 @@ class BlockProcedure(Procedure):
         winner = last_in(state, 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             margin = self.design.min_effect / self.outcome.scale
-            asked = (self.shape, self.threshold, margin)
-            if self.steps.within(state, 0, self.arms, *asked):
+            if self.steps.within(state, 0, self.arms, *self.asked, margin):
                 winner = NO_DIFFERENCE
         return winner
 
@@ -239,9 +250,9 @@ class BlockProcedure(Procedure):
         """Return the interval of every difference, by the evidence that decides."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
-        scale, asked = self.outcome.scale, (self.shape, self.threshold)
+        scale = self.outcome.scale
         pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
-        found = self.steps.ends(pairs, *asked)
+        found = self.steps.ends(pairs, self.steps, self.shape, self.threshold)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def coming(self, statistics: AnyStatistics) -> int:

@@ -23,6 +23,9 @@ from bascule.core.procedures.intervals.state import FloatArray
 Evidence = Callable[[float, float, float], float]
 """(total, clock, effect) -> log evidence that the first arm of a pair is better."""
 
+CanReach = Callable[[float, float, float], bool]
+"""(total, clock, threshold) -> whether the evidence can reach a threshold: cheaper than it."""
+
 OCTAVES, PARTS = 42, 16
 """Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
 
@@ -145,11 +148,20 @@ def part_of(clock: float) -> int:
     return min(max(part, 0), OCTAVES * PARTS - 1)
 
 
+def average_can_reach(total: float, clock: float, threshold: float) -> bool:
+    """Whether an average over effects can reach a threshold.
+
+    It never exceeds the evidence for the best of them, whose log is total^2 / (2 clock).
+    """
+    return total * total >= 2.0 * threshold * clock
+
+
 def drop_beaten(
     state: FloatArray,
     first: int,
     arms: int,
     evidence: Evidence,
+    can_reach: CanReach,
     effect: float,
     threshold: float,
     floors: FloatArray,
@@ -165,9 +177,8 @@ def drop_beaten(
         for j in range(i + 1, arms):
             total = state[totals + i * arms + j]
             clock = state[clocks + i * arms + j]
-            # No average over effects exceeds the best of them, whose log is total^2 / (2 clock).
             if (
-                total * total >= 2.0 * threshold * clock
+                can_reach(total, clock, threshold)
                 and abs(total) >= floors[part_of(clock)]
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,13 @@ from bascule.core.procedures.blocks import betting as betting_state
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.betting import STAKES, SUMS, stake, sums_of
 from bascule.core.procedures.blocks.betting import drop_beaten as drop_beaten_by_bets
-from bascule.core.procedures.blocks.state import Evidence, drop_beaten, units_of_leader
+from bascule.core.procedures.blocks.state import (
+    CanReach,
+    Evidence,
+    average_can_reach,
+    drop_beaten,
+    units_of_leader,
+)
 from bascule.core.procedures.intervals.margin import bets_within, pairs_within
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
@@ -49,12 +55,14 @@ class BlockSteps(NamedTuple):
 
     `share` is given (lead in standard deviations, tilt) and returns the leader's units for each
     one of a challenger. `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is
-    given (state, first, arms, effect, threshold, floors), with the floors of
-    `blocks.state.drop_beaten`; `within` is given (state, first, arms, effect, threshold, margin).
+    given (state, first, arms, evidence, can_reach, effect, threshold, floors), with the floors of
+    `blocks.state.drop_beaten`; `within` is given the same with a margin in place of the floors.
     `write` lays out what the pairs have shown beyond totals and clocks, and `read` reads one pair.
-    `ends` is given (pairs, effect, threshold) and returns their intervals in units of the scale.
+    `ends` is given (pairs, steps, effect, threshold) and returns their intervals in units of the
+    scale.
     With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
-    large block. `evidence` and `boundary` belong to a known spread and are None where bets decide.
+    large block. `evidence` and `boundary` belong to a known spread and are None where bets decide;
+    `can_reach` says quickly whether the evidence need be computed.
     Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
     test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
     """
@@ -65,16 +73,17 @@ class BlockSteps(NamedTuple):
     share: Callable[[float, float], int]
     observe: Callable[[FloatArray, int, int, int, float], None]
     fold: Callable[[FloatArray, int, int, float], None]
-    drop: Callable[[FloatArray, int, int, float, float, FloatArray], None]
-    within: Callable[[FloatArray, int, int, float, float, float], bool]
+    drop: Callable[[FloatArray, int, int, Any, CanReach, float, float, FloatArray], None]
+    within: Callable[[FloatArray, int, int, Any, CanReach, float, float, float], bool]
     write: Callable[[FloatArray, int, Statistics], None]
     read: Callable[[FloatArray, int, int, int], PairStatistics]
-    ends: Callable[[Sequence[PairStatistics], float, float], list[Ends]]
+    ends: Callable[[Sequence[PairStatistics], BlockSteps, float, float], list[Ends]]
     split: bool
     evidence: Evidence | None
     boundary: Boundary | None
     prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
     over: Callable[[FloatArray, int, int, FloatArray], int] = never_over
+    can_reach: CanReach = average_can_reach
 
 
 # A known spread: the evidence is a normal mixture
@@ -95,34 +104,6 @@ def uninformed_boundary(clock: float, threshold: float, effect: float) -> float:
     return mixture_boundary(clock, threshold)
 
 
-def drop_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten by a difference of any size."""
-    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
-
-
-def drop_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten, soonest by a difference around `effect`."""
-    drop_beaten(state, first, arms, informed, effect, threshold, floors)
-
-
-def within_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are proven smaller than the margin."""
-    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
-
-
-def within_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are proven smaller than the margin, by informed evidence."""
-    return pairs_within(state, first, arms, informed, effect, threshold, margin)
-
-
 def write_nothing(state: FloatArray, arms: int, statistics: Statistics) -> None:
     """Lay out nothing: totals and clocks are all there is."""
 
@@ -134,23 +115,13 @@ def read_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(float(state[totals + i * arms + j]), float(state[clocks + i * arms + j]))
 
 
-def ends_uninformed(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
-    """Return the interval of each difference by `uninformed` evidence."""
-    return _ends_of_totals(pairs, uninformed, uninformed_boundary, effect, threshold)
-
-
-def ends_informed(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
-    """Return the interval of each difference by `informed` evidence."""
-    return _ends_of_totals(pairs, informed, informed_boundary, effect, threshold)
-
-
-def _ends_of_totals(
-    pairs: Sequence[PairStatistics],
-    evidence: Evidence,
-    boundary: Boundary,
-    effect: float,
-    threshold: float,
+def ends_of_totals(
+    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
 ) -> list[Ends]:
+    """Return the interval of each difference by the evidence of the steps."""
+    evidence, boundary = steps.evidence, steps.boundary
+    assert evidence is not None
+    assert boundary is not None
     # Most pairs were in the same blocks, and so have the same clock.
     reaches = {
         clock: boundary(clock, threshold, effect)
@@ -163,9 +134,8 @@ def _ends_of_totals(
             found.append(UNKNOWN)
             continue
         total, clock, reach = pair.total, pair.clock, reaches[pair.clock]
-        # No average over effects exceeds the best of them, whose log is total^2 / (2 clock).
         decided = (
-            total * total >= 2.0 * threshold * clock
+            steps.can_reach(total, clock, threshold)
             and evidence(abs(total), clock, effect) >= threshold
         )
         low, high = (total - reach) / clock, (total + reach) / clock
@@ -178,28 +148,56 @@ def _ends_of_totals(
 
 
 def drop_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Drop arms that bets have beaten; floors are for evidence that is dearer to compute."""
     drop_beaten_by_bets(state, first, arms, threshold)
 
 
 def within_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    margin: float,
 ) -> bool:
     """Whether bets have proven all differences smaller than the margin."""
     return bets_within(state, first, arms, threshold, margin)
 
 
 def drop_planned(
-    state: FloatArray, first: int, arms: int, centre: float, threshold: float, floors: FloatArray
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    centre: float,
+    threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Drop arms that bets around a central share have beaten."""
     drop_beaten_by_bets(state, first, arms, threshold, centre)
 
 
 def within_planned(
-    state: FloatArray, first: int, arms: int, centre: float, threshold: float, margin: float
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    centre: float,
+    threshold: float,
+    margin: float,
 ) -> bool:
     """Whether bets around a central share have proven all differences smaller than the margin."""
     return bets_within(state, first, arms, threshold, margin, centre)
@@ -228,12 +226,16 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(pair.total, pair.clock, blocks, differences, squares, wins)
 
 
-def ends_betting(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+def ends_betting(
+    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
+) -> list[Ends]:
     """Return the interval of each difference by bets."""
-    return ends_planned(pairs, ORDINARY, threshold)
+    return ends_planned(pairs, steps, ORDINARY, threshold)
 
 
-def ends_planned(pairs: Sequence[PairStatistics], centre: float, threshold: float) -> list[Ends]:
+def ends_planned(
+    pairs: Sequence[PairStatistics], steps: BlockSteps, centre: float, threshold: float
+) -> list[Ends]:
     """Return the interval of each difference by bets around a central share."""
     known = [pair for pair in pairs if pair.blocks > 0.0]
     if not known:
@@ -286,24 +288,18 @@ UNINFORMED = BlockSteps(
     units_of_leader,
     block_state.observe,
     block_state.fold,
-    drop_uninformed,
-    within_uninformed,
+    drop_beaten,
+    pairs_within,
     write_nothing,
     read_totals,
-    ends_uninformed,
+    ends_of_totals,
     split=False,
     evidence=uninformed,
     boundary=uninformed_boundary,
 )
 """A known spread, and a difference of any size."""
 
-INFORMED = UNINFORMED._replace(
-    drop=drop_informed,
-    within=within_informed,
-    ends=ends_informed,
-    evidence=informed,
-    boundary=informed_boundary,
-)
+INFORMED = UNINFORMED._replace(evidence=informed, boundary=informed_boundary)
 """A known spread, and a difference around a planned effect."""
 
 BETTING = BlockSteps(

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from bascule.core.evidence.horizon import conditional_power
 from bascule.core.procedures.base import Ends
+from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.steps import one_sided
 from bascule.core.procedures.estimated.state import clear as clear_estimated
 from bascule.core.procedures.estimated.state import pair_noise, pair_variances, spread_at_least
@@ -21,14 +21,11 @@ from bascule.core.procedures.estimated.state import width as width_of_estimated
 from bascule.core.procedures.horizon.state import (
     CONSTANT,
     EFFECT,
-    FUTILE,
-    FUTILITY,
-    GOES_ON,
-    HORIZON,
     PLAN_SIZE,
     PRIOR,
     PRIOR_UNITS,
     REACH,
+    end_by,
 )
 from bascule.core.procedures.intervals.state import FloatArray
 
@@ -81,7 +78,14 @@ def end_of_pair(
 
 
 def drop_beaten(
-    state: FloatArray, first: int, arms: int, shape: float, threshold: float, floors: FloatArray
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    shape: float,
+    threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Take out, in place, each arm that another one still in has beaten at the boundary."""
     totals = first + 4 * arms
@@ -103,7 +107,14 @@ def drop_beaten(
 
 
 def all_within(
-    state: FloatArray, first: int, arms: int, shape: float, threshold: float, margin: float
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    shape: float,
+    threshold: float,
+    margin: float,
 ) -> bool:
     """Whether the boundary shows every difference between arms still in below the margin."""
     totals = first + 4 * arms
@@ -118,32 +129,25 @@ def all_within(
     return within
 
 
-def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
-    """Return why a test ends without a decision, or that it goes on.
+def outlook(
+    state: FloatArray, first: int, arms: int, i: int, j: int, plan: FloatArray
+) -> tuple[float, float]:
+    """Return what is left until the horizon of a pair, and the way to its boundary.
 
-    It ends when a pair of arms still in has reached its horizon. It is futile if each arm still in
-    has a rival that it would beat by the horizon, were it better by the planned effect, with less
-    than the probability that the plan names.
+    Both are in units of the planned effect, with blocks as they have been.
     """
+    noise, at_end, line = end_of_pair(state, first, arms, i, j)
+    if noise == math.inf:
+        return math.inf, 0.0
     totals = first + 4 * arms
-    clocks = totals + arms * arms
-    best = 0.0
-    for i in range(arms):
-        least = 1.0 if state[first + arms + i] > 0.0 else 0.0
-        for j in range(arms):
-            if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                noise, at_end, line = end_of_pair(state, first, arms, i, j)
-                if noise < math.inf:
-                    if noise >= at_end:
-                        return HORIZON
-                    if plan[FUTILITY] > 0.0:
-                        # In units of the planned effect, with blocks as they have been.
-                        scale = plan[EFFECT] * state[clocks + i * arms + j] / noise
-                        room = scale * (line - state[totals + i * arms + j])
-                        left = scale * scale * (at_end - noise)
-                        least = min(least, conditional_power(room, left))
-        best = max(best, least)
-    return FUTILE if best < plan[FUTILITY] else GOES_ON
+    scale = plan[EFFECT] * state[totals + arms * arms + i * arms + j] / noise
+    room = scale * (line - state[totals + i * arms + j])
+    return scale * scale * (at_end - noise), room
+
+
+def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+    """Return why a test ends without a decision, or that it goes on."""
+    return end_by(state, first, arms, plan, outlook)
 
 
 def share_of_horizon(state: FloatArray, arms: int) -> float:

@@ -14,7 +14,7 @@ from itertools import combinations
 from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import width as width_of_pairs
-from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, uninformed
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED
 from bascule.core.procedures.estimated import horizon
 from bascule.core.procedures.estimated.state import (
     SUMS,
@@ -29,34 +29,6 @@ from bascule.core.procedures.estimated.state import (
 )
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
-
-
-def drop_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten by a difference of any size."""
-    drop_beaten(state, first, arms, uninformed, effect, threshold)
-
-
-def drop_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten, soonest by a difference around `effect`."""
-    drop_beaten(state, first, arms, informed, effect, threshold)
-
-
-def within_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are found smaller than the margin."""
-    return pairs_within(state, first, arms, uninformed, effect, threshold, margin)
-
-
-def within_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are found smaller than the margin, by informed evidence."""
-    return pairs_within(state, first, arms, informed, effect, threshold, margin)
 
 
 def write_moments(state: FloatArray, arms: int, statistics: Statistics) -> None:
@@ -85,20 +57,14 @@ ESTIMATED = UNINFORMED._replace(
     leader=leader,
     observe=observe,
     fold=fold,
-    drop=drop_uninformed,
-    within=within_uninformed,
+    drop=drop_beaten,
+    within=pairs_within,
     write=write_moments,
     read=read_share,
 )
 """An estimated spread, and a difference of any size."""
 
-ESTIMATED_INFORMED = ESTIMATED._replace(
-    drop=drop_informed,
-    within=within_informed,
-    ends=INFORMED.ends,
-    evidence=INFORMED.evidence,
-    boundary=INFORMED.boundary,
-)
+ESTIMATED_INFORMED = ESTIMATED._replace(evidence=INFORMED.evidence, boundary=INFORMED.boundary)
 """An estimated spread, and a difference around a planned effect."""
 
 ESTIMATED_FLAT = ESTIMATED._replace(
@@ -159,7 +125,7 @@ class EstimatedProcedure(BlockProcedure):
                 found.append((middle, -math.inf, math.inf))
                 continue
             standard = replace(pair, total=pair.total / spread)
-            (ends,) = self.steps.ends([standard], self.effect / spread, self.threshold)
+            (ends,) = self.steps.ends([standard], self.steps, self.effect / spread, self.threshold)
             middle, low, high = ends
             found.append((spread * middle, spread * low, spread * high))
         return found

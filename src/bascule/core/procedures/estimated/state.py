@@ -19,10 +19,11 @@ from bascule.core.evidence.spread import (
     units_needed,
 )
 from bascule.core.procedures.blocks.betting import UNSEEN
-from bascule.core.procedures.blocks.state import Evidence
+from bascule.core.procedures.blocks.state import CanReach, Evidence
 from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import width as width_of_pairs
+from bascule.core.procedures.intervals.margin import scaled_pairs_within
 from bascule.core.procedures.intervals.state import FloatArray
 
 SUMS = 5
@@ -152,8 +153,10 @@ def drop_beaten(
     first: int,
     arms: int,
     evidence: Evidence,
+    can_reach: CanReach,
     effect: float,
     threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Take out, in place, each arm that another one still in has beaten."""
     totals = first + 4 * arms
@@ -163,10 +166,9 @@ def drop_beaten(
         for j in range(i + 1, arms):
             total = abs(state[totals + i * arms + j])
             clock = state[clocks + i * arms + j]
-            # No average over effects exceeds the best of them, whose log is total^2 / (2 clock).
             # Most looks end here, before any moment of higher order is computed.
             if (
-                total * total >= 2.0 * threshold * clock * least
+                can_reach(total, clock * least, threshold)
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
             ):
@@ -174,7 +176,7 @@ def drop_beaten(
                 if one < math.inf:
                     standard = total / one
                     if (
-                        standard * standard >= 2.0 * threshold * clock
+                        can_reach(standard, clock, threshold)
                         and evidence(standard, clock, effect / one) >= threshold
                     ):
                         ahead = state[totals + i * arms + j] > 0.0
@@ -197,21 +199,12 @@ def pairs_within(
     first: int,
     arms: int,
     evidence: Evidence,
+    can_reach: CanReach,
     effect: float,
     threshold: float,
     margin: float,
 ) -> bool:
-    """Whether every difference between arms still in is smaller than the margin."""
-    totals = first + 4 * arms
-    clocks = totals + arms * arms
-    within = True
-    for i in range(arms):
-        for j in range(i + 1, arms):
-            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                clock = state[clocks + i * arms + j]
-                room = margin * clock - abs(state[totals + i * arms + j])
-                one = pair_spread(state, first, arms, i, j)
-                within = room > 0.0 and one < math.inf
-                if within:
-                    within = evidence(room / one, clock, effect / one) >= threshold
-    return within
+    """Whether every difference between arms still in is found smaller than the margin."""
+    return scaled_pairs_within(
+        state, first, arms, evidence, can_reach, effect, threshold, margin, pair_spread
+    )

@@ -18,9 +18,11 @@ squares and their variance by the blocks so far, the plan, and the numbers of ea
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.horizon import LEAST_STEP, conditional_power, room_left, stake
+from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import observe as observe_in_block
@@ -86,6 +88,11 @@ HEADER = 3 + PLAN_SIZE
 
 GOES_ON, HORIZON, FUTILE = range(3)
 """Why a test ends without a decision, or that it does not."""
+
+Outlook = Callable[[FloatArray, int, int, int, int, FloatArray], tuple[float, float]]
+"""(state, first, arms, i, j, plan) -> what is left of the clock of a pair until its horizon, and
+how far arm i is from beating arm j, both in units of the planned effect. Nothing is known yet where
+infinitely much is left."""
 
 
 def width(arms: int) -> int:
@@ -360,7 +367,14 @@ def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> N
 
 
 def all_within(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    margin: float,
 ) -> bool:
     """Whether every difference between arms still in is proven smaller than the margin."""
     within = True
@@ -377,53 +391,57 @@ def all_within(
     return within
 
 
-def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+def end_by(state: FloatArray, first: int, arms: int, plan: FloatArray, outlook: Outlook) -> int:
     """Return why a test ends without a decision, or that it goes on.
 
     It ends when a pair of arms still in has reached its horizon. It is futile if each arm still in
     has a rival that it would beat by the horizon, were it better by the planned effect, with less
     than the probability that the plan names.
     """
-    clocks = first + 4 * arms + arms * arms
-    variance = state[plan_of(first, arms) - 1]
-    if variance == 0.0:
-        return GOES_ON
-    # From here on in units of the planned effect.
-    scale = plan[EFFECT] * plan[EFFECT] / variance
-    end = plan[REACH] * plan[REACH]
     best = 0.0
     for i in range(arms):
         least = 1.0 if state[first + arms + i] > 0.0 else 0.0
         for j in range(arms):
             if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                left = end - scale * state[clocks + i * arms + j]
+                left, room = outlook(state, first, arms, i, j, plan)
                 if left <= 0.0:
                     return HORIZON
-                if plan[FUTILITY] > 0.0:
-                    owned = state[bets_of(first, arms, i, j)] - plan[THRESHOLD]
-                    room = room_left(min(0.0, owned)) * math.sqrt(left)
+                if left < math.inf and plan[FUTILITY] > 0.0:
                     least = min(least, conditional_power(room, left))
         best = max(best, least)
     return FUTILE if best < plan[FUTILITY] else GOES_ON
+
+
+def outlook_of_bets(
+    state: FloatArray, first: int, arms: int, i: int, j: int, plan: FloatArray
+) -> tuple[float, float]:
+    """Return what is left of the clock of a pair, and what its first bet still has to win."""
+    variance = state[plan_of(first, arms) - 1]
+    if variance == 0.0:
+        return math.inf, 0.0
+    clock = state[first + 4 * arms + arms * arms + i * arms + j]
+    left = plan[REACH] * plan[REACH] - plan[EFFECT] * plan[EFFECT] / variance * clock
+    if left <= 0.0 or plan[FUTILITY] == 0.0:
+        return left, 0.0
+    owned = state[bets_of(first, arms, i, j)] - plan[THRESHOLD]
+    return left, room_left(min(0.0, owned)) * math.sqrt(left)
+
+
+def outlook_at_flat(
+    state: FloatArray, first: int, arms: int, i: int, j: int, plan: FloatArray
+) -> tuple[float, float]:
+    """Return what is left of the clock of a pair, and the way to a flat boundary."""
+    totals = first + 4 * arms
+    clock = state[totals + arms * arms + i * arms + j]
+    left = plan[REACH] * plan[REACH] - plan[EFFECT] * plan[EFFECT] * clock
+    return left, plan[CONSTANT] * plan[REACH] - plan[EFFECT] * state[totals + i * arms + j]
+
+
+def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
+    """Return why a test with bets ends without a decision, or that it goes on."""
+    return end_by(state, first, arms, plan, outlook_of_bets)
 
 
 def flat_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
-    """Return what `reason_to_end` does at a flat boundary, where the spread is known."""
-    totals = first + 4 * arms
-    clocks = totals + arms * arms
-    scale = plan[EFFECT] * plan[EFFECT]
-    end = plan[REACH] * plan[REACH]
-    best = 0.0
-    for i in range(arms):
-        least = 1.0 if state[first + arms + i] > 0.0 else 0.0
-        for j in range(arms):
-            if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                left = end - scale * state[clocks + i * arms + j]
-                if left <= 0.0:
-                    return HORIZON
-                if plan[FUTILITY] > 0.0:
-                    total = plan[EFFECT] * state[totals + i * arms + j]
-                    room = plan[CONSTANT] * plan[REACH] - total
-                    least = min(least, conditional_power(room, left))
-        best = max(best, least)
-    return FUTILE if best < plan[FUTILITY] else GOES_ON
+    """Return why a test with a flat boundary ends without a decision, or that it goes on."""
+    return end_by(state, first, arms, plan, outlook_at_flat)

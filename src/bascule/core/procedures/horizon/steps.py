@@ -19,12 +19,11 @@ from bascule.core.evidence.horizon import (
     log_flat_bound,
 )
 from bascule.core.procedures.base import UNKNOWN, Ends
-from bascule.core.procedures.blocks.state import Evidence, part_of
+from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.steps import (
     UNINFORMED,
     BlockSteps,
-    Boundary,
-    one_sided,
+    ends_of_totals,
     read_totals,
 )
 from bascule.core.procedures.horizon import state as state_of_bets
@@ -51,7 +50,8 @@ from bascule.core.procedures.horizon.state import (
     variance_of,
 )
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.state import CLOCK, TOTAL, number_of, totals_within
+from bascule.core.procedures.many_arms.pairs import number_of
+from bascule.core.procedures.many_arms.state import CLOCK, TOTAL
 from bascule.core.procedures.many_arms.steps import MANY_UNINFORMED
 from bascule.core.statistics import PairStatistics, Statistics
 
@@ -78,170 +78,26 @@ def flat_bound_line(clock: float, threshold: float, horizon: float) -> float:
     return flat_bound_boundary(threshold, horizon)
 
 
-def drop_by(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    horizon: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Take out, in place, each arm that another one still in has beaten at the flat boundary."""
-    totals = first + 4 * arms
-    clocks = totals + arms * arms
-    for i in range(arms):
-        for j in range(i + 1, arms):
-            total = state[totals + i * arms + j]
-            if (
-                abs(total) >= floors[part_of(state[clocks + i * arms + j])]
-                and state[first + arms + i] > 0.0
-                and state[first + arms + j] > 0.0
-                and evidence(abs(total), state[clocks + i * arms + j], horizon) >= threshold
-            ):
-                state[first + arms + (j if total > 0.0 else i)] = 0.0
+def at_any_clock(total: float, clock: float, threshold: float) -> bool:
+    """Return True: the evidence at a flat boundary is not bounded by the clock."""
+    return True
 
 
-def drop_flat(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten at the flat boundary of normal outcomes."""
-    drop_by(state, first, arms, flat, horizon, threshold, floors)
-
-
-def drop_flat_bound(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms that are beaten at the flat boundary of sub-Gaussian outcomes."""
-    drop_by(state, first, arms, flat_bound, horizon, threshold, floors)
-
-
-def within_by(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    horizon: float,
-    threshold: float,
-    margin: float,
-) -> bool:
-    """Whether a flat boundary on either side has proven all differences smaller than the margin."""
-    totals = first + 4 * arms
-    clocks = totals + arms * arms
-    within = True
-    for i in range(arms):
-        for j in range(i + 1, arms):
-            if within and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                clock = state[clocks + i * arms + j]
-                room = margin * clock - abs(state[totals + i * arms + j])
-                within = room > 0.0 and evidence(room, clock, horizon) >= threshold
-    return within
-
-
-def within_flat(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are smaller than the margin, by the boundary of normal outcomes."""
-    return within_by(state, first, arms, flat, horizon, threshold, margin)
-
-
-def within_flat_bound(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are smaller than the margin, by that of sub-Gaussian outcomes."""
-    return within_by(state, first, arms, flat_bound, horizon, threshold, margin)
-
-
-def ends_flat(pairs: Sequence[PairStatistics], horizon: float, threshold: float) -> list[Ends]:
-    """Return the interval of each difference by the flat boundary of normal outcomes."""
-    return _ends_by(pairs, flat, flat_line, horizon, threshold)
-
-
-def ends_flat_bound(
-    pairs: Sequence[PairStatistics], horizon: float, threshold: float
+def ends_flat(
+    pairs: Sequence[PairStatistics], steps: BlockSteps, horizon: float, threshold: float
 ) -> list[Ends]:
-    """Return the interval of each difference by the flat boundary of sub-Gaussian outcomes."""
-    return _ends_by(pairs, flat_bound, flat_bound_line, horizon, threshold)
+    """Return the interval of each difference by a flat boundary.
 
-
-def _ends_by(
-    pairs: Sequence[PairStatistics],
-    evidence: Evidence,
-    boundary: Boundary,
-    horizon: float,
-    threshold: float,
-) -> list[Ends]:
-    reach, found = boundary(0.0, threshold, horizon), []
-    for pair in pairs:
-        if pair.clock == 0.0:
-            found.append(UNKNOWN)
-            continue
-        total, clock = pair.total, pair.clock
-        if clock > horizon:
-            # A winner that waits for its guardrails: nothing is known of totals so late.
-            found.append((total / clock, -math.inf, math.inf))
-            continue
-        decided = evidence(abs(total), clock, horizon) >= threshold
-        low, high = (total - reach) / clock, (total + reach) / clock
-        beats, beaten = decided and total > 0.0, decided and total < 0.0
-        found.append(one_sided(total / clock, low, high, beats, beaten))
-    return found
+    Nothing is known of totals beyond the horizon, such as those of a winner that waits for its
+    guardrails.
+    """
+    return [
+        ends if pair.clock <= horizon else (pair.total / pair.clock, -math.inf, math.inf)
+        for pair, ends in zip(pairs, ends_of_totals(pairs, steps, horizon, threshold), strict=True)
+    ]
 
 
 # Many arms at a flat boundary
-
-
-def drop_many_by(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    horizon: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Drop, in place, each arm of many that another one has beaten in a row that has changed."""
-    for i in range(arms):
-        if state[first + 7 * arms + i] > 0.0:
-            state[first + 7 * arms + i] = 0.0
-            for j in range(arms):
-                if j != i and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                    total = number_of(state, first, arms, i, j, TOTAL)
-                    clock = number_of(state, first, arms, i, j, CLOCK)
-                    if (
-                        clock > 0.0
-                        and abs(total) >= floors[part_of(clock)]
-                        and evidence(abs(total), clock, horizon) >= threshold
-                    ):
-                        state[first + arms + (j if total > 0.0 else i)] = 0.0
-
-
-def drop_many_flat(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms of a test of many at the flat boundary of normal outcomes."""
-    drop_many_by(state, first, arms, flat, horizon, threshold, floors)
-
-
-def drop_many_flat_bound(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms of a test of many at the flat boundary of sub-Gaussian outcomes."""
-    drop_many_by(state, first, arms, flat_bound, horizon, threshold, floors)
-
-
-def within_many_flat(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences of many arms are smaller than the margin, for normal outcomes."""
-    return totals_within(state, first, arms, flat, horizon, threshold, margin)
-
-
-def within_many_flat_bound(
-    state: FloatArray, first: int, arms: int, horizon: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences of many arms are smaller than it, for sub-Gaussian outcomes."""
-    return totals_within(state, first, arms, flat_bound, horizon, threshold, margin)
 
 
 def many_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
@@ -272,7 +128,14 @@ def many_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArra
 
 
 def drop_following(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Drop arms that the bets have beaten."""
     drop_beaten(state, first, arms, threshold)
@@ -301,7 +164,9 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(pair.total, pair.clock, wins=tuple(map(float, (*wins, *current))))
 
 
-def ends_following(pairs: Sequence[PairStatistics], effect: float, threshold: float) -> list[Ends]:
+def ends_following(
+    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
+) -> list[Ends]:
     """Return the interval of each difference by the bets that follow the boundary.
 
     Its ends are those of `SHIFTS` that are ruled out, so they never widen again.
@@ -320,22 +185,15 @@ def ends_following(pairs: Sequence[PairStatistics], effect: float, threshold: fl
 
 
 FLAT = UNINFORMED._replace(
-    drop=drop_flat,
-    within=within_flat,
     ends=ends_flat,
     evidence=flat,
     boundary=flat_line,
     over=flat_reason_to_end,
+    can_reach=at_any_clock,
 )
 """Normal outcomes with a known spread, up to a horizon."""
 
-FLAT_BOUND = FLAT._replace(
-    drop=drop_flat_bound,
-    within=within_flat_bound,
-    ends=ends_flat_bound,
-    evidence=flat_bound,
-    boundary=flat_bound_line,
-)
+FLAT_BOUND = FLAT._replace(evidence=flat_bound, boundary=flat_bound_line)
 """Sub-Gaussian outcomes with a known spread, up to a horizon: for many arms."""
 
 FOLLOWING = BlockSteps(
@@ -364,20 +222,13 @@ FOLLOWING_KNOWN = FOLLOWING._replace(
 """Sub-Gaussian outcomes with a known spread, up to a horizon."""
 
 MANY_FLAT = MANY_UNINFORMED._replace(
-    drop=drop_many_flat,
-    within=within_many_flat,
     ends=ends_flat,
     evidence=flat,
     boundary=flat_line,
     over=many_reason_to_end,
+    can_reach=at_any_clock,
 )
 """Many arms with normal outcomes, up to a horizon."""
 
-MANY_FLAT_BOUND = MANY_FLAT._replace(
-    drop=drop_many_flat_bound,
-    within=within_many_flat_bound,
-    ends=ends_flat_bound,
-    evidence=flat_bound,
-    boundary=flat_bound_line,
-)
+MANY_FLAT_BOUND = MANY_FLAT._replace(evidence=flat_bound, boundary=flat_bound_line)
 """Many arms with sub-Gaussian outcomes, up to a horizon."""

@@ -8,12 +8,21 @@ outcome units.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from bascule.core.evidence.betting import ORDINARY, log_shifted_wealth
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.blocks.betting import sums_of
-from bascule.core.procedures.blocks.state import Evidence
+from bascule.core.procedures.blocks.state import CanReach, Evidence
 from bascule.core.procedures.intervals.state import FloatArray, round_complete, value_of
+
+PairSpread = Callable[[FloatArray, int, int, int, int], float]
+"""(state, first, arms, i, j) -> the spread of one outcome, in units of the totals."""
+
+
+def known_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> float:
+    """Return 1: totals of outcomes with a known spread are in units of it."""
+    return 1.0
 
 
 def pairs_within(
@@ -21,11 +30,29 @@ def pairs_within(
     first: int,
     arms: int,
     evidence: Evidence,
+    can_reach: CanReach,
     effect: float,
     threshold: float,
     margin: float,
 ) -> bool:
     """Blocks with a known spread: the evidence that a difference is below the margin is enough."""
+    return scaled_pairs_within(
+        state, first, arms, evidence, can_reach, effect, threshold, margin, known_spread
+    )
+
+
+def scaled_pairs_within(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: Evidence,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    margin: float,
+    spread_of: PairSpread,
+) -> bool:
+    """Blocks whose pairs have each a spread; an infinite one is not known yet."""
     totals = first + 4 * arms
     clocks = totals + arms * arms
     within = True
@@ -35,12 +62,14 @@ def pairs_within(
                 clock = state[clocks + i * arms + j]
                 # The nearer end of the margin is the harder one.
                 room = margin * clock - abs(state[totals + i * arms + j])
-                # No average over effects exceeds the best of them, whose log is this.
-                within = (
-                    room > 0.0
-                    and room * room >= 2.0 * threshold * clock
-                    and evidence(room, clock, effect) >= threshold
-                )
+                within = room > 0.0
+                if within:
+                    spread = spread_of(state, first, arms, i, j)
+                    within = (
+                        spread < math.inf
+                        and can_reach(room / spread, clock, threshold)
+                        and evidence(room / spread, clock, effect / spread) >= threshold
+                    )
     return within
 
 

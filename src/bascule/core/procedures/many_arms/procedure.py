@@ -21,11 +21,11 @@ from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import OCTAVES, PARTS, last_in
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.many_arms.pairs import SPARED
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
     NUMBERS,
     SIGNS,
-    SPARED,
     SQUARES,
     STRETCHES,
     TOTAL,
@@ -75,7 +75,7 @@ class ManyArmsProcedure(BlockProcedure):
             for i, _ in self._candidates(state):
                 state[7 * arms + i] = 1.0
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, self.shape, self.threshold, floors)
+            steps.drop(state, 0, arms, *self.asked, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -93,8 +93,7 @@ class ManyArmsProcedure(BlockProcedure):
         winner = NOBODY if active > 1 else last_in(self.lay_out(statistics), 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             state = self._with_rows(statistics, self.rows(statistics))
-            asked = (self.shape, self.threshold, self.margin)
-            if self.steps.within(state, 0, self.arms, *asked):
+            if self.steps.within(state, 0, self.arms, *self.asked, self.margin):
                 winner = NO_DIFFERENCE
         return winner
 
@@ -115,7 +114,7 @@ class ManyArmsProcedure(BlockProcedure):
         state = self._with_rows(statistics, self.rows(statistics))
         pairs = [self.steps.read(state, self.arms, i, j) for i, j in self.compared(statistics)]
         scale = self.outcome.scale
-        found = self.steps.ends(pairs, self.shape, self.threshold)
+        found = self.steps.ends(pairs, self.steps, self.shape, self.threshold)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
@@ -126,6 +125,7 @@ class ManyArmsProcedure(BlockProcedure):
         pairs = list(self._candidates(state))
         found = self.steps.ends(
             [self.steps.read(state, self.arms, i, j) for i, j in pairs],
+            self.steps,
             self.shape,
             self.threshold,
         )

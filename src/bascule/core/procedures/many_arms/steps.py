@@ -10,31 +10,32 @@ import math
 
 from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
 from bascule.core.evidence.normal import informed_boundary
+from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.steps import (
     BETTING,
     INFORMED,
     UNINFORMED,
-    ends_informed,
     informed,
-    uninformed,
     write_nothing,
 )
 from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.procedures.many_arms.pairs import (
+    all_bets_within,
+    drop_beaten,
+    drop_beaten_by_bets,
+    totals_within,
+)
 from bascule.core.procedures.many_arms.state import (
     MANY,
     NUMBERS,
     SIGNS,
-    all_bets_within,
     clear,
-    drop_beaten,
-    drop_beaten_by_bets,
     fold,
     fold_bets,
     leader,
     leader_by_spread,
     observe,
     row_of,
-    totals_within,
     width,
 )
 from bascule.core.statistics import PairStatistics
@@ -43,43 +44,29 @@ LEAST_THRESHOLD = math.log(MANY)
 """The log evidence that an arm is beaten with is higher: (K - 1) / p, with more arms than that."""
 
 
-def drop_many_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms of a test of many that are beaten by a difference of any size."""
-    drop_beaten(state, first, arms, uninformed, effect, threshold, floors)
-
-
-def drop_many_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
-) -> None:
-    """Drop arms of a test of many that are beaten, soonest by a difference around `effect`."""
-    drop_beaten(state, first, arms, informed, effect, threshold, floors)
-
-
 def drop_many_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, floors: FloatArray
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    floors: FloatArray,
 ) -> None:
     """Drop arms of a test of many that bets have beaten."""
     drop_beaten_by_bets(state, first, arms, threshold)
 
 
-def within_many_uninformed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences of a test of many arms are proven smaller than the margin."""
-    return totals_within(state, first, arms, uninformed, effect, threshold, margin)
-
-
-def within_many_informed(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
-) -> bool:
-    """Whether all differences are proven smaller than the margin, by informed evidence."""
-    return totals_within(state, first, arms, informed, effect, threshold, margin)
-
-
 def within_many_betting(
-    state: FloatArray, first: int, arms: int, effect: float, threshold: float, margin: float
+    state: FloatArray,
+    first: int,
+    arms: int,
+    evidence: None,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    margin: float,
 ) -> bool:
     """Whether bets have proven all differences of a test of many arms smaller than the margin."""
     return all_bets_within(state, first, arms, threshold, margin)
@@ -125,16 +112,13 @@ MANY_UNINFORMED = UNINFORMED._replace(
     leader=leader,
     observe=observe,
     fold=fold,
-    drop=drop_many_uninformed,
-    within=within_many_uninformed,
+    drop=drop_beaten,
+    within=totals_within,
     read=read_many_totals,
 )
 """Many arms, a known spread, and a difference of any size."""
 
 MANY_INFORMED = MANY_UNINFORMED._replace(
-    drop=drop_many_informed,
-    within=within_many_informed,
-    ends=ends_informed,
     evidence=informed,
     boundary=informed_boundary,
 )
