@@ -171,7 +171,8 @@ _KERNELS: dict[tuple[Any, ...], Any] = {}
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
-    from bascule.simulation.kernels.gpu import build_kernel, build_register_kernel, fits_registers
+    from bascule.simulation.kernels.gpu import build_kernel, build_register_kernel
+    from bascule.simulation.kernels.two_arms import fits_registers
 
     scratch, arms = played.scratch(), played.arms
     key = (*played.functions, draws, arms, by_sums, endless, tuple(map(len, scratch)))

@@ -14,15 +14,19 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import FloatArray, Steps, width
 from bascule.simulation.engines.runs import AnyArray, Runs
+from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
 from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_table
+from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World
-from bascule.theory import predict
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
+
+SMALLEST_PART = 0.1
+"""Radii below this part of half the smallest gap are computed where they are needed."""
 
 
 def interval_loop(
@@ -38,6 +42,11 @@ def interval_loop(
 
 @lru_cache(maxsize=64)
 def _loop(steps: Steps, fixed_arms: int, endless: bool, draws: Draws, radius_of: Radius) -> Kernel:
+    if fixed_arms == 2 and two_arms.fits_registers(steps):
+        return compile_loop(
+            lambda fingerprint: two_arms.build(steps, endless, fingerprint, draws, radius_of),
+            CALLED,
+        )
     return compile_loop(
         lambda fingerprint: build(steps, fixed_arms, endless, fingerprint, draws, radius_of), CALLED
     )
@@ -81,12 +90,15 @@ class IntervalRuns(Runs):
         self.endless: Callable[[], Kernel] = lambda: interval_loop(
             steps, fixed, True, draws, shape.radius
         )
-        self.radii = self._table(design, world.start, shape.radius)
+        self.radii = self._table(world.start, shape.radius)
 
-    def _table(self, design: Design, means: tuple[float, ...], radius_of: Radius) -> FloatArray:
-        gaps = rival_gaps(means)
-        wanted = float(self.cap) if min(gaps) == 0 else 8 * max(predict(design, gaps).units)
-        size = int(min(max(wanted, SMALLEST_TABLE), self.cap, LARGEST_TABLE)) + 2 * BURST
+    def _table(self, means: tuple[float, ...], radius_of: Radius) -> FloatArray:
+        wanted, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
+        # In the mean the intervals part when the leader's radius is this part of the gap.
+        parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.alpha) * gap
+        while wanted < LARGEST_TABLE and radius_of(wanted, self.sigma, *self.radius_of) > parted:
+            wanted *= 2.0
+        size = int(min(2.0 * wanted, self.cap, LARGEST_TABLE)) + 2 * BURST
         radii = np.empty(size)
         radius_table(radius_of)(radii, self.sigma, *self.radius_of)
         return radii
@@ -126,18 +138,14 @@ class IntervalRuns(Runs):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        arguments = (
-            *self.scratch(min(_lanes(self.arms), runs)),
-            self.arms,
-            self.seed,
-            first_run,
-            runs,
-            *self.settings(),
-            *self.columns(first_run, runs),
-            control,
-        )
+        before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms, self.seed)
+        columns = self.columns(first_run, runs)
+        arguments = (*before, first_run, runs, *self.settings(), *columns, control)
         control[ALIVE] = control[WAITING] = 0
         self.tabulated(*arguments)
         while control[ALIVE] > 0 and not control[STOP]:
             self.endless()(*arguments)
             self.tabulated(*arguments)
+        for row in np.flatnonzero(columns[1] == OUTGROWN).tolist():
+            run = first_run + row
+            self.endless()(*before, run, 1, *self.settings(), *self.columns(run, 1), control)

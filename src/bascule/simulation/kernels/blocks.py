@@ -82,7 +82,7 @@ def build(
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
     evidence, can_reach = steps.evidence, steps.can_reach
-    fill, outcome, total, ones = draws
+    fill, outcome, total, ones = draws.fill, draws.outcome, draws.total, draws.ones
 
     def play(
         state: FloatArray,

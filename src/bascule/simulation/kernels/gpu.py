@@ -14,9 +14,10 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest, put
+from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest
 from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
+from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 
 if config.ENABLE_CUDASIM or not cuda.is_available():
@@ -168,17 +169,6 @@ def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
 
 
 # A test of few arms in registers
-
-OUTGROWN = -9
-"""The winner of a run in which an arm has more units than the table has radii."""
-
-
-def fits_registers(steps: Steps) -> bool:
-    """Whether a rule only reads its state to decide, so that the state need not be in memory.
-
-    A rule that takes arms out while the test goes on writes into its state.
-    """
-    return put not in used_functions(steps.decide)
 
 
 def build_register_kernel(steps: Steps, arms: int) -> Any:

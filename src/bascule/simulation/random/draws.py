@@ -9,21 +9,32 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from bascule.core.outcomes.noise import Coin, Noise, Normal
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.simulation.random.streams import WordArray, fill_normals, fill_uniforms
+from bascule.simulation.random.streams import (
+    Word,
+    WordArray,
+    begin_normal,
+    begin_uniform,
+    fill_normals,
+    fill_uniforms,
+)
 
 
 class Draws(NamedTuple):
     """The steps from a stream to outcomes.
 
-    `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `outcome`
-    is given (mean, sigma, noise). `total`, given (mean, sigma, units, noise), is the sum of the
-    outcomes of that many units from one draw of noise, exact in distribution; with `ones` it is
-    how many of them are 1.
+    `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `begin`,
+    given a stream's four words and the ziggurat, begins one number of it as `begin_normal` does.
+    `outcome` is given (mean, sigma, noise). `total`, given (mean, sigma, units, noise), is the sum
+    of the outcomes of that many units from one draw of noise, exact in distribution; with `ones` it
+    is how many of them are 1.
     """
 
     fill: Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
+    begin: Callable[..., tuple[float, int | np.int64, Word, Word, Word, Word]]
     outcome: Callable[[float, float, float], float]
     total: Callable[[float, float, float, float], float]
     ones: bool
@@ -76,8 +87,8 @@ def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noq
     return count
 
 
-NORMAL = Draws(fill_normals, shifted, shifted_total, False)
-ZERO_OR_ONE = Draws(fill_uniforms, hit, hits, True)
+NORMAL = Draws(fill_normals, begin_normal, shifted, shifted_total, False)
+ZERO_OR_ONE = Draws(fill_uniforms, begin_uniform, hit, hits, True)
 
 DRAWS: dict[type[object], Draws] = {Normal: NORMAL, Coin: ZERO_OR_ONE}
 """The noise that is drawn in bursts by the quick loops."""

@@ -31,6 +31,9 @@ ROW = 4
 TAIL = 3.6541528853610088
 """Where the ziggurat ends and the normal's tail begins, for 256 layers of equal area."""
 
+DONE = -1
+"""In place of a layer: the number is complete."""
+
 _DOMAIN = np.uint64(0x62617363756C65)
 _ONE, _THREE, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _TWENTY_FOUR, _FORTY = np.uint64(24), np.uint64(40)
@@ -105,27 +108,45 @@ def outside_layer(
             return value
 
 
+def begin_normal(
+    a: Word, b: Word, c: Word, counter: Word, table: FloatArray
+) -> tuple[float, int | np.int64, Word, Word, Word, Word]:
+    """Begin the next normal of the stream with these words: the number, `DONE`, and its new words.
+
+    In place of `DONE` there is the layer that the number falls outside of, for `outside_layer`.
+    """
+    word, a, b, c, counter = advance(a, b, c, counter)
+    # The low byte picks the layer; the high 53 bits, sign included, a point along it.
+    row = (word & _LAYER_MASK) << _TWO
+    value = float(np.int64(word) >> 11) * table[row + _ONE]
+    return value, np.int64(row) if abs(value) >= table[row] else DONE, a, b, c, counter
+
+
+def begin_uniform(
+    a: Word,
+    b: Word,
+    c: Word,
+    counter: Word,
+    table: FloatArray,  # noqa: ARG001
+) -> tuple[float, int | np.int64, Word, Word, Word, Word]:
+    """The next number of [0, 1) of the stream with these words, `DONE`, and its new words."""
+    word, a, b, c, counter = advance(a, b, c, counter)
+    return float(np.int64(word >> _ELEVEN)) * _UNIT, DONE, a, b, c, counter
+
+
 def fill_normals(
-    streams: WordArray,
-    at: int,
-    values: FloatArray,
-    first: int,
-    count: int,
-    table: FloatArray,
+    streams: WordArray, at: int, values: FloatArray, first: int, count: int, table: FloatArray
 ) -> None:
     """Write the next `count` standard normals of the stream at `at` into `values`."""
     a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
     for i in range(count):
-        word, a, b, c, counter = advance(a, b, c, counter)
-        # The low byte picks the layer; the high 53 bits, sign included, a point along it.
-        row = (word & _LAYER_MASK) << _TWO
-        value = float(np.int64(word) >> 11) * table[row + _ONE]
-        if abs(value) >= table[row]:
+        value, row, a, b, c, counter = begin_normal(a, b, c, counter, table)
+        if row != DONE:
             streams[at] = a
             streams[at + 1] = b
             streams[at + 2] = c
             streams[at + 3] = counter
-            value = outside_layer(streams, at, np.int64(row), value, table)
+            value = outside_layer(streams, at, row, value, table)
             a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
         values[np.uint64(first + i)] = value
     streams[at] = a
@@ -135,18 +156,13 @@ def fill_normals(
 
 
 def fill_uniforms(
-    streams: WordArray,
-    at: int,
-    values: FloatArray,
-    first: int,
-    count: int,
-    table: FloatArray,  # noqa: ARG001
+    streams: WordArray, at: int, values: FloatArray, first: int, count: int, table: FloatArray
 ) -> None:
     """Write the next `count` numbers of [0, 1) of the stream at `at` into `values`."""
     a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
     for i in range(count):
-        word, a, b, c, counter = advance(a, b, c, counter)
-        values[np.uint64(first + i)] = float(np.int64(word >> _ELEVEN)) * _UNIT
+        value, _, a, b, c, counter = begin_uniform(a, b, c, counter, table)
+        values[np.uint64(first + i)] = value
     streams[at] = a
     streams[at + 1] = b
     streams[at + 2] = c
