@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from collections.abc import Mapping
 from typing import get_args
 
 from sqlalchemy import Connection
@@ -22,6 +23,10 @@ from bascule.live.storage.state import Phase, run_from_json
 from bascule.live.transactions.erase import PREFIX
 
 READ_AT_ONCE = 5000
+UNITS_AT_ONCE = 1000
+"""Rows that are read at once: units alone, and units with their outcomes."""
+
+LOWEST = -(2**63)
 
 MOST_LISTED = 1000
 """Differences that are listed one by one; of more the number is given."""
@@ -38,16 +43,17 @@ DAMAGE = (
 """What reading or replaying damaged rows may raise."""
 
 
-_UNASSIGNED = (
-    "SELECT o.id, o.number FROM outcomes o LEFT JOIN assignments a "
-    "ON a.experiment = o.experiment AND a.number = o.number "
-    "WHERE o.experiment = ? AND a.number IS NULL ORDER BY o.id"
+# Unit by unit, and no join: what a planner makes of one in a table that has just grown may take
+# hours.
+_ARRIVALS = (
+    "SELECT number, time FROM assignments WHERE experiment = ? AND number >= ? "
+    "ORDER BY number LIMIT ?"
 )
 _OUTCOMES = (
-    "SELECT o.id, o.metric, a.number, a.time, o.value, o.at, o.received FROM outcomes o "
-    "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
-    "WHERE o.experiment = ? AND o.id > ? ORDER BY o.id LIMIT ?"
+    "SELECT id, number, metric, value, at, received FROM outcomes "
+    "WHERE experiment = ? AND number >= ?"
 )
+_BETWEEN = f"{_OUTCOMES} AND number <= ?"
 _ERASED = (
     "SELECT e.number, a.unit FROM erased e LEFT JOIN assignments a "
     "ON a.experiment = e.experiment AND a.number = e.number WHERE e.experiment = ?"
@@ -96,37 +102,65 @@ def check_state(stored: Loaded, findings: Findings) -> None:
         findings.add(f"created stored as {short(stored.created)}, which is no time")
 
 
-def check_outcomes(connection: Connection, stored: Loaded, findings: Findings) -> None:
-    """Compare every outcome with its unit, and with what the design allows."""
-    last = -1
-    designs: dict[str | None, Design] = {None: stored.design}
-    for metric, one in zip(stored.design.metrics, stored.design.metric_designs, strict=True):
-        designs[metric.name] = one
-    while rows := queries.fetch(connection, _OUTCOMES, stored.id, last, READ_AT_ONCE):
-        last = rows[-1][0]
-        for row, name, number, arrived, value, at, received in rows:
-            where = f"outcome {row} of unit {number}"
-            if name not in designs:
-                findings.add(f"{where}: metric stored as {short(name)}, which is none")
-                continue
-            design = designs[name]
-            measure = design.measure
-            if not judge_value(design, value).accepted:
-                findings.add(f"{where}: value stored as {short(value)}, which is not valid")
-            if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
-                findings.add(f"{where}: at or received is stored as no time")
-            elif not arrived <= at <= max(received, arrived) + TOLERANCE:
-                findings.add(f"{where}: at {at!r} lies outside {arrived!r} to {received!r}")
-            elif measure is not None and measure.period is None and at >= measure.closes(arrived):
-                findings.add(f"{where}: at {at!r} lies after the conversion window")
+def check_outcomes(
+    connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
+) -> int:
+    """Compare every outcome with its unit, and with what the design allows; return their number."""
+    designs: dict[str | None, Design] = {}
+    if stored is not None:
+        names = (None, *(metric.name for metric in stored.design.metrics))
+        designs = dict(zip(names, (stored.design, *stored.design.metric_designs), strict=True))
+    first: int | None = LOWEST
+    counted = 0
+    while first is not None:
+        units = queries.fetch(connection, _ARRIVALS, experiment, first, UNITS_AT_ONCE)
+        last = units[-1][0] if len(units) == UNITS_AT_ONCE else None
+        if isinstance(last, int):
+            rows = queries.fetch(connection, _BETWEEN, experiment, first, last)
+            first = last + 1
+        else:
+            rows = queries.fetch(connection, _OUTCOMES, experiment, first)
+            first = None
+        arrivals: dict[int, float] = dict(map(tuple, units))
+        counted += len(rows)
+        for row, number, *outcome in rows:
+            if number not in arrivals:
+                findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
+            elif stored is not None:
+                where = f"outcome {row} of unit {number}"
+                _check_outcome(where, designs, arrivals[number], *outcome, findings)
+    return counted
+
+
+def _check_outcome(
+    where: str,
+    designs: Mapping[str | None, Design],
+    arrived: float,
+    name: str | None,
+    value: float,
+    at: float,
+    received: float,
+    findings: Findings,
+) -> None:
+    design = designs.get(name)
+    if design is None:
+        findings.add(f"{where}: metric stored as {short(name)}, which is none")
+        return
+    measure = design.measure
+    if not judge_value(design, value).accepted:
+        findings.add(f"{where}: value stored as {short(value)}, which is not valid")
+    if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
+        findings.add(f"{where}: at or received is stored as no time")
+    elif not arrived <= at <= max(received, arrived) + TOLERANCE:
+        findings.add(f"{where}: at {at!r} lies outside {arrived!r} to {received!r}")
+    elif measure is not None and measure.period is None and at >= measure.closes(arrived):
+        findings.add(f"{where}: at {at!r} lies after the conversion window")
 
 
 def check_leftovers(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> None:
-    """List outcomes without a unit, blocks without one, and rows that cannot be read."""
-    for row, number in queries.fetch(connection, _UNASSIGNED, experiment):
-        findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
+    """List blocks that were never dealt, and rows that cannot be read."""
     dealt = None if stored is None else stored.state.deal
     for number, slots in queries.fetch(connection, BLOCKS, experiment):
         try:

@@ -90,9 +90,8 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
         else:
             log.compare()
         units, unchecked = log.units, log.unchecked
-        check_outcomes(connection, stored, findings)
+    counted = check_outcomes(connection, experiment, stored, findings)
     check_leftovers(connection, experiment, stored, findings)
-    counted = queries.fetch(connection, _COUNT_OUTCOMES, experiment)[0][0]
     erased = check_erased(connection, experiment, stored, findings)
     return Verification(name, units, counted, findings.all(), erased, unchecked)
 
@@ -102,9 +101,6 @@ def verify_orphans(connection: Connection, name: str) -> Verification:
     findings = Findings()
     check_orphans(connection, findings)
     return Verification(name, 0, 0, findings.all())
-
-
-_COUNT_OUTCOMES = "SELECT count(*) FROM outcomes WHERE experiment = ?"
 
 
 def _load(connection: Connection, experiment: int, name: str, findings: Findings) -> Loaded | None:
