@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.diagnostics import Diagnostic
@@ -14,7 +13,7 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import Point, point_of, spread
-from bascule.live.reports.status import Status, status_of
+from bascule.live.reports.status import Status, loaded_status
 from bascule.live.steps.description import Description
 from bascule.live.storage.queries import (
     Loaded,
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
     from bascule.live.reports.verify import Verification
     from bascule.live.transactions.unit_of_work import UnitOfWork
-
-
-NOTHING: Mapping[int, float | None] = MappingProxyType({})
 
 
 class Experiment(Units):
@@ -78,7 +74,7 @@ class Experiment(Units):
             return replace(self.status(), diagnostics=self.diagnostics())
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
-            found = self.settled_status(connection, loaded)
+            found = self._settled_status(connection, loaded)
         if found is None:
             self.settle()
             with self.store.reading() as connection:
@@ -86,30 +82,15 @@ class Experiment(Units):
                 found = self._status(connection, loaded, self.store.runner.now(loaded))
         return found
 
-    def settled_status(
-        self, connection: Connection, loaded: Loaded, known: Mapping[int, float | None] = NOTHING
-    ) -> Status | None:
-        """Return the status of the experiment as loaded, or None if units have to count first.
-
-        `known` may have the time of the oldest unit that waits, by the number of the experiment.
-        """
+    def _settled_status(self, connection: Connection, loaded: Loaded) -> Status | None:
+        """Return the status of the experiment as loaded, or None if units have to count first."""
         now = self.store.runner.now(loaded)
         if not is_settled(loaded.design, loaded.phase, loaded.state, now):
             return None
-        return self._status(connection, loaded, now, known)
+        return self._status(connection, loaded, now)
 
-    def _status(
-        self,
-        connection: Connection,
-        loaded: Loaded,
-        now: float,
-        known: Mapping[int, float | None] = NOTHING,
-    ) -> Status:
-        has = loaded.id in known
-        oldest = known[loaded.id] if has else oldest_waiting(connection, loaded)
-        design, phase, state = loaded.design, loaded.phase, loaded.state
-        audience = loaded.delivery.audience
-        return status_of(loaded.name, design, phase, state, now, loaded.created, oldest, audience)
+    def _status(self, connection: Connection, loaded: Loaded, now: float) -> Status:
+        return loaded_status(loaded, now, oldest_waiting(connection, loaded))
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sqlalchemy import and_, select
 
@@ -18,7 +18,7 @@ from bascule.core.segments import Member
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.api.store import Store
-from bascule.live.reports.status import Status
+from bascule.live.reports.status import Status, loaded_status
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.serving import (
     Arms,
@@ -28,10 +28,13 @@ from bascule.live.steps.serving import (
     everyones_arm,
     served_arms,
 )
-from bascule.live.storage.queries import Loaded, all_oldest_waiting, gone
-from bascule.live.storage.schema import assignments, experiments, links
+from bascule.live.storage.leases import Runs, open_leases, with_units_only
+from bascule.live.storage.listing import Listed, list_all
+from bascule.live.storage.queries import Loaded, gone
+from bascule.live.storage.schema import assignments, links
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
+from bascule.live.transactions.settle import is_settled
 
 __all__ = [
     "Summary",
@@ -40,7 +43,6 @@ __all__ = [
     "audit_log",
     "gone",
     "is_released",
-    "read_statuses",
     "read_summaries",
     "segmented_tests",
     "with_knob",
@@ -52,13 +54,15 @@ class Summary:
     """An experiment as it was read last.
 
     `winner` is the arm that everyone gets, after a release or a stop for an arm, and `served` what
-    the units of each arm are served, if it is not their own.
+    the units of each arm are served, if it is not their own. `oldest` is when the first unit came
+    that has not counted.
     """
 
     test: Experiment
     loaded: Loaded
     winner: str | None
     served: Served | None = None
+    oldest: float | None = None
 
     @property
     def design(self) -> Design:
@@ -96,6 +100,16 @@ class Summary:
         """The names of the arms."""
         return tuple(self.design.arms)
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no unit has matured since; where one has, the status is not the latest."""
+        one = self.loaded
+        return is_settled(one.design, one.phase, one.state, self.test.store.runner.now(one))
+
+    def status(self) -> Status:
+        """The status as it was stored; no database is asked."""
+        return loaded_status(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
+
     def known(self, arm: int) -> Evaluation:
         """What a unit is served that was assigned this arm."""
         return evaluation(
@@ -116,9 +130,10 @@ def alarm_names(store: Store) -> dict[int, list[str]]:
 def read_summaries(
     store: Store, known: Mapping[int, Summary]
 ) -> tuple[dict[str, Summary], dict[str, str]]:
-    """All experiments by name, and those that cannot be read with the reason.
+    """Return all experiments by name, and those that cannot be read with the reason.
 
-    Experiments whose version is the `known` one are not read again.
+    It is one query for any number of experiments, and a second one if some have leases out. Those
+    whose version is the `known` one are not sent again.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -131,30 +146,47 @@ def read_summaries(
     """
     found: dict[str, Summary] = {}
     damaged: dict[str, str] = {}
-    asked = select(experiments.c.id, experiments.c.name, experiments.c.version)
+    # Those with leases out have been changed here: only their units are counted.
+    kept = [one.loaded for one in known.values() if not one.loaded.state.leases]
+    newest = sorted([*kept, *store.runner.known()], key=attrgetter("version"))
+    mine = {one.id: one for one in newest}
     with store.reading() as connection:
-        for row in connection.execute(asked).all():
-            summary = known.get(row.id)
-            # With leases out, units come without a new version.
-            if summary is None or summary.version != row.version or summary.loaded.state.leases:
-                try:
-                    loaded = store.load(connection, row.id, row.name)
-                except StoreError:
-                    raise
-                except Exception as problem:
-                    # One row that was damaged must not hide all others.
-                    damaged[row.name] = f"{type(problem).__name__}: {problem}"
-                    continue
-                design, state = loaded.design, loaded.state
-                everyone = everyones_arm(state)
-                winner = None if everyone is None else design.arms[everyone]
-                test = summary.test if summary else Experiment(store, row.id, row.name, design)
-                summary = Summary(test, loaded, winner, served_arms(state))
+        rows = list_all(connection, {number: one.version for number, one in mine.items()})
+        leases: dict[int, Runs] | None = None
+        for row in rows:
+            try:
+                loaded = mine[row.id] if row.standing is None else row.loaded()
+                if loaded.state.leases and leases is None:
+                    leases = open_leases(connection)
+                summary = known.get(row.id)
+                if summary is None or summary.loaded is not loaded or loaded.state.leases:
+                    summary = _summary(store, row, loaded, (leases or {}).get(row.id, {}), summary)
+            except StoreError:
+                raise
+            except Exception as problem:
+                # One row that was damaged must not hide all others.
+                damaged[row.name] = f"{type(problem).__name__}: {problem}"
+                continue
             found[row.name] = summary
     for summary in found.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
         summary.test.remembered("")
     return found, damaged
+
+
+def _summary(
+    store: Store, row: Listed, loaded: Loaded, leases: Runs, known: Summary | None
+) -> Summary:
+    store.runner.notice_erasures(loaded)
+    design, state = loaded.design, loaded.state
+    if state.leases:
+        loaded = with_units_only(loaded, leases)
+    everyone = everyones_arm(state)
+    winner = None if everyone is None else design.arms[everyone]
+    test = known.test if known else Experiment(store, row.id, row.name, design)
+    is_waiting = design.procedure.counts != "stages" and loaded.state.folded < loaded.state.units
+    oldest = row.next_unit if is_waiting else None
+    return Summary(test, loaded, winner, served_arms(state), oldest)
 
 
 def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentedExperiment]:
@@ -171,28 +203,6 @@ def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, Segment
         for name, (member, tests) in groups.items()
         if set(tests) == set(member.segments.all)
     }
-
-
-def read_statuses(store: Store, entries: Sequence[Summary]) -> dict[int, Status]:
-    """Return the statuses of experiments by their numbers, all read in one transaction.
-
-    Those that were changed since, have units that have to count first, or cannot be read are left
-    out: `Experiment.status` settles them, or says what is wrong.
-    """
-    found: dict[int, Status] = {}
-    with store.reading() as connection:
-        asked = select(experiments.c.id, experiments.c.version)
-        versions = {row.id: row.version for row in connection.execute(asked)}
-        oldest: dict[int, float | None] = {}
-        with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-            oldest = all_oldest_waiting(connection, [entry.loaded for entry in entries])
-        for entry in entries:
-            if versions.get(entry.test.id) == entry.version:
-                with suppress(ArithmeticError, LookupError, TypeError, ValueError):
-                    status = entry.test.settled_status(connection, entry.loaded, oldest)
-                    if status is not None:
-                        found[entry.test.id] = status
-    return found
 
 
 def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int]:

@@ -22,7 +22,7 @@ from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.database import Database
-from bascule.live.storage.leases import Lease, give_back, unfilled
+from bascule.live.storage.leases import Lease, give_back, open_leases, with_units_only
 from bascule.live.storage.queries import Loaded, execute, load, members
 from bascule.live.storage.state import Deal
 from bascule.live.transactions.enrol import assign
@@ -120,8 +120,14 @@ class Runner:
         kept = self._kept.get(experiment)
         known = None if kept is None else kept.loaded
         loaded, _ = load(connection, experiment, name, known)
-        self._notice_erasures(loaded)
-        return with_units_only(connection, loaded) if loaded.state.leases else loaded
+        self.notice_erasures(loaded)
+        if not loaded.state.leases:
+            return loaded
+        return with_units_only(loaded, open_leases(connection, experiment).get(experiment, {}))
+
+    def known(self) -> list[Loaded]:
+        """Return the experiments as the last transactions of this program left them."""
+        return [kept.loaded for kept in [*self._kept.values()]]
 
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
@@ -161,7 +167,7 @@ class Runner:
         for experiment in experiments:
             self.forget(experiment)
 
-    def _notice_erasures(self, loaded: Loaded) -> None:
+    def notice_erasures(self, loaded: Loaded) -> None:
         """Forget the units of an experiment if some were erased or have another arm by a link."""
         changes = loaded.state.erased + loaded.state.relinked
         if changes != self._erased.get(loaded.id, 0):
@@ -189,7 +195,7 @@ class Runner:
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
-            self._notice_erasures(kept.loaded)
+            self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, arms)
 
     def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
@@ -228,7 +234,7 @@ class Runner:
             for job in jobs:
                 job.error = error
             return None
-        self._notice_erasures(loaded)
+        self.notice_erasures(loaded)
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         remembered = self.memory.of(experiment)
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
@@ -313,13 +319,6 @@ def _is_conflict(cause: BaseException | None) -> bool:
     """Whether a transaction failed because of another one, so that it may succeed now."""
     state = getattr(getattr(cause, "orig", None), "sqlstate", None)
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
-
-
-def with_units_only(connection: Connection, loaded: Loaded) -> Loaded:
-    """Return an experiment whose counts of units leave out slots of leases without a unit."""
-    open_slots = unfilled(connection, loaded.id).arms
-    assigned = [units - open_slots[arm] for arm, units in enumerate(loaded.state.assigned)]
-    return loaded._replace(state=loaded.state._replace(assigned=tuple(assigned)))
 
 
 def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:

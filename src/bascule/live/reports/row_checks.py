@@ -128,11 +128,12 @@ def check_outcomes(
                 findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
             elif stored is not None:
                 where = f"outcome {row} of unit {number}"
-                _check_outcome(where, designs, arrivals[number], *outcome, findings)
+                _check_outcome(findings, where, designs, arrivals[number], *outcome)
     return counted
 
 
 def _check_outcome(
+    findings: Findings,
     where: str,
     designs: Mapping[str | None, Design],
     arrived: float,
@@ -140,7 +141,6 @@ def _check_outcome(
     value: float,
     at: float,
     received: float,
-    findings: Findings,
 ) -> None:
     design = designs.get(name)
     if design is None:

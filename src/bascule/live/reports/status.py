@@ -36,6 +36,7 @@ from bascule.live.reports.metric_status import (
 from bascule.live.reports.waiting import DAY, Waiting, waiting_of
 from bascule.live.steps.serving import everyones_arm
 from bascule.live.steps.stages import period_of
+from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 
 FIRST_EDITION_PARTS = {"active": "in", "dropped": "taken out"}
@@ -200,6 +201,12 @@ class Status:
                 mean = written(arm.mean)
             lines.append(f"{arm.name:<20}{arm.units:>10,}{arm.matured:>10,}{mean:>12}  {arm.part}")
         return lines if self.covariates is None else [*lines, f"means {self.covariates.words}"]
+
+
+def loaded_status(loaded: Loaded, now: float, oldest: float | None) -> Status:
+    """Return the status of an experiment as it was read; `oldest` as `status_of` takes it."""
+    its = (loaded.name, loaded.design, loaded.phase, loaded.state, now, loaded.created, oldest)
+    return status_of(*its, loaded.delivery.audience)
 
 
 def status_of(

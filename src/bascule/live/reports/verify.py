@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -35,7 +34,7 @@ from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries
-from bascule.live.storage.leases import Unfilled, unfilled
+from bascule.live.storage.leases import open_leases, unfilled
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
 from bascule.live.transactions.erase import PREFIX
@@ -159,8 +158,7 @@ class _UnitLog:
         self._block = 0
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[float]]] = {}
-        leased = stored.state.leases > 0
-        self._open = unfilled(connection, stored.id) if leased else Unfilled(Counter(), {})
+        self._open = unfilled(open_leases(connection, stored.id).get(stored.id, {}))
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 

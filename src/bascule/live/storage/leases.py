@@ -6,11 +6,13 @@ Slot k of a lease belongs to unit number `first + k`. docs/explanation/live.md s
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.live.storage.queries import Loaded, execute, fetch, find_deals
+from bascule.live.storage.state import Deal, run_from_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -33,6 +35,14 @@ _ADVANCE = (
     "AND used = ? AND used + ? <= size RETURNING extract(epoch FROM clock_timestamp())"
 )
 _GIVE_BACK = "UPDATE leases SET holder = '' WHERE holder = ?"
+# Each lease with the runs of blocks that its slots are in, from the one that has its first block.
+_OPEN_SLOTS = (
+    "SELECT leases.experiment, first, size, used, reserved, deal, last, handed, holder, until, "
+    "blocks.number, slots FROM leases JOIN blocks ON blocks.experiment = leases.experiment "
+    "AND blocks.number <= last AND blocks.number >= (SELECT max(runs.number) FROM blocks AS runs "
+    "WHERE runs.experiment = leases.experiment AND runs.number <= deal) WHERE used < size"
+)
+_OF_ONE = f"{_OPEN_SLOTS} AND leases.experiment = ?"
 
 
 class LeaseRow(NamedTuple):
@@ -139,7 +149,10 @@ def give_back(connection: Connection, holder: str) -> None:
 
 def slots_of(connection: Connection, experiment: int, row: LeaseRow) -> Slots:
     """Return the slots of a lease, used ones included."""
-    found = find_deals(connection, experiment, row.deal, row.last)
+    return _slots_in(row, find_deals(connection, experiment, row.deal, row.last))
+
+
+def _slots_in(row: LeaseRow, found: Mapping[int, Deal]) -> Slots:
     slots = Slots([], [], [])
     for number in range(row.deal, row.last + 1):
         slots.arms.extend(found[number].slots)
@@ -167,16 +180,36 @@ class Unfilled(NamedTuple):
     handed: dict[int, int]
 
 
-def unfilled(connection: Connection, experiment: int) -> Unfilled:
-    """Return what leases have not handed out yet."""
+Runs = dict[LeaseRow, list[tuple[int, str]]]
+"""Leases with slots that no unit has, each with the runs of blocks that it is in, as stored."""
+
+
+def open_leases(connection: Connection, experiment: int | None = None) -> dict[int, Runs]:
+    """Return the leases that are not used up, by the number of their experiment, in one query."""
+    asked, values = (_OPEN_SLOTS, ()) if experiment is None else (_OF_ONE, (experiment,))
+    found: dict[int, Runs] = {}
+    for number, *columns in fetch(connection, asked, *values):
+        row = LeaseRow(*columns[: len(LeaseRow._fields)])
+        runs = found.setdefault(number, {}).setdefault(row, [])
+        runs.append(tuple(columns[len(row) :]))
+    return found
+
+
+def unfilled(leases: Runs) -> Unfilled:
+    """Return what leases of an experiment have not handed out yet."""
     arms: Counter[int] = Counter()
     handed: dict[int, int] = {}
-    for row in (LeaseRow(*one) for one in fetch(connection, _OPEN, experiment)):
-        if row.used == row.size:
-            continue
-        slots = slots_of(connection, experiment, row)
+    for row, runs in leases.items():
+        slots = _slots_in(row, {one.number: one for run in runs for one in run_from_json(*run)})
         arms.update(slots.arms[row.used :])
         deal = slots.deals[row.used]
         before = sum(number == deal for number in slots.deals[: row.used])
         handed[deal] = before + (row.handed if deal == row.deal else 0)
     return Unfilled(arms, handed)
+
+
+def with_units_only(loaded: Loaded, leases: Runs) -> Loaded:
+    """Return an experiment whose counts of units leave out slots of leases without a unit."""
+    open_slots = unfilled(leases).arms
+    assigned = [units - open_slots[arm] for arm, units in enumerate(loaded.state.assigned)]
+    return loaded._replace(state=loaded.state._replace(assigned=tuple(assigned)))

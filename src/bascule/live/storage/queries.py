@@ -88,7 +88,6 @@ _ELSEWHERE = (
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
-_TIMES = "SELECT experiment, time FROM assignments WHERE (experiment, number) IN (VALUES "
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
 _DESCRIPTIONS = "SELECT experiment, description FROM descriptions"
@@ -294,27 +293,6 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
         return None
     found = assigned_from(connection, loaded.id, state.position, 1)
     return found[0].time if found else None
-
-
-def all_oldest_waiting(
-    connection: Connection, entries: Sequence[Loaded]
-) -> dict[int, float | None]:
-    """Return what `oldest_waiting` does for many experiments, by their numbers, in one query."""
-    found: dict[int, float | None] = {one.id: None for one in entries}
-    waiting = [
-        one
-        for one in entries
-        if one.design.procedure.counts != "stages" and one.state.folded < one.state.units
-    ]
-    for first in range(0, len(waiting), 500):
-        some = {one.id: one for one in waiting[first : first + 500]}
-        pairs = [number for one in some.values() for number in (one.id, one.state.position)]
-        rows = fetch(connection, _TIMES + ", ".join("(?, ?)" for _ in some) + ")", *pairs)
-        found.update(map(tuple, rows))
-        # The slot of a lease may have no unit yet: then it is the first one behind it.
-        for number in some.keys() - {row[0] for row in rows}:
-            found[number] = oldest_waiting(connection, some[number])
-    return found
 
 
 def events_of(

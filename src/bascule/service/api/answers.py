@@ -212,9 +212,14 @@ class StatusOut(BaseModel):
 
 
 class Statuses(BaseModel):
-    """Statuses of all tests, the oldest first; `unreadable` names those with damaged data."""
+    """Statuses of all tests, the oldest first, as they are stored.
+
+    `settling` names those with units that have matured and are not counted in the status yet: they
+    are within seconds. `unreadable` names those with damaged data.
+    """
 
     experiments: list[StatusOut]
+    settling: list[str] | None = None
     unreadable: list[str] | None = None
 
 

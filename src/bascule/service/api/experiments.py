@@ -70,9 +70,11 @@ async def show_all(
         found = await calls_of(request).long(directory.store.search, search)
         names = {test.name for test in found}
         entries = [entry for entry in entries if entry.name in names]
-    statuses, failed = await calls_of(request).long(directory.statuses, entries)
-    failed += [name for name in directory.damaged if caller.sees(name)]
-    data: dict[str, Any] = {"experiments": [status_data(status) for status in statuses]}
+    listing = await calls_of(request).long(directory.statuses, entries)
+    failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
+    data: dict[str, Any] = {"experiments": [status_data(status) for status in listing.statuses]}
+    if listing.settling:
+        data["settling"] = sorted(listing.settling)
     if failed:
         data["unreadable"] = sorted(failed)
     return Answer(data)

@@ -43,7 +43,7 @@ def list_fragments(
     if search:
         names = {test.name for test in directory.store.search(search)}
         seen = {name: entry for name, entry in seen.items() if name in names}
-    statuses, _ = directory.statuses(list(seen.values()))
+    statuses = directory.statuses(list(seen.values())).statuses
     alarms = alarm_names(directory.store)
     lines = []
     for status in statuses:

@@ -9,14 +9,13 @@ import math
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from bascule.core.errors import InputError
 from bascule.live.api import OPEN, Evaluation, SegmentedExperiment, Status, Store, is_taken
 from bascule.live.api.reads import (
     Summary,
     gone,
-    read_statuses,
     read_summaries,
     segmented_tests,
 )
@@ -29,6 +28,18 @@ FRESH = 1.0
 STATUS_FRESH = 60.0
 """Seconds for which the status of an open experiment that did not change is used again: what
 passes in it is its forecast in days."""
+
+
+class Listing(NamedTuple):
+    """Statuses of experiments as they are stored, and the names of those not to be relied on.
+
+    `settling` have units that have matured and are not in their status yet: the background task of
+    the service counts them within seconds. `unreadable` have no status.
+    """
+
+    statuses: list[Status]
+    settling: list[str]
+    unreadable: list[str]
 
 
 class Directory:
@@ -127,39 +138,33 @@ class Directory:
         """Read the experiments again at the next request: something was changed."""
         self._entries.forget()
 
-    def statuses(self, entries: list[Summary]) -> tuple[list[Status], list[str]]:
-        """The statuses of experiments, and the names of those that cannot be computed.
+    def statuses(self, entries: list[Summary]) -> Listing:
+        """The statuses of experiments as they were read; no database is asked.
 
-        It waits for the store; a status is computed again when the experiment has changed.
+        A status is computed again when the experiment has changed.
         """
-        found: list[Status] = []
-        failed: list[str] = []
-        now = time.monotonic()
-        due = [entry for entry in entries if not self._is_fresh(entry, now)]
-        read = read_statuses(self.store, due) if due else {}
-        for entry in due:
-            if entry.test.id in read:
-                self._statuses[entry.test.id] = (entry.version, now, read[entry.test.id])
+        listing = Listing([], [], [])
         for entry in entries:
             try:
-                found.append(self._status(entry))
+                listing.statuses.append(self._status(entry))
+                if not entry.is_settled:
+                    listing.settling.append(entry.name)
             except (ArithmeticError, LookupError, TypeError, ValueError):
                 # One experiment whose row is damaged must not hide all others.
                 fields = {"experiment": entry.name}
                 LOGGER.exception("experiment unreadable", extra={"fields": fields})
-                failed.append(entry.name)
-        return found, failed
+                listing.unreadable.append(entry.name)
+        return listing
 
     def _status(self, entry: Summary) -> Status:
         now = time.monotonic()
-        if not self._is_fresh(entry, now):
-            self._statuses[entry.test.id] = (entry.version, now, entry.test.status())
-        return self._statuses[entry.test.id][2]
-
-    def _is_fresh(self, entry: Summary, now: float) -> bool:
-        """Whether the status that was computed last is still that of an experiment."""
-        version, since, _ = self._statuses.get(entry.test.id, (-1, -math.inf, None))
-        return version == entry.version and (entry.state not in OPEN or now - since < STATUS_FRESH)
+        version, since, status = self._statuses.get(entry.test.id, (-1, -math.inf, None))
+        is_fresh = entry.state not in OPEN or now - since < STATUS_FRESH
+        # With leases out, units come without a new version.
+        if status is None or version != entry.version or not is_fresh or entry.loaded.state.leases:
+            status = entry.status()
+            self._statuses[entry.test.id] = (entry.version, now, status)
+        return status
 
     async def _read(self) -> dict[str, Summary]:
         known = {entry.test.id: entry for entry in self._entries.value.values()}
