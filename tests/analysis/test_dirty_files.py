@@ -104,9 +104,35 @@ def long_numbers() -> bytes:
     return "\n".join(["A report of our test", "", HEAD, *rows]).encode()
 
 
+def put_together() -> bytes:
+    """Two exports below each other, with lines above and below the tables."""
+    rows = lines(plain)
+    above, below = ["A report of our test", "by Ann", ""], ["", "Source: warehouse", "* draft"]
+    return "\n".join([*above, HEAD, *rows[:150], HEAD, *rows[150:], *below]).encode()
+
+
+def days_and_one_word() -> bytes:
+    rows = lines(lambda i: f"{i},{ARMS[i]},{DAYS[i]},{BOUGHT[i]}")
+    return "\n".join(["user_id,variant,day,converted", *rows, "x,green,soon,0"]).encode()
+
+
+def weeks() -> bytes:
+    rows = lines(lambda i: f"{i},{ARMS[i]},2026-W{DAYS[i]:02},{BOUGHT[i]}")
+    return "\n".join(["user_id,variant,week,converted", *rows]).encode()
+
+
+def dots() -> bytes:
+    rows = lines(lambda i: f"{i},{ARMS[i]},2026.01.{DAYS[i]:02} 10:30,{BOUGHT[i]}")
+    return "\n".join([HEAD, *rows]).encode()
+
+
 @pytest.mark.parametrize(
     ("make", "name", "options", "means", "said"),
     [
+        (put_together, "a.csv", {}, SHARES, "excluded: 1 (line that repeats the names"),
+        (days_and_one_word, "a.csv", {}, SHARES, "excluded: 1 (time not readable)"),
+        (weeks, "a.csv", {}, SHARES, "2025-12-29 to 2026-03-02"),
+        (dots, "a.csv", {}, SHARES, "(read as %Y.%m.%d %H:%M)"),
         (spreadsheet_german, "a.csv", {}, MEANS, "value revenue (read with a decimal comma)"),
         (spreadsheet_english, "a.csv", {}, MEANS, "excluded: 1 (no arm)"),
         (totals_below, "a.csv", {}, MEANS, "excluded: 1 (no unit)"),
@@ -132,6 +158,7 @@ def test_it_is_read_as_it_was_meant(
     assert found.units == UNITS
     assert sorted(arm.mean or 0.0 for arm in found.arms) == pytest.approx(sorted(means.values()))
     assert said in str(found)
+    assert ("(without 3 lines above the table)" in str(found)) == (make is put_together)
 
 
 def written(head: str, rows: Iterable[str]) -> bytes:

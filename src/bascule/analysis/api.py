@@ -176,7 +176,7 @@ def analyze(
             names = replace(names, segment=column)
             event_table = named_segments(event_table, column, segments)
             assignment_table = named_segments(assignment_table, column, segments)
-        places = (sources[0].shown, sources[-1].shown)
+        places = (opened.place(sources[0]), opened.place(sources[-1]))
 
         def answered(asked: Request, named: Names) -> Analysis:
             log = read_log(asked, named, event_table, assignment_table, places)

@@ -14,8 +14,7 @@ from bascule.analysis.source.backend import run
 from bascule.analysis.source.files import FORMS
 from bascule.analysis.source.naming import chosen
 from bascule.analysis.source.open import MEMORY, connections, open_tables
-from bascule.analysis.source.places import Source
-from bascule.analysis.source.rows import RAGGED_LINE
+from bascule.analysis.source.places import Source, Unreadable
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 
@@ -99,8 +98,7 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
             if row["name"] is not None
         )
         excluded = {f"no {column}": row["rows"] for row in names if row["name"] is None}
-        if source.field in opened.unreadable:
-            excluded[RAGGED_LINE] = opened.unreadable[source.field].lines
+        excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
         return LogCollection(tuple(_answer(name, part, options) for name, part in parts), excluded)
 
 

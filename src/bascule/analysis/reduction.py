@@ -32,10 +32,10 @@ from bascule.analysis.reduce.survey import (
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import Row, is_own
 from bascule.analysis.source.columns import Arms, Columns
+from bascule.analysis.source.places import RAGGED_LINE
 from bascule.analysis.source.rows import (
     BLANK,
     OF_ASSIGNMENTS,
-    RAGGED_LINE,
     TWO_ARMS,
     Calendar,
     clean,
@@ -97,12 +97,14 @@ def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -
         excluded = reduced.excluded | {"copy of another row": log.dropped}
         reduced = replace(reduced, rows=reduced.rows + log.dropped, excluded=excluded)
     for table, unreadable in log.unreadable.items():
-        reason = RAGGED_LINE + OF_ASSIGNMENTS * (table == "assignments")
+        excluded, examples = unreadable.excluded, {RAGGED_LINE: unreadable.examples}
+        if table == "assignments":
+            excluded, examples = _of_assignments(excluded), _of_assignments(examples)
         reduced = replace(
             reduced,
-            rows=reduced.rows + unreadable.lines,
-            excluded=reduced.excluded | {reason: unreadable.lines},
-            examples=reduced.examples | {reason: unreadable.examples},
+            rows=reduced.rows + sum(excluded.values()),
+            excluded=reduced.excluded | excluded,
+            examples=reduced.examples | {k: v for k, v in examples.items() if v},
         )
     if not survey.blank or log.columns.count is not None:
         return reduced

@@ -300,6 +300,8 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
     count = (last - first).days + 1
     if count > MOST_DAYS:
         raise InputError(
-            "time", f"time: the log goes from {first} to {last}: is the column read rightly?"
+            "time",
+            f"time: the log goes from {first} to {last}: if times are read wrongly, give "
+            "time_format (--time-format), for example %d/%m/%y",
         )
     return tuple(first + timedelta(days=i) for i in range(count))

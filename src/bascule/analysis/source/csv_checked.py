@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,11 +74,12 @@ def read_csv(
     copies = []
     for i, file in enumerate(files):
         table = _text(local, file)
+        table = table.filter(~_repeats(table, file.names))
         casts = {name: table[name].cast(kind) for name, kind in kinds.items() if kind is not None}
         target = str(folder / f"checked_{len(list(folder.iterdir()))}_{i}.parquet")
         local.con.sql(local.compile(table.mutate(**casts))).write_parquet(target)
         copies.append(target)
-    return copies, _together([survey.unreadable for survey in surveys])
+    return copies, sum((survey.unreadable for survey in surveys), Unreadable())
 
 
 def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
@@ -127,6 +130,11 @@ def _text(local: Any, file: _File) -> Any:
     return local.table("bascule_text")
 
 
+def _repeats(table: Any, names: Sequence[str]) -> Any:
+    """Whether a line has the names of the columns again, as in files that were put together."""
+    return reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
+
+
 class _Survey(NamedTuple):
     """A file as it is best read, and what its lines are.
 
@@ -148,28 +156,35 @@ def _surveyed(local: Any, file: _File) -> _Survey:
         forms.insert(0, file.form | {"Quote": '"', "Escape": '"'})
     for form in forms:
         attempt = replace(file, form=form)
-        types, misfits, rows = _fitted(local, attempt)
+        types, misfits, rows, headers = _fitted(local, attempt)
         rejects = _rejects(local)
         if not any(reject.kind == QUOTES for reject in rejects):
             break
-    return _Survey(attempt, types, misfits, _unreadable(attempt, rejects, rows))
+    unreadable = replace(_unreadable(attempt, rejects, rows), headers=headers)
+    return _Survey(attempt, types, misfits, unreadable)
 
 
-def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, str], int], int]:
-    """The types of columns that have entries, how many entries do not fit them, and the rows."""
+def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, str], int], int, int]:
+    """Types of columns that have entries, how many do not fit them, rows, and repeated headers."""
     table = _text(local, file)
+    repeats = _repeats(table, file.names)
     types = dict(zip(file.names, types_of(file.form), strict=True))
     # Columns that stay text are looked at too, for entries that are not in UTF-8.
-    parts = {f"n{i}": table[name].count() for i, name in enumerate(types)} | {"rows": table.count()}
+    parts = {f"n{i}": table[name].count() for i, name in enumerate(types)}
+    parts |= {"rows": table.count(), "headers": repeats.sum()}
     tried = [
         (name, kind) for name, one in types.items() for kind in CANDIDATES.get(frozenset({one}), ())
     ]
     for i, (name, kind) in enumerate(tried):
         fits = table[name].re_search(FITS[kind]) & table[name].try_cast(kind).notnull()
-        parts[f"x{i}"] = (~fits).sum()
+        parts[f"x{i}"] = (~fits & ~repeats).sum()
     (row,) = run(table.agg(**parts))
-    there = {name: kind for i, (name, kind) in enumerate(types.items()) if row[f"n{i}"]}
-    return there, {key: int(row[f"x{i}"] or 0) for i, key in enumerate(tried)}, int(row["rows"])
+    return (
+        {name: kind for i, (name, kind) in enumerate(types.items()) if row[f"n{i}"]},
+        {key: int(row[f"x{i}"] or 0) for i, key in enumerate(tried)},
+        int(row["rows"]),
+        int(row["headers"] or 0),
+    )
 
 
 def _kind(surveys: Sequence[_Survey], name: str) -> str | None:
@@ -216,15 +231,10 @@ def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> Unreadabl
     examples = tuple(
         f"line {one.line} of {Path(file.shown).name}: {one.text}" for one in rejects[:MOST_EXAMPLES]
     )
-    return Unreadable(len(rejects), examples)
+    return Unreadable(len(rejects), examples, above=file.form["SkipRows"])
 
 
 def _reason(reject: _Reject) -> str:
     if reject.kind == QUOTES:
         return f"a quote is not closed, or something follows it ({reject.text!r})"
     return first_line(ValueError(reject.reason))
-
-
-def _together(parts: Sequence[Unreadable]) -> Unreadable:
-    examples = [example for part in parts for example in part.examples]
-    return Unreadable(sum(part.lines for part in parts), tuple(examples[:MOST_EXAMPLES]))

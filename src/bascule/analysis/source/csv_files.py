@@ -100,11 +100,27 @@ def form_of(connection: Any, name: str, *, headed: bool) -> Form:
         form = _sniffed(connection, name, options)
     except duckdb.Error:
         form = _sniffed(connection, name, f"{options}, ignore_errors = true")
-    # A file with broken lines passes for one with a single column.
-    for sign in SEPARATORS:
-        if len(form["Columns"]) == 1 and sign in form["Columns"][0]["name"]:
-            form = _sniffed(connection, name, f"{options}, ignore_errors = true, delim = '{sign}'")
+    if len(form["Columns"]) == 1 and (start := _start_of_table(name)) is not None:
+        # A file with broken lines, or lines around its table, passes for one with a single column.
+        skip, sign = start
+        options += f", ignore_errors = true, delim = '{sign}', skip = {skip}"
+        form = _sniffed(connection, name, options)
     return form
+
+
+def _start_of_table(name: str) -> tuple[int, str] | None:
+    """How many lines stand above the table of a file, and what separates its columns.
+
+    The table begins with the first line that has as many separators as any other of the first ones.
+    """
+    with opened(name) as file:
+        lines = file.read(1 << 16).decode("latin-1").splitlines()[:100]
+    for sign in SEPARATORS:
+        counts = [line.count(sign) for line in lines]
+        most = max(counts, default=0)
+        if most and sum(count == most for count in counts) > 1:
+            return counts.index(most), sign
+    return None
 
 
 def _sniffed(connection: Any, name: str, options: str) -> Form:

@@ -138,8 +138,7 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
         # The usual reason is a mix of line endings.
         used = [plain_copy(name, folder) for name in used]
         copies, unreadable = read_csv(local, used, names, folder)
-    if unreadable.lines:
-        opened.unreadable[source.field] = unreadable
+    opened.unreadable[source.field] = unreadable
     return _read_typed(opened, copies, "parquet", source.field)
 
 

@@ -26,7 +26,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "time": (
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
-        *("event_timestamp", "created_at", "assigned_at", "occurred_at"),
+        *("event_timestamp", "created_at", "assigned_at", "occurred_at", "week"),
     ),
 }
 """Names that are tried, in this order and in any case, for a column that was not named."""

@@ -19,6 +19,9 @@ STORES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs")
 
 WEB = ("http", "https")
 
+RAGGED_LINE = "line with too few or too many columns"
+REPEATED_HEADER = "line that repeats the names of the columns"
+
 INSTALL = "pip install 'bascule[warehouse]'"
 
 CLOSED = {
@@ -31,10 +34,30 @@ CLOSED = {
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """How many lines of CSV files were left out for their number of columns, and some of them."""
+    """Lines of CSV files that were left out.
 
-    lines: int = 0
+    `ragged` counts those with too few or too many columns, of which there are `examples`,
+    `headers` those that repeat the names of the columns, and `above` those above the first of them.
+    """
+
+    ragged: int = 0
     examples: tuple[str, ...] = ()
+    headers: int = 0
+    above: int = 0
+
+    def __add__(self, other: Unreadable) -> Unreadable:
+        return Unreadable(
+            self.ragged + other.ragged,
+            self.examples + other.examples,
+            self.headers + other.headers,
+            self.above + other.above,
+        )
+
+    @property
+    def excluded(self) -> dict[str, int]:
+        """How many lines do not count, by reason."""
+        counts = {RAGGED_LINE: self.ragged, REPEATED_HEADER: self.headers}
+        return {reason: count for reason, count in counts.items() if count}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +71,11 @@ class Connections:
     folder: Path
     remote: dict[str, Any] = field(default_factory=dict)
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
+
+    def place(self, source: Source) -> str:
+        """Where a log is, in words, and how many lines stand above its table."""
+        above = self.unreadable.get(source.field, Unreadable()).above
+        return source.shown + (f" (without {above} lines above the table)" if above else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,6 @@ REASONS = (
 )
 """Why a row is excluded; the first that applies."""
 
-RAGGED_LINE = "line with too few or too many columns"
 OF_ASSIGNMENTS = " (assignment)"
 
 NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")

@@ -65,15 +65,14 @@ def times_of(table: Any, column: str | None, given: str | None, field: str = "ti
     if kind.is_timestamp() or kind.is_date():
         return Times(column, "dates")
     if kind.is_numeric():
-        return _of_numbers(table, column, field)
+        return _of_numbers(table[column].cast("float64"), table, column, field)
     if kind.is_string():
         return _of_text(table, column, field)
     raise InputError(field, f"{field}: column {column!r} must have times (it has {kind})")
 
 
-def _of_numbers(table: Any, column: str, field: str) -> Times:
-    raw = table[column].cast("float64")
-    value = raw if not table[column].type().is_floating() else raw.nullif(float("nan"))
+def _of_numbers(raw: Any, table: Any, column: str, field: str) -> Times:
+    value = raw.nullif(float("nan"))
     parts = {"low": value.min(), "high": value.max(), "last": (value % 100.0).max()}
     (row,) = run(table.agg(**parts))
     low, high = row["low"], row["high"]
@@ -123,10 +122,21 @@ def _of_text(table: Any, column: str, field: str) -> Times:
             .try_cast("int64")
             .max(where=slashed),
             digits=text.re_search(r"^[0-9]{8}$").sum(),
+            numbers=text.re_search(r"^[0-9]+(\.[0-9]+)?$").sum(),
+            weeks=text.re_search(r"^[0-9]{4}-W[0-9]{2}$").sum(),
+            dotted=text.re_search(r"^[0-9]{4}\.[0-9]{1,2}\.[0-9]{1,2}").sum(),
+            colons=text.max(where=text.re_search(r"^[0-9]{4}\.")),
         )
     )
     if (row["digits"] or 0) > (row["iso"] or 0):
         return Times(column, "dates", "%Y%m%d")
+    if (row["numbers"] or 0) > (row["iso"] or 0):
+        # Numbers with a few entries that are none.
+        return _of_numbers(raw.try_cast("float64"), table, column, field)
+    if (row["weeks"] or 0) > (row["iso"] or 0):
+        return Times(column, "dates", "%G-W%V")
+    if (row["dotted"] or 0) > (row["iso"] or 0):
+        return Times(column, "dates", "%Y.%m.%d" + CLOCKS[min(row["colons"].count(":"), 2)])
     if not row["slashed"] or row["slashed"] <= (row["iso"] or 0):
         return Times(column, "dates")
     first: str = row["first"]
@@ -162,13 +172,14 @@ def moment(table: Any, times: Times) -> Any:
         return raw.cast("timestamp")
     if form in ("days", "seconds", "milliseconds"):
         factor = {"days": 86400.0, "seconds": 1.0, "milliseconds": 0.001}[form]
-        seconds = (raw.cast("float64") * factor).floor().cast("int64")
+        number = raw.try_cast("float64") if kind.is_string() else raw.cast("float64")
+        seconds = (number * factor).floor().cast("int64")
         # Not the database's own conversion, which may give a time with a zone.
         return ibis.timestamp("1970-01-01 00:00:00") + seconds.as_interval("s")
     if form == "isoweek":
-        return _parsed(table, raw.cast("int64").cast("string") + "1", "%G%V%u")
+        return _parsed(table, _digits(raw) + "1", "%G%V%u")
     if form == "yyyymmdd":
-        return _parsed(table, raw.cast("int64").cast("string"), "%Y%m%d")
+        return _parsed(table, _digits(raw), "%Y%m%d")
     text = raw.strip() if kind.is_string() else raw.cast("string")
     if "%V" in form and "%u" not in form:
         # The day of a week is its Monday.
@@ -176,6 +187,11 @@ def moment(table: Any, times: Times) -> Any:
     elif "%d" not in form and "%j" not in form and "%u" not in form:
         text, form = text + "1", form + "%d"
     return _parsed(table, text, form)
+
+
+def _digits(raw: Any) -> Any:
+    """Whole numbers as text."""
+    return raw.strip() if raw.type().is_string() else raw.cast("int64").cast("string")
 
 
 def _parsed(table: Any, text: Any, form: str) -> Any:
