@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.live.conftest import Programs
 
 import bascule as bs
-from bascule.live.storage.queries import fetch
+from bascule.live.storage.statements import fetch
 from bench.live_places import place
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import psycopg
 
 import bascule as bs
-from bascule.live.storage.queries import fetch
+from bascule.live.storage.statements import fetch
 from bench.live_places import place
 from bench.live_rate import server_seconds
 from bench.measure import seconds

@@ -16,6 +16,8 @@ from bascule.service.server.app import make_app
 from bascule.service.server.run import address, listen, options
 from bascule.service.server.settings import Settings
 
+FLAG = "/ofrep/v1/evaluate/flags"
+
 DESIGN: dict[str, Any] = {
     "arms": ["control", "green"],
     "outcome": {"kind": "bernoulli"},

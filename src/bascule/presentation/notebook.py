@@ -13,6 +13,7 @@ from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
 from bascule.presentation.guarantees import interval_name, promise_words
 from bascule.presentation.numbers import UNKNOWN, count, number
+from bascule.presentation.plan import tables as plan_tables
 from bascule.presentation.plan import text as plan_text
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def design_html(design: Design) -> str:
 
 def plan_html(plan: Plan) -> str:
     """Return a plan as a table beside what it is compared with, and its frontier as a figure."""
-    heading, *rows = plan_text.comparison(plan)
+    heading, *rows = plan_tables.comparison(plan)
     tables = table(plan.request.words, rows, heading, strong=[0])
     notes = [plan_text.headline(plan), *plan_text.notes(plan)]
     return page(tables, notes, plan.plot())

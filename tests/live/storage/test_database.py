@@ -18,8 +18,8 @@ from sqlalchemy import create_engine, inspect, text
 import bascule as bs
 from bascule.live.storage import database, sqlite
 from bascule.live.storage.database import Database, shown
-from bascule.live.storage.queries import fetch
 from bascule.live.storage.schema import metadata
+from bascule.live.storage.statements import fetch
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), reports="always")
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 import bascule as bs
-from bascule.live.storage import queries
+from bascule.live.storage import queries, statements
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 LISTS = [one for one in vars(queries).values() if re.match("SELECT .* IS_LISTED", str(one))]
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[bs.Store]:
 @pytest.mark.parametrize("statement", LISTS)
 def test_sqlite_searches_for_each_value(store: bs.Store, statement: str) -> None:
     (looked_for,) = re.findall(r"(\w+) IS_LISTED", statement)
-    asked = queries.in_sqlite(statement).replace("?", ":list", 1).replace("?", ":experiment")
+    asked = statements.in_sqlite(statement).replace("?", ":list", 1).replace("?", ":experiment")
     with store.reading() as connection:
         given = {"list": "[]", "experiment": 1}
         rows = connection.execute(text(f"EXPLAIN QUERY PLAN {asked}"), given)

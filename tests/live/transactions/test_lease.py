@@ -14,7 +14,7 @@ import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.live.commit import runner
 from bascule.live.storage.leases import all_leases
-from bascule.live.storage.queries import fetch
+from bascule.live.storage.statements import fetch
 from bascule.live.transactions import lease
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")

@@ -12,7 +12,7 @@ from bascule.core.metrics.measure import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
 from bascule.live.steps.inputs import checked_unit
-from bascule.live.storage import queries
+from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 from bascule.live.transactions.erase import PREFIX, erase, erase_excluded
 from bascule.live.transactions.settle import settle
@@ -82,7 +82,7 @@ def unit_data(store: StoreContext, unit: str | int) -> dict[str, Any]:
     with store.reading() as connection:
         found = [
             _in_experiment(store, connection, number, name, named)
-            for number, name in queries.fetch(connection, _WHERE, named, named, named)
+            for number, name in statements.fetch(connection, _WHERE, named, named, named)
         ]
     return {"unit": named, "experiments": found}
 
@@ -115,12 +115,12 @@ def _in_experiment(
                 "id": event,
                 "metric": metric,
             }
-            for value, at, received, event, metric in queries.fetch(
+            for value, at, received, event, metric in statements.fetch(
                 connection, _OUTCOMES, experiment, assigned.number
             )
         ]
     columns = ("value", "at", "received", "id", "reason", "detail", "metric")
-    for row in queries.fetch(connection, _EXCLUDED, experiment, unit):
+    for row in statements.fetch(connection, _EXCLUDED, experiment, unit):
         entry = dict(zip(columns, row, strict=True))
         entry |= {time: _text(entry[time]) for time in ("at", "received")}
         data["excluded"].append(entry)
@@ -138,7 +138,7 @@ def erase_unit(
     """
     named = checked_unit(unit)
     with store.reading() as connection:
-        rows = queries.fetch(connection, _WHERE, named, named, named)
+        rows = statements.fetch(connection, _WHERE, named, named, named)
     found = {number: name for number, name in rows if experiments is None or name in experiments}
     if not found:
         where = "this store" if experiments is None else ", ".join(experiments)
@@ -160,11 +160,11 @@ def erase_older(
     before = store.clock.now() - seconds("age", age)
     done = []
     with store.reading() as connection:
-        tests = queries.fetch(connection, "SELECT id, name, state FROM experiments ORDER BY id")
+        tests = statements.fetch(connection, "SELECT id, name, state FROM experiments ORDER BY id")
     for number, name, phase in tests:
         if phase in OPEN and not running:
             with store.reading() as connection:
-                ((kept,),) = queries.fetch(connection, _COUNT_OLD, number, before)
+                ((kept,),) = statements.fetch(connection, _COUNT_OLD, number, before)
             erased = 0
         else:
             erased, kept = _erase_before(store, number, name, before)
@@ -178,7 +178,7 @@ def _erase_before(store: StoreContext, number: int, name: str, before: float) ->
     erased, kept, last = 0, 0, -1
     while True:
         with store.reading() as connection:
-            rows = queries.fetch(connection, _OLD, number, last, before, ERASED_AT_ONCE)
+            rows = statements.fetch(connection, _OLD, number, last, before, ERASED_AT_ONCE)
         if not rows:
             break
         last = rows[-1][0]
@@ -195,7 +195,7 @@ def _erase_before(store: StoreContext, number: int, name: str, before: float) ->
                 except InputError:
                     kept += 1
     with store.reading() as connection:
-        ((listed,),) = queries.fetch(connection, _OLD_EXCLUDED, number, before)
+        ((listed,),) = statements.fetch(connection, _OLD_EXCLUDED, number, before)
     if erased or listed:
         store.erasing({number: name}, partial(_end, before=before, units=erased))
     return erased, kept

@@ -28,12 +28,12 @@ from bascule.live.storage.queries import (
     audit_entries,
     database_time,
     describe,
-    fetch,
     gone,
     load,
     members,
 )
 from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
+from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -23,8 +23,9 @@ from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.database import Database
 from bascule.live.storage.leases import Lease, give_back, open_leases, with_units_only
-from bascule.live.storage.queries import Loaded, execute, load, members
+from bascule.live.storage.queries import Loaded, load, members
 from bascule.live.storage.state import Deal
+from bascule.live.storage.statements import execute
 from bascule.live.transactions.enrol import assign
 from bascule.live.transactions.lease import SECONDS, LeaseLostError, revoke_if_changed
 from bascule.live.transactions.unit_of_work import UnitOfWork

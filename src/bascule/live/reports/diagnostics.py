@@ -18,9 +18,10 @@ from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
-from bascule.live.storage.queries import Loaded, fetch, history_of, oldest_waiting
+from bascule.live.storage.queries import Loaded, history_of, oldest_waiting
 from bascule.live.storage.schema import assignments, audit, blocks
 from bascule.live.storage.state import Deal, run_from_json
+from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork

@@ -15,7 +15,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.reports.row_checks import DAMAGE, Findings, check_orphans, check_state, reason
 from bascule.live.reports.verify import verify
-from bascule.live.storage import queries
+from bascule.live.storage import queries, statements
 from bascule.live.storage.database import Database
 from bascule.live.storage.upgrade import NEWEST
 
@@ -96,7 +96,7 @@ def _version(version: str | None) -> StoreCheck:
 
 def _integrity(database: Database) -> StoreCheck:
     with database.reporting() as connection:
-        said = [str(row[0]) for row in queries.fetch(connection, "PRAGMA integrity_check(5)")]
+        said = [str(row[0]) for row in statements.fetch(connection, "PRAGMA integrity_check(5)")]
     if said == ["ok"]:
         return StoreCheck("integrity", True, "every page of the file can be read")
     return StoreCheck("integrity", False, f"{'; '.join(said)[:300]}: restore a backup")
@@ -148,7 +148,7 @@ def _orphans(connection: Connection) -> StoreCheck:
 def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
     """Check that each experiment can be read, and compute it again where that is asked for."""
     count, sound = 0, True
-    for number, name in queries.fetch(connection, _NAMES):
+    for number, name in statements.fetch(connection, _NAMES):
         count += 1
         findings = Findings()
         try:
@@ -174,11 +174,11 @@ _NAMES = "SELECT id, name FROM experiments ORDER BY id"
 
 
 def _row(connection: Connection, number: int) -> tuple[object, ...]:
-    return tuple(queries.fetch(connection, queries.LOADED, number)[0])
+    return tuple(statements.fetch(connection, queries.LOADED, number)[0])
 
 
 def _readable(connection: Connection) -> Iterator[queries.Loaded]:
-    for number, _ in queries.fetch(connection, _NAMES):
+    for number, _ in statements.fetch(connection, _NAMES):
         try:
             yield queries.loaded_row(_row(connection, number))
         except DAMAGE:

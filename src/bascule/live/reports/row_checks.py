@@ -17,7 +17,7 @@ from bascule.core.design import Design
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import judge_value
-from bascule.live.storage import queries, schema
+from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase, run_from_json
 from bascule.live.transactions.erase import PREFIX
@@ -113,13 +113,13 @@ def check_outcomes(
     first: int | None = LOWEST
     counted = 0
     while first is not None:
-        units = queries.fetch(connection, _ARRIVALS, experiment, first, UNITS_AT_ONCE)
+        units = statements.fetch(connection, _ARRIVALS, experiment, first, UNITS_AT_ONCE)
         last = units[-1][0] if len(units) == UNITS_AT_ONCE else None
         if isinstance(last, int):
-            rows = queries.fetch(connection, _BETWEEN, experiment, first, last)
+            rows = statements.fetch(connection, _BETWEEN, experiment, first, last)
             first = last + 1
         else:
-            rows = queries.fetch(connection, _OUTCOMES, experiment, first)
+            rows = statements.fetch(connection, _OUTCOMES, experiment, first)
             first = None
         arrivals: dict[int, float] = dict(map(tuple, units))
         counted += len(rows)
@@ -162,7 +162,7 @@ def check_leftovers(
 ) -> None:
     """List blocks that were never dealt, and rows that cannot be read."""
     dealt = None if stored is None else stored.state.deal
-    for number, slots in queries.fetch(connection, BLOCKS, experiment):
+    for number, slots in statements.fetch(connection, BLOCKS, experiment):
         try:
             run = run_from_json(number, slots)
         except DAMAGE as error:
@@ -171,7 +171,7 @@ def check_leftovers(
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
-    for folded, time, statistics in queries.fetch(connection, queries.HISTORY, experiment):
+    for folded, time, statistics in statements.fetch(connection, queries.HISTORY, experiment):
         try:
             json.loads(statistics)
         except DAMAGE as error:
@@ -180,7 +180,7 @@ def check_leftovers(
             findings.add(f"history after {folded} units: time stored as {short(time)}")
         if progress is not None and not folded <= progress:
             findings.add(f"history after {folded} units, but only {progress} are folded")
-    for row, time, action, detail in queries.fetch(connection, AUDIT, experiment):
+    for row, time, action, detail in statements.fetch(connection, AUDIT, experiment):
         try:
             json.loads(detail)
         except DAMAGE as error:
@@ -193,7 +193,7 @@ def check_erased(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> int:
     """Compare the list of erased units with their rows, and return how many there are."""
-    rows = queries.fetch(connection, _ERASED, experiment)
+    rows = statements.fetch(connection, _ERASED, experiment)
     for number, unit in rows:
         if unit is None or not unit.startswith(PREFIX):
             findings.add(f"unit {number} is listed as erased, but has a name or no row")
@@ -209,7 +209,7 @@ def check_orphans(connection: Connection, findings: Findings) -> None:
             f"SELECT experiment, count(*) FROM {table.name} WHERE experiment NOT IN "  # nosec B608: our table
             "(SELECT id FROM experiments) GROUP BY experiment ORDER BY experiment"
         )
-        for experiment, rows in queries.fetch(connection, asked):
+        for experiment, rows in statements.fetch(connection, asked):
             findings.add(
                 f"{rows:,} rows of {table.name} belong to experiment {experiment}, which "
                 "does not exist"

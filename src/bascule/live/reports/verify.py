@@ -33,7 +33,7 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.replay import Change, Replay
-from bascule.live.storage import queries
+from bascule.live.storage import queries, statements
 from bascule.live.storage.leases import open_leases, unfilled
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
@@ -103,7 +103,7 @@ def verify_orphans(connection: Connection, name: str) -> Verification:
 
 
 def _load(connection: Connection, experiment: int, name: str, findings: Findings) -> Loaded | None:
-    rows = queries.fetch(connection, queries.LOADED, experiment)
+    rows = statements.fetch(connection, queries.LOADED, experiment)
     if not rows:
         raise queries.gone(name)
     try:
@@ -116,7 +116,7 @@ def _load(connection: Connection, experiment: int, name: str, findings: Findings
 def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list[Change]:
     """Return the knobs that were turned and the arms that were dropped by hand, in order."""
     changes = []
-    for _, _, action, text in queries.fetch(connection, AUDIT, stored.id):
+    for _, _, action, text in statements.fetch(connection, AUDIT, stored.id):
         if action not in ("knob", "drop arm", "harm"):
             continue
         try:
@@ -300,7 +300,7 @@ class _UnitLog:
         except DAMAGE:
             # One of them cannot be read: the others are read one by one.
             found: dict[int, Deal] = {}
-            for number, slots in queries.fetch(self.connection, BLOCKS, self.stored.id):
+            for number, slots in statements.fetch(self.connection, BLOCKS, self.stored.id):
                 try:
                     found |= {deal.number: deal for deal in run_from_json(number, slots)}
                 except DAMAGE:

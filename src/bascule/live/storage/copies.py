@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage import queries, schema
+from bascule.live.storage import schema, statements
 from bascule.live.storage.database import MIGRATION_SECONDS, Database
 from bascule.live.storage.sqlite import refuse_other_files
 from bascule.live.storage.upgrade import VERSION_TABLE
@@ -136,7 +136,7 @@ def copy_rows(
         for place, new in replaced:
             for row in rows:
                 row[place] = new
-        queries.insert(target, table, names, [tuple(row) for row in rows])
+        statements.insert(target, table, names, [tuple(row) for row in rows])
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def _checked(path: Path) -> Database:
             raise InputError("file", "the file is empty: it is no backup or export of bascule's")
     with closing(Database(":memory:")) as fresh, fresh.reading() as connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
-        ours = {tuple(row) for row in queries.fetch(connection, asked)}
+        ours = {tuple(row) for row in statements.fetch(connection, asked)}
     strange = sorted(name for name, sql in code if (name, sql) not in ours)
     if strange:
         raise InputError(

@@ -18,7 +18,7 @@ from bascule.core.enrolment.audience import (
     read_audience,
 )
 from bascule.core.errors import InputError
-from bascule.live.storage.queries import execute, fetch
+from bascule.live.storage.statements import execute, fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

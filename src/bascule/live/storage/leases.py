@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from bascule.live.storage.queries import Loaded, execute, fetch, find_deals
+from bascule.live.storage.queries import Loaded, find_deals
 from bascule.live.storage.state import Deal, run_from_json
+from bascule.live.storage.statements import execute, fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

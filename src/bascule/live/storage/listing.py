@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from bascule.live.storage.queries import Loaded, fetch, loaded_row
+from bascule.live.storage.queries import Loaded, loaded_row
 from bascule.live.storage.state import Phase
+from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -1,16 +1,10 @@
-"""Queries on the tables of an experiment.
-
-Statements are plain text that goes straight to the driver: to put them together from the schema
-takes longer than to answer them. `FROM LISTED` and `IS_LISTED` stand for rows that are looked up by
-a list of values; each database has a form of its own that uses the index for every one of them.
-"""
+"""Queries on the tables of an experiment, as plain text (see `storage.statements`)."""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Iterator, Sequence
-from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,14 +25,12 @@ from bascule.live.storage.state import (
     state_from_json,
     statistics_from_json,
 )
+from bascule.live.storage.statements import execute, fetch, fetch_listed
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 logger = logging.getLogger("bascule.live")
-
-COPIED_FROM = 8
-"""Rows from which on PostgreSQL takes a COPY sooner than single inserts."""
 
 _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
@@ -115,87 +107,6 @@ class Loaded(NamedTuple):
     state: ExperimentState
     version: int
     delivery: Delivery = EVERYONE
-
-
-def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
-    """Return the rows of a query."""
-    if connection.dialect.name != "sqlite":
-        return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
-    # The driver itself answers short questions in a tenth of the time.
-    driver: Any = connection.connection.driver_connection
-    found: Sequence[Any] = driver.execute(statement, values).fetchall()
-    return found
-
-
-def fetch_listed(
-    connection: Connection, statement: str, experiment: int, listed: Sequence[Any]
-) -> Sequence[Any]:
-    """Return the rows of an experiment that match a list of values; none for an empty list.
-
-    SQLite gets the list as one text, so that the statement stays the same, whatever its length.
-    """
-    if not listed:
-        return []
-    if connection.dialect.name != "sqlite":
-        return fetch(connection, in_postgresql(statement), list(listed), experiment)
-    return fetch(connection, in_sqlite(statement), json.dumps(listed), experiment)
-
-
-@cache
-def in_postgresql(statement: str) -> str:
-    """A statement with a list as PostgreSQL takes it: the list comes first.
-
-    Each value is looked up on its own. With `= ANY`, a table that has grown since its statistics
-    were taken is gone through, and each row compared with the whole list.
-    """
-    kind = "bigint" if "number IS_LISTED" in statement else "text"
-    one = statement.replace("LISTED ", "", 1).replace("IS_LISTED", "= listed.value")
-    many = f"unnest(?::{kind}[]) AS listed(value)"
-    # Without an offset it might be made a join again.
-    return f"SELECT found.* FROM {many} CROSS JOIN LATERAL ({one} OFFSET 0) AS found"  # nosec B608
-
-
-@cache
-def in_sqlite(statement: str) -> str:
-    """A statement with a list as SQLite takes it: the list comes first.
-
-    Left to itself, SQLite may rather go through all units of a test; a cross join keeps its order.
-    """
-    first = statement.replace("LISTED ", "json_each(?) AS listed CROSS JOIN ", 1)
-    return first.replace("IS_LISTED", "= listed.value")
-
-
-def execute(connection: Connection, statement: str, values: Sequence[Any]) -> None:
-    """Change what is stored: with one row of values, or with a list of many."""
-    if connection.dialect.name != "sqlite":
-        connection.exec_driver_sql(statement.replace("?", "%s"), values)
-        return
-    driver: Any = connection.connection.driver_connection
-    if isinstance(values, list):
-        driver.executemany(statement, values)
-    else:
-        driver.execute(statement, values)
-
-
-def insert(
-    connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
-    """Insert rows into some columns of a table."""
-    head = _head(table, tuple(columns))
-    if connection.dialect.name != "sqlite" and len(rows) >= COPIED_FROM:
-        from bascule.live.storage.postgresql import copy_in
-
-        copy_in(connection, f"COPY {head} FROM STDIN", rows)
-        return
-    marks = ", ".join("?" for _ in columns)
-    # Names come from the schema.
-    execute(connection, f"INSERT INTO {head} VALUES ({marks})", list(rows))  # nosec B608
-
-
-@cache
-def _head(table: str, columns: tuple[str, ...]) -> str:
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    return f"{table} ({quoted})"
 
 
 def load(

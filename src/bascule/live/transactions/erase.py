@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
 from bascule.live.steps.maturity import unit_outcome
-from bascule.live.storage import queries
+from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     names = {unit: f"{PREFIX}{secrets.token_hex(8)}" for unit in units}
     renamed = [(names[one.unit], experiment, one.number) for one in found]
     if renamed:
-        queries.execute(work.connection, _RENAME, renamed)
-        queries.execute(work.connection, _FORGET_IDS, [row[1:] for row in renamed])
+        statements.execute(work.connection, _RENAME, renamed)
+        statements.execute(work.connection, _FORGET_IDS, [row[1:] for row in renamed])
     rows = [(name, experiment, unit) for unit, name in names.items()]
-    queries.execute(work.connection, _FORGET_EXCLUDED, rows)
+    statements.execute(work.connection, _FORGET_EXCLUDED, rows)
     for one in found:
         work.add("erased", one.number, work.now)
     state = work.state
@@ -77,14 +77,14 @@ def _with_linked(work: UnitOfWork, units: Sequence[str]) -> Sequence[str]:
     connection, experiment = work.connection, work.before.id
     roots = [*dict.fromkeys(work.identify(units).values())]
     names = [*dict.fromkeys([*units, *roots, *queries.names_of(connection, experiment, roots)])]
-    queries.execute(connection, _FORGET_LINKS, [(experiment, root) for root in roots])
+    statements.execute(connection, _FORGET_LINKS, [(experiment, root) for root in roots])
     return names
 
 
 def erase_excluded(work: UnitOfWork, before: float) -> None:
     """Take the names and values out of excluded outcomes that came before a time."""
     values = (f"{PREFIX}excluded", work.before.id, before)
-    queries.execute(work.connection, _FORGET_OLD_EXCLUDED, values)
+    statements.execute(work.connection, _FORGET_OLD_EXCLUDED, values)
 
 
 def finish(work: UnitOfWork) -> None:
@@ -106,14 +106,14 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     (row,) = queries.assigned_from(connection, experiment, number, 1)
     values = dict(queries.events_of(connection, experiment, number, number)).get(number)
     others = queries.metric_events_of(connection, experiment, number, number).get(number, {})
-    before = queries.fetch(connection, _TIME_BEFORE, experiment, number - 1)
+    before = statements.fetch(connection, _TIME_BEFORE, experiment, number - 1)
     # The moment of arrival tells who it was; of its day, the one of the unit before does not.
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
     time = min(time, row.time)
-    queries.execute(connection, _MOVE, (time, experiment, number))
+    statements.execute(connection, _MOVE, (time, experiment, number))
     if number == work.state.next_number - 1:
         work.state = work.state._replace(latest=time)
-    queries.execute(connection, _DROP_OUTCOMES, (experiment, number))
+    statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
     if number >= work.state.position:
         return
     if values:

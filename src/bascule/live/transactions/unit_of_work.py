@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.storage import queries, schema
+from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.leases import Lease
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
@@ -133,7 +133,7 @@ class UnitOfWork:
             return before
         changes["version"] = before.version + 1
         names = ", ".join(f"{name} = ?" for name in changes)
-        queries.execute(
+        statements.execute(
             self.connection,
             f"UPDATE experiments SET {names} WHERE id = ?",  # nosec B608: names of columns
             (*changes.values(), before.id),
@@ -192,4 +192,4 @@ class UnitOfWork:
             while used and all(row[used - 1] is None for row in rows):
                 used -= 1
             some = [(experiment, *row[:used]) for row in rows]
-            queries.insert(self.connection, table, columns[: used + 1], some)
+            statements.insert(self.connection, table, columns[: used + 1], some)

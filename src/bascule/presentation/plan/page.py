@@ -13,9 +13,10 @@ from bascule.presentation import numbers, pages
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import amount, count, estimate, percent
 from bascule.presentation.pages import Frame, Tick, round_steps
+from bascule.presentation.plan import tables
 from bascule.presentation.plan import text as words
 from bascule.presentation.plan.figure import affordable, knob_words, main_curve, other_curves
-from bascule.presentation.plan.text import decided_words
+from bascule.presentation.plan.tables import decided_words
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -48,14 +49,15 @@ def page(plan: Plan) -> str:
         plan=plan,
         request=plan.request,
         words=words,
+        tables=tables,
         numbers=numbers,
         guarantee=guarantee(plan.design),
         bars=_bars(plan),
         charts=(chart_of(plan, "wide", *WIDE), chart_of(plan, "narrow", *NARROW)),
-        comparison=words.comparison(plan),
-        what_if=words.what_if(plan),
-        by_evidence=words.by_evidence(plan),
-        frontier=words.frontier(plan),
+        comparison=tables.comparison(plan),
+        what_if=tables.what_if(plan),
+        by_evidence=tables.by_evidence(plan),
+        frontier=tables.frontier(plan),
         design_file=json.dumps(plan.design.to_dict(), indent=2),
         means=" ".join(f"{mean:g}" for mean in plan.request.means),
     )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from bascule.core.design import Design
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
-from bascule.planning.choose import Point, best_tilt
-from bascule.planning.forecast import Forecast
+from bascule.planning.choose import best_tilt
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.presentation.amounts import Amounts
@@ -18,31 +17,21 @@ from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
     amount,
     count,
-    day,
     duration,
-    estimate,
     less_or_more,
-    part,
     percent,
 )
+from bascule.presentation.plan.tables import by_evidence, comparison, text_table, what_if
 from bascule.presentation.plan.text_plot import text_plot
-from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
-    from bascule.planning.result import Plan, WhatIf
-
-Cells = tuple[str, ...]
+    from bascule.planning.result import Plan
 
 COLUMNS = 80
 """Longer lines of text are broken."""
 
 SKEWED = 2.0
 """A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
-
-FIRST_LOOK = 200
-"""So many simulated tests or fewer are a first look, and too few to be shown as a result."""
-
-CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 
 
 def conditions(request: PlanRequest) -> str:
@@ -180,136 +169,6 @@ def value_words(plan: Plan) -> str:
     )
 
 
-def comparison(plan: Plan) -> list[Cells]:
-    """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
-    request = plan.request
-    fixed = plan.fixed_horizon
-    decided = f"decided by day {request.deadline_days:g}"
-    rows = [
-        ("", "days", "50 %, 90 %", "cost", decided),
-        ("this design", *forecast_cells(plan.chosen.forecast)),
-    ]
-    if plan.chosen.forecast is not plan.even_split:
-        rows.append(("even split", *forecast_cells(plan.even_split)))
-    late = fixed.days > request.deadline_days
-    power = "too long" if late else f"power {percent(fixed.power)}"
-    rows.append(("fixed horizon", amount(fixed.days), "", amount(fixed.cost), power))
-    return rows
-
-
-def by_evidence(plan: Plan) -> list[Cells]:
-    """List days and decisions at several lifts for the best design of each kind of evidence."""
-    asked = [plan.chosen, *plan.alternatives]
-    cases = {case.name: (case.forecast, *case.others) for case in plan.what_if}
-    rows: list[Cells] = [("days, decided", "half lift", "this lift", "twice it", "no lift")]
-    for place, point in enumerate(asked):
-        name = {"mixture": "any effect", "effect": "this effect"}.get(point.evidence, "horizon")
-        shown = {"as asked": point.forecast, "zero": point.zero}
-        for case, found in cases.items():
-            if place < len(found) and found[place] is not None:
-                shown[case] = found[place]
-        columns = ("half", "as asked", "double", "zero")
-        rows.append((name, *(_short_cell(shown.get(column)) for column in columns)))
-    return rows
-
-
-def _at_zero(point: Point) -> str:
-    """The days of a design if no arm is better; there it costs nothing but its days."""
-    return "-" if point.zero is None else amount(point.zero.days.mean)
-
-
-def forecast_cells(forecast: Forecast) -> Cells:
-    """Return days, their percentiles, cost, and the probability of a decision in time."""
-    return (
-        estimate(forecast.days),
-        f"{day(forecast.p50_days)}, {day(forecast.p90_days)}",
-        estimate(forecast.cost),
-        decided_words(forecast),
-    )
-
-
-def within(value: Estimate) -> str:
-    """Return the standard error of an estimate, to be put behind other words."""
-    return f", ± {value.se:.2g}" if 0 < value.se < math.inf else ""
-
-
-def decided_range(forecast: Forecast) -> str:
-    """Say where the probability of a decision in time lies."""
-    if not forecast.simulated:
-        return "predicted"
-    low, high = forecast.decided_interval
-    return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
-
-
-def short_cost(plan: Plan) -> str:
-    """Return the expected cost in few digits."""
-    return amount(plan.expected_cost.mean)
-
-
-def decided_words(forecast: Forecast) -> str:
-    """Return the probability of a decision in time, with its 95 % interval."""
-    if not forecast.simulated:
-        return percent(forecast.decided.mean)
-    low, high = forecast.decided_interval
-    return f"{percent(forecast.decided.mean)} ({part(low, 2)}-{part(high, 2)})"
-
-
-def frontier(plan: Plan) -> list[Cells]:
-    """List every design that was looked at, with headings."""
-    headings = ("design", "days", "50 %, 90 %", "cost", "decided in time", "days at no effect")
-    rows = [(*headings, "runs")]
-    return rows + [
-        (
-            point.rule.label + ("" if point.accepted else f" ({_guarantee(point)})"),
-            *forecast_cells(point.forecast),
-            _at_zero(point),
-            runs_words(point.forecast),
-        )
-        for point in plan.points
-    ]
-
-
-def runs_words(forecast: Forecast) -> str:
-    """Say where a forecast comes from: how many simulated tests, a first look, or theory."""
-    if not forecast.simulated:
-        return "predicted"
-    return count(forecast.runs) if forecast.runs > FIRST_LOOK else "first look"
-
-
-def _guarantee(point: Point) -> str:
-    return point.design.calibration.guarantee
-
-
-def what_if(plan: Plan) -> list[Cells]:
-    """List what the recommended design does at other lifts, with headings."""
-    rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
-    return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
-
-
-def _short_cell(forecast: Forecast | None) -> str:
-    if forecast is None:
-        return "-"
-    return f"{amount(forecast.days.mean)}, {part(forecast.decided.mean)} %"
-
-
-def case_words(case: WhatIf, request: PlanRequest) -> str:
-    """Return another lift in words."""
-    name = CASE_NAMES[case.name]
-    return name if case.lift == 0 else f"{name} ({request.lift_words(case.lift)})"
-
-
-def _case_cells(case: WhatIf) -> Cells:
-    forecast = case.forecast
-    if forecast is None:
-        return ("-", "-", "-", "-")
-    return (
-        estimate(forecast.days),
-        estimate(forecast.cost),
-        decided_words(forecast),
-        percent(forecast.wrong.mean) if forecast.simulated and case.lift != 0 else "-",
-    )
-
-
 def savings(plan: Plan) -> str:
     """Say what the recommended design saves against the two others."""
     if not plan.possible:
@@ -393,7 +252,7 @@ def weaker_words(plan: Plan) -> str:
     point = plan.weaker
     if point is None:
         return ""
-    seen, kind = point.forecast, _guarantee(point)
+    seen, kind = point.forecast, point.design.calibration.guarantee
     return (
         f"With a weaker guarantee (guarantee={kind}) {point.rule.label} decides by then with "
         f"probability {percent(seen.decided.mean)}: {amount(seen.days.mean)} days and "
@@ -478,10 +337,10 @@ def answer(plan: Plan) -> list[str]:
     """Return the whole answer as lines of text."""
     lines = [plan.request.words, *_wrapped(conditions(plan.request)), ""]
     lines += [*_wrapped(recommendation(plan)), ""]
-    lines += _table(comparison(plan))
-    lines += ["", *_table(what_if(plan)), ""]
+    lines += text_table(comparison(plan))
+    lines += ["", *text_table(what_if(plan)), ""]
     if plan.alternatives:
-        lines += [*_table(by_evidence(plan)), ""]
+        lines += [*text_table(by_evidence(plan)), ""]
     lines += [*text_plot(plan), ""]
     for note in notes(plan):
         lines += _wrapped(note)
@@ -492,16 +351,3 @@ def _wrapped(text: str) -> list[str]:
     """Text in lines that keep a number and its percent sign together."""
     kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
     return [line.replace("\u00a0", " ") for line in wrap(kept, COLUMNS)]
-
-
-def _table(rows: list[Cells]) -> list[str]:
-    """Rows as lines, the first column to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

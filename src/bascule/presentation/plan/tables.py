@@ -1,0 +1,168 @@
+"""The tables of a plan: each design that was looked at, and what it does at other lifts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from bascule.planning.choose import Point
+from bascule.planning.forecast import Forecast
+from bascule.planning.request.request import PlanRequest
+from bascule.presentation.numbers import amount, count, day, estimate, part, percent
+from bascule.simulation import Estimate
+
+if TYPE_CHECKING:
+    from bascule.planning.result import Plan, WhatIf
+
+Cells = tuple[str, ...]
+
+FIRST_LOOK = 200
+"""So many simulated tests or fewer are a first look, and too few to be shown as a result."""
+
+CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
+
+
+def comparison(plan: Plan) -> list[Cells]:
+    """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
+    request = plan.request
+    fixed = plan.fixed_horizon
+    decided = f"decided by day {request.deadline_days:g}"
+    rows = [
+        ("", "days", "50 %, 90 %", "cost", decided),
+        ("this design", *forecast_cells(plan.chosen.forecast)),
+    ]
+    if plan.chosen.forecast is not plan.even_split:
+        rows.append(("even split", *forecast_cells(plan.even_split)))
+    late = fixed.days > request.deadline_days
+    power = "too long" if late else f"power {percent(fixed.power)}"
+    rows.append(("fixed horizon", amount(fixed.days), "", amount(fixed.cost), power))
+    return rows
+
+
+def by_evidence(plan: Plan) -> list[Cells]:
+    """List days and decisions at several lifts for the best design of each kind of evidence."""
+    asked = [plan.chosen, *plan.alternatives]
+    cases = {case.name: (case.forecast, *case.others) for case in plan.what_if}
+    rows: list[Cells] = [("days, decided", "half lift", "this lift", "twice it", "no lift")]
+    for place, point in enumerate(asked):
+        name = {"mixture": "any effect", "effect": "this effect"}.get(point.evidence, "horizon")
+        shown = {"as asked": point.forecast, "zero": point.zero}
+        for case, found in cases.items():
+            if place < len(found) and found[place] is not None:
+                shown[case] = found[place]
+        columns = ("half", "as asked", "double", "zero")
+        rows.append((name, *(_short_cell(shown.get(column)) for column in columns)))
+    return rows
+
+
+def _at_zero(point: Point) -> str:
+    """The days of a design if no arm is better; there it costs nothing but its days."""
+    return "-" if point.zero is None else amount(point.zero.days.mean)
+
+
+def forecast_cells(forecast: Forecast) -> Cells:
+    """Return days, their percentiles, cost, and the probability of a decision in time."""
+    return (
+        estimate(forecast.days),
+        f"{day(forecast.p50_days)}, {day(forecast.p90_days)}",
+        estimate(forecast.cost),
+        decided_words(forecast),
+    )
+
+
+def within(value: Estimate) -> str:
+    """Return the standard error of an estimate, to be put behind other words."""
+    return f", ± {value.se:.2g}" if 0 < value.se < math.inf else ""
+
+
+def decided_range(forecast: Forecast) -> str:
+    """Say where the probability of a decision in time lies."""
+    if not forecast.simulated:
+        return "predicted"
+    low, high = forecast.decided_interval
+    return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
+
+
+def short_cost(plan: Plan) -> str:
+    """Return the expected cost in few digits."""
+    return amount(plan.expected_cost.mean)
+
+
+def decided_words(forecast: Forecast) -> str:
+    """Return the probability of a decision in time, with its 95 % interval."""
+    if not forecast.simulated:
+        return percent(forecast.decided.mean)
+    low, high = forecast.decided_interval
+    return f"{percent(forecast.decided.mean)} ({part(low, 2)}-{part(high, 2)})"
+
+
+def _named(point: Point) -> str:
+    """A design, with its guarantee where that is weaker than the one asked for."""
+    kind = point.design.calibration.guarantee
+    return point.rule.label if point.accepted else f"{point.rule.label} ({kind})"
+
+
+def frontier(plan: Plan) -> list[Cells]:
+    """List every design that was looked at, with headings."""
+    headings = ("design", "days", "50 %, 90 %", "cost", "decided in time", "days at no effect")
+    rows = [(*headings, "runs")]
+    return rows + [
+        (
+            point.rule.label
+            + ("" if point.accepted else f" ({point.design.calibration.guarantee})"),
+            *forecast_cells(point.forecast),
+            _at_zero(point),
+            runs_words(point.forecast),
+        )
+        for point in plan.points
+    ]
+
+
+def runs_words(forecast: Forecast) -> str:
+    """Say where a forecast comes from: how many simulated tests, a first look, or theory."""
+    if not forecast.simulated:
+        return "predicted"
+    return count(forecast.runs) if forecast.runs > FIRST_LOOK else "first look"
+
+
+def what_if(plan: Plan) -> list[Cells]:
+    """List what the recommended design does at other lifts, with headings."""
+    rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
+    return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
+
+
+def _short_cell(forecast: Forecast | None) -> str:
+    if forecast is None:
+        return "-"
+    return f"{amount(forecast.days.mean)}, {part(forecast.decided.mean)} %"
+
+
+def case_words(case: WhatIf, request: PlanRequest) -> str:
+    """Return another lift in words."""
+    name = CASE_NAMES[case.name]
+    return name if case.lift == 0 else f"{name} ({request.lift_words(case.lift)})"
+
+
+def _case_cells(case: WhatIf) -> Cells:
+    forecast = case.forecast
+    if forecast is None:
+        return ("-", "-", "-", "-")
+    return (
+        estimate(forecast.days),
+        estimate(forecast.cost),
+        decided_words(forecast),
+        percent(forecast.wrong.mean) if forecast.simulated and case.lift != 0 else "-",
+    )
+
+
+def text_table(rows: list[Cells]) -> list[str]:
+    """Return rows as lines, the first column to the left and the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
