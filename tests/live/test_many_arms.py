@@ -45,6 +45,21 @@ def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> 
     assert 0.0 < status.evidence < 1.0
 
 
+def test_a_horizon_of_many_arms_is_kept_and_verified(tmp_path: Path) -> None:
+    rule = bs.Tilt(3, effect=0.5, power=0.9, baseline=0.1, futility=0.2)
+    for part in range(2):
+        with bs.open(tmp_path / "many.db", shuffle=random.Random(part).shuffle) as store:
+            test = store.create("many", coins(30, rule)) if part == 0 else store.get("many")
+            enrol(test, [f"{part} {i}" for i in range(250)], part)
+            if part == 0:
+                test.drop_arm("arm 5")
+    with bs.open(tmp_path / "many.db") as store:
+        assert "to the last digit" in str(store.get("many").verify())
+        status = store.get("many").status()
+    assert status.leader in ("arm 7", "arm 8")
+    assert 0.0 < status.evidence <= 1.0
+
+
 def test_work_and_memory_grow_with_the_arms_and_not_with_their_pairs() -> None:
     """At 600 arms there are 4,000 times the pairs of 10 arms, and 60 times the arms."""
     taken, sizes = [], []

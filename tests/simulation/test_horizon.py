@@ -107,6 +107,18 @@ def test_many_arms_end_at_the_horizon() -> None:
     assert ending.kind == "undecided"
 
 
+def test_many_arms_with_limits_keep_error_and_power() -> None:
+    rule = bs.Tilt(2, effect=0.3, power=0.9, baseline=0.2)
+    design = bs.Design([f"arm {i}" for i in range(25)], bs.Bernoulli(), rule)
+    equal, better = (
+        bs.simulate(design, [0.2] * 24 + [best], runs=200, seed=3) for best in (0.2, 0.5)
+    )
+    assert float((equal.winner >= 0).mean()) <= 0.05 + 3 * math.sqrt(0.0475 / 200)
+    assert float((better.winner == 24).mean()) >= 0.9 - 3 * math.sqrt(0.09 / 200)
+    *_, last = bs.trace(design, [0.2] * 24 + [0.5], seed=3, run=1)
+    assert [arm.units for arm in last.statistics.arms] == better.units[1].tolist()
+
+
 def test_a_trend_and_late_outcomes_leave_the_error_as_it_is() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9))
     world = {"trend": {"kind": "fading", "size": -1.0, "span": 200}, "batch": 20}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -93,6 +94,9 @@ def test_a_plan_that_does_not_fit_the_outcomes_is_refused(
     assert caught.value.field == field
 
 
-def test_a_plan_for_many_arms_with_limits_is_refused() -> None:
-    with pytest.raises(bs.InputError, match="at most 20 arms"):
-        bs.Design([str(i) for i in range(30)], bs.Bernoulli(), bs.Tilt(3, effect=0.1, power=0.9))
+def test_an_effect_for_many_arms_with_limits_needs_a_horizon() -> None:
+    arms, rule = [str(i) for i in range(30)], bs.Tilt(3, effect=0.1, baseline=0.1)
+    with pytest.raises(bs.InputError, match="give power too"):
+        bs.Design(arms, bs.Bernoulli(), rule)
+    planned = bs.Design(arms, bs.Bernoulli(), replace(rule, power=0.9))
+    assert planned.calibration.guarantee == "proven"

@@ -30,14 +30,13 @@ from bascule.core.procedures.estimated.procedure import (
     ESTIMATED_INFORMED,
     EstimatedProcedure,
 )
-from bascule.core.procedures.horizon.steps import (
-    FLAT,
-    FLAT_BOUND,
-    FOLLOWING,
-    FOLLOWING_KNOWN,
+from bascule.core.procedures.horizon.many_arms import (
+    INTERVALS,
     MANY_FLAT,
     MANY_FLAT_BOUND,
+    MANY_FOLLOWING,
 )
+from bascule.core.procedures.horizon.steps import FLAT, FLAT_BOUND, FOLLOWING, FOLLOWING_KNOWN
 from bascule.core.procedures.many_arms.procedure import ManyArmsProcedure
 from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.procedures.many_arms.steps import FOR_MANY_ARMS
@@ -223,7 +222,7 @@ class Tilt(Rule):
         if outcome.estimated:
             return ESTIMATED_FLAT
         if outcome.limited:
-            return FOLLOWING
+            return MANY_FOLLOWING if many else FOLLOWING
         if self.guarantee == "gaussian":
             return MANY_FLAT if many else FLAT
         return MANY_FLAT_BOUND if many else FOLLOWING_KNOWN
@@ -258,9 +257,11 @@ class Tilt(Rule):
         if self.power is None:
             assert self.reach is not None
             return self.reach
-        level = design.calibration.delta
-        # Beyond 20 arms, and only there, evidence for sub-Gaussian outcomes is a flat boundary.
+        # Beyond 20 arms, and only there, evidence for sub-Gaussian outcomes is a flat boundary, and
+        # the intervals of outcomes within limits have a part of the error.
         steps = self.steps(design.outcome, len(design.arms))
+        part = 1.0 - INTERVALS if steps is MANY_FOLLOWING else 1.0
+        level = part * design.calibration.delta
         line = FLAT_BOUND.boundary if steps is MANY_FLAT_BOUND else FLAT.boundary
         assert line is not None
         # All comparisons of the best arm succeed together at least as often as if they were
@@ -337,13 +338,13 @@ class Tilt(Rule):
             )
 
     def check_design(self, design: Problem) -> None:
-        """Refuse a planned effect with many arms whose outcomes have only limits."""
-        if self.effect is not None and design.outcome.limited and len(design.arms) > MANY:
-            name = "power" if self.has_horizon else "effect"
+        """Refuse a planned effect without a horizon where many arms have outcomes with limits."""
+        endless = self.effect is not None and not self.has_horizon
+        if endless and design.outcome.limited and len(design.arms) > MANY:
             raise InputError(
-                name,
-                f"{name} with {design.outcome!r} is for at most {MANY} arms "
-                f"(got {len(design.arms)}): leave it out, or compare fewer arms",
+                "effect",
+                f"effect with {design.outcome!r} is for at most {MANY} arms without a horizon "
+                f"(got {len(design.arms)}): give power too, leave it out, or compare fewer arms",
             )
 
     def calibrate(

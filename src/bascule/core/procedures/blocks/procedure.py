@@ -87,6 +87,11 @@ class BlockProcedure(Procedure):
         return -math.log(self.design.calibration.delta)
 
     @property
+    def goal(self) -> float:
+        """The log of what bets that follow a boundary have to own; the threshold otherwise."""
+        return self.threshold
+
+    @property
     def scaled_effect(self) -> float:
         """The planned effect in units of the outcomes' scale."""
         return self.effect / self.outcome.scale
@@ -124,7 +129,7 @@ class BlockProcedure(Procedure):
         least = self.scaled_effect * leaders / (leaders + 1.0)
         return np.array(
             [
-                self.threshold,
+                self.goal,
                 constant,
                 self.horizon.reach,
                 self.scaled_effect,
@@ -203,9 +208,10 @@ class BlockProcedure(Procedure):
             state[2 * self.arms + arm] = seen.units
             state[3 * self.arms + arm] = seen.total
         if self.steps.prepare is prepare:
-            moments = plan_of(0, self.arms) - 3
-            state[moments] += sum(seen.total for seen in block)
-            state[moments + 1] += sum(seen.squares for seen in block)
+            moments = plan_of(0, self.arms) - 1 - 2 * self.arms
+            for arm, seen in enumerate(block):
+                state[moments + arm] += seen.total
+                state[moments + self.arms + arm] += seen.squares
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
@@ -234,9 +240,12 @@ class BlockProcedure(Procedure):
         state, plan = self.lay_all(statistics), self.plan
         active = [arm for arm in range(self.arms) if arm not in statistics.out]
         clocks = [self.steps.read(state, self.arms, i, j).clock for i, j in combinations(active, 2)]
-        variance = state[plan_of(0, self.arms) - 1] if self.steps.prepare is prepare else 1.0
-        end = horizon_of(float(variance), float(plan[EFFECT]), self.horizon.reach)
+        end = horizon_of(self.seen_variance(state), float(plan[EFFECT]), self.horizon.reach)
         return min(1.0, max(clocks) / end) if clocks and end > 0.0 else 0.0
+
+    def seen_variance(self, state: FloatArray) -> float:
+        """Return the variance of an outcome that a horizon goes by, in units of the scale."""
+        return float(state[plan_of(0, self.arms) - 1]) if self.steps.prepare is prepare else 1.0
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
         """Return whether the chance to find the planned effect is too small to go on."""

@@ -237,6 +237,23 @@ def ends_planned(
     pairs: Sequence[PairStatistics], steps: BlockSteps, centre: float, threshold: float
 ) -> list[Ends]:
     """Return the interval of each difference by bets around a central share."""
+
+    def decided(pair: PairStatistics) -> tuple[bool, bool]:
+        return _beaten_by_bets(pair, threshold, centre)
+
+    return ends_of_sums(pairs, threshold, decided, centre)
+
+
+def ends_of_sums(
+    pairs: Sequence[PairStatistics],
+    threshold: float,
+    decided: Callable[[PairStatistics], tuple[bool, bool]],
+    centre: float = ORDINARY,
+) -> list[Ends]:
+    """Return the interval of each difference by the sums of a pair.
+
+    `decided` says whether the first arm of a pair has beaten the second, and the second the first.
+    """
     known = [pair for pair in pairs if pair.blocks > 0.0]
     if not known:
         return [UNKNOWN] * len(pairs)
@@ -255,7 +272,7 @@ def ends_planned(
                 pair.differences / pair.blocks,
                 low,
                 high,
-                *_beaten_by_bets(pair, threshold, centre),
+                *decided(pair),
             )
             for pair, low, high in zip(known, lows, highs, strict=True)
         ]

@@ -147,7 +147,7 @@ def outlook(
 
 def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
     """Return why a test ends without a decision, or that it goes on."""
-    return end_by(state, first, arms, plan, outlook)
+    return end_by(state, first, arms, plan, outlook, True)
 
 
 def share_of_horizon(state: FloatArray, arms: int) -> float:

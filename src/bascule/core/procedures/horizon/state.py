@@ -11,8 +11,9 @@ its own null hypothesis every block pays it more: so it never owns less than the
 interval agrees with the decision. What it owns beyond the first is staked on its own account, and
 kept for a round of several blocks. docs/explanation/horizon.md has the proof.
 
-A test is laid out as in `blocks.state`, followed by the sum of all outcomes, the sum of their
-squares and their variance by the blocks so far, the plan, and the numbers of each ordered pair.
+A test is laid out as in `blocks.state`, followed by the sum of each arm's outcomes, the sum of
+their squares, the variance of all outcomes by the blocks so far, the plan, and the numbers of each
+ordered pair.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ with."""
 
 PLAN_SIZE = 9
 
-HEADER = 3 + PLAN_SIZE
-"""Numbers of a test before its bets: the moments of all outcomes, their variance, and the plan."""
+KNOWN_SQUARES = 25.0
+"""An arm's variance is counted as if so many squares had shown that of all outcomes."""
 
 GOES_ON, HORIZON, FUTILE = range(3)
 """Why a test ends without a decision, or that it does not."""
@@ -98,10 +99,10 @@ infinitely much is left."""
 def width(arms: int) -> int:
     """Numbers that one test takes.
 
-    >>> width(2) == width_of_pairs(2) + HEADER + 4 * NUMBERS
+    >>> width(2) == width_of_pairs(2) + 5 + PLAN_SIZE + 4 * NUMBERS
     True
     """
-    return width_of_pairs(arms) + HEADER + arms * arms * NUMBERS
+    return bets_of(0, arms, arms, 0)
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
@@ -121,12 +122,12 @@ def prepare(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
 
 def plan_of(first: int, arms: int) -> int:
     """Where the plan of a test begins."""
-    return first + width_of_pairs(arms) + 3
+    return first + width_of_pairs(arms) + 2 * arms + 1
 
 
 def bets_of(first: int, arms: int, i: int, j: int) -> int:
     """Where the bets that arm i is better than arm j begin."""
-    return first + width_of_pairs(arms) + HEADER + (i * arms + j) * NUMBERS
+    return plan_of(first, arms) + PLAN_SIZE + (i * arms + j) * NUMBERS
 
 
 def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) -> None:
@@ -134,15 +135,15 @@ def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) ->
     # Most outcomes of rare events are 0, which changes nothing.
     if value != 0.0:
         observe_in_block(state, first, arms, arm, value)
-        moments = first + width_of_pairs(arms)
+        moments = first + width_of_pairs(arms) + arm
         state[moments] += value
-        state[moments + 1] += value * value
+        state[moments + arms] += value * value
 
 
 def leader(state: FloatArray, first: int, arms: int) -> tuple[int, float]:
     """The arm that is furthest ahead, and how far, in standard deviations as they were seen."""
     best, ahead = leader_of_pairs(state, first, arms)
-    variance = state[first + width_of_pairs(arms) + 2]
+    variance = state[plan_of(first, arms) - 1]
     return best, ahead / math.sqrt(variance) if variance > 0.0 else ahead
 
 
@@ -156,18 +157,68 @@ def variance_of(state: FloatArray, first: int, arms: int) -> float:
     if precision == 0.0:
         return 1.0
     units = 0.0
+    total = 0.0
+    squares = 0.0
     for arm in range(arms):
         units += state[first + arm] + state[first + 2 * arms + arm]
+        total += state[moments + arm] * precision
+        squares += state[moments + arms + arm] * precision * precision
     if units == 0.0:
         return 0.0
-    total = state[moments] * precision
-    squares = state[moments + 1] * precision * precision - total * total / units
+    squares -= total * total / units
     variance: float = max(0.0, squares) + state[plan + PRIOR]
     variance /= units + state[plan + PRIOR_UNITS]
     # A stake is at most all that is owned: smaller variances cannot be used, and would only
     # bring the horizon nearer than bets can follow.
     least: float = state[plan + LEAST]
     return max(variance, least)
+
+
+def own_variance(
+    general: float, units: float, total: float, squares: float, precision: float
+) -> float:
+    """Return the variance of one arm, drawn to the `general` one while it has few outcomes.
+
+    >>> own_variance(0.1, 0.0, 0.0, 0.0, 1.0), own_variance(0.1, 250.0, 50.0, 50.0, 1.0)
+    (0.1, 0.13)
+    """
+    own = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
+    return (own * precision * precision + KNOWN_SQUARES) / (units + KNOWN_SQUARES / general)
+
+
+def joint_variance(general: float, mine: float, theirs: float, my_share: float) -> float:
+    """Return the variance that a pair goes by, of which one arm has `my_share` of the units.
+
+    It is that of its steps for each unit of its clock, and at least the `general` one: so the
+    horizon of a pair that varies more than the other arms is further away.
+    """
+    return max(general, (1.0 - my_share) * mine + my_share * theirs)
+
+
+def variance_in_pair(
+    state: FloatArray, first: int, arms: int, i: int, j: int, general: float
+) -> float:
+    """Return the variance that a pair of the current block goes by, the block included."""
+    if arms == 2:
+        return general
+    moments, counts = first + width_of_pairs(arms), first + 2 * arms
+    precision = state[plan_of(first, arms) + PRECISION]
+    mine = own_variance(
+        general,
+        state[first + i] + state[counts + i],
+        state[moments + i],
+        state[moments + arms + i],
+        precision,
+    )
+    theirs = own_variance(
+        general,
+        state[first + j] + state[counts + j],
+        state[moments + j],
+        state[moments + arms + j],
+        precision,
+    )
+    share = state[counts + i] / (state[counts + i] + state[counts + j])
+    return joint_variance(general, mine, theirs, share)
 
 
 def horizon_of(variance: float, effect: float, reach: float) -> float:
@@ -301,10 +352,13 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                 # known spread even they are charged for what they might have brought.
                 if known or step != 0.0 or ends:
                     unpaid = now - state[pair + LAST]
+                    own = after
+                    if not known:
+                        own = variance_in_pair(state, first, arms, i, j, after)
                     bet_on_block(state, pair, step, weight, unpaid, known)
                     bet_on_block(state, reverse, -step, weight, unpaid, known)
-                    set_stake(state, plan, pair, now, after, known)
-                    set_stake(state, plan, reverse, now, after, known)
+                    set_stake(state, plan, pair, now, own, known)
+                    set_stake(state, plan, reverse, now, own, known)
                     state[pair + LAST] = now
                     state[pair + SQUARES] += step * step
                     state[pair + CROSS] += step * weight
@@ -314,7 +368,7 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                     close_round(state, plan, pair, pair, 1.0, gained, since, known)
                     close_round(state, plan, reverse, pair, -1.0, -gained, since, known)
                     state[pair + CLOCK] = now
-                    state[pair + VARIANCE] = after
+                    state[pair + VARIANCE] = own
                     state[pair + TOTAL] = total + step
                     state[pair + GOAL] = state[plan + THRESHOLD]
                     state[pair + SQUARES] = 0.0
@@ -391,24 +445,42 @@ def all_within(
     return within
 
 
-def end_by(state: FloatArray, first: int, arms: int, plan: FloatArray, outlook: Outlook) -> int:
+def end_by(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    plan: FloatArray,
+    outlook: Outlook,
+    first_ends: bool,
+) -> int:
     """Return why a test ends without a decision, or that it goes on.
 
-    It ends when a pair of arms still in has reached its horizon. It is futile if each arm still in
-    has a rival that it would beat by the horizon, were it better by the planned effect, with less
-    than the probability that the plan names.
+    An arm cannot win once a pair of it with another arm still in has reached its horizon, and the
+    test ends when this is so of every arm; or when it is so of any pair, if the `first_ends` it. It
+    is futile if each arm still in has a rival that it would beat by the horizon, were it better by
+    the planned effect, with less than the probability that the plan names.
     """
     best = 0.0
+    active = 0
+    hopeless = 0
     for i in range(arms):
-        least = 1.0 if state[first + arms + i] > 0.0 else 0.0
-        for j in range(arms):
-            if i != j and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                left, room = outlook(state, first, arms, i, j, plan)
-                if left <= 0.0:
-                    return HORIZON
-                if left < math.inf and plan[FUTILITY] > 0.0:
-                    least = min(least, conditional_power(room, left))
-        best = max(best, least)
+        if state[first + arms + i] > 0.0:
+            active += 1
+            least = 1.0
+            for j in range(arms):
+                if i != j and least >= 0.0 and state[first + arms + j] > 0.0:
+                    left, room = outlook(state, first, arms, i, j, plan)
+                    if left <= 0.0:
+                        if first_ends:
+                            return HORIZON
+                        least = -1.0
+                    elif left < math.inf and plan[FUTILITY] > 0.0:
+                        least = min(least, conditional_power(room, left))
+            best = max(best, least)
+            if least < 0.0:
+                hopeless += 1
+    if active > 0 and hopeless == active:
+        return HORIZON
     return FUTILE if best < plan[FUTILITY] else GOES_ON
 
 
@@ -419,6 +491,8 @@ def outlook_of_bets(
     variance = state[plan_of(first, arms) - 1]
     if variance == 0.0:
         return math.inf, 0.0
+    if arms > 2:
+        variance = max(variance, state[bets_of(first, arms, min(i, j), max(i, j)) + VARIANCE])
     clock = state[first + 4 * arms + arms * arms + i * arms + j]
     left = plan[REACH] * plan[REACH] - plan[EFFECT] * plan[EFFECT] / variance * clock
     if left <= 0.0 or plan[FUTILITY] == 0.0:
@@ -439,9 +513,9 @@ def outlook_at_flat(
 
 def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
     """Return why a test with bets ends without a decision, or that it goes on."""
-    return end_by(state, first, arms, plan, outlook_of_bets)
+    return end_by(state, first, arms, plan, outlook_of_bets, False)
 
 
 def flat_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
     """Return why a test with a flat boundary ends without a decision, or that it goes on."""
-    return end_by(state, first, arms, plan, outlook_at_flat)
+    return end_by(state, first, arms, plan, outlook_at_flat, True)

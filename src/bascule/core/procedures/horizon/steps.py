@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from bascule.core.evidence.horizon import (
-    conditional_power,
     flat_bound_boundary,
     flat_boundary,
     log_flat,
@@ -29,15 +28,8 @@ from bascule.core.procedures.blocks.steps import (
 from bascule.core.procedures.horizon import state as state_of_bets
 from bascule.core.procedures.horizon.state import (
     BETS,
-    CONSTANT,
-    EFFECT,
-    FUTILE,
-    FUTILITY,
-    GOES_ON,
-    HORIZON,
     NUMBERS,
     OWN,
-    REACH,
     SHIFTS,
     all_within,
     bets_of,
@@ -50,9 +42,6 @@ from bascule.core.procedures.horizon.state import (
     variance_of,
 )
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.pairs import number_of
-from bascule.core.procedures.many_arms.state import CLOCK, TOTAL
-from bascule.core.procedures.many_arms.steps import MANY_UNINFORMED
 from bascule.core.statistics import PairStatistics, Statistics
 
 # A flat boundary: the horizon is what shapes the evidence
@@ -97,33 +86,6 @@ def ends_flat(
     ]
 
 
-# Many arms at a flat boundary
-
-
-def many_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
-    """Return why a test of many arms ends without a decision, or that it goes on.
-
-    Only arms that have a row are compared with every other, so only they can be about to win.
-    """
-    scale, end = plan[EFFECT] * plan[EFFECT], plan[REACH] * plan[REACH]
-    best, rows = 0.0, 0
-    for i in range(arms):
-        if state[first + arms + i] > 0.0 and state[first + 6 * arms + i] > 0.0:
-            rows += 1
-            least = 1.0
-            for j in range(arms):
-                if j != i and state[first + arms + j] > 0.0:
-                    left = end - scale * number_of(state, first, arms, i, j, CLOCK)
-                    if left <= 0.0:
-                        return HORIZON
-                    if least >= plan[FUTILITY] > 0.0:
-                        total = plan[EFFECT] * number_of(state, first, arms, i, j, TOTAL)
-                        room = plan[CONSTANT] * plan[REACH] - total
-                        least = min(least, conditional_power(room, left))
-            best = max(best, least)
-    return FUTILE if rows > 0 and best < plan[FUTILITY] else GOES_ON
-
-
 # Bets that follow the boundary
 
 
@@ -144,8 +106,9 @@ def drop_following(
 def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
     """Lay out the moments of all outcomes, and what the bets on each pair have won."""
     plan = plan_of(0, arms)
-    state[plan - 3] = sum(arm.total for arm in statistics.arms)
-    state[plan - 2] = sum(arm.squares for arm in statistics.arms)
+    moments = plan - 1 - 2 * arms
+    for i, arm in enumerate(statistics.arms):
+        state[moments + i], state[moments + arms + i] = arm.total, arm.squares
     state[plan - 1] = variance_of(state, 0, arms)
     for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
         if pair.wins:
@@ -220,15 +183,3 @@ FOLLOWING_KNOWN = FOLLOWING._replace(
     leader=UNINFORMED.leader, observe=UNINFORMED.observe, fold=state_of_bets.fold_known
 )
 """Sub-Gaussian outcomes with a known spread, up to a horizon."""
-
-MANY_FLAT = MANY_UNINFORMED._replace(
-    ends=ends_flat,
-    evidence=flat,
-    boundary=flat_line,
-    over=many_reason_to_end,
-    can_reach=at_any_clock,
-)
-"""Many arms with normal outcomes, up to a horizon."""
-
-MANY_FLAT_BOUND = MANY_FLAT._replace(evidence=flat_bound, boundary=flat_bound_line)
-"""Many arms with sub-Gaussian outcomes, up to a horizon."""

@@ -157,9 +157,12 @@ def totals_within(
 
 
 def all_bets_within(
-    state: FloatArray, first: int, arms: int, threshold: float, margin: float
+    state: FloatArray, first: int, arms: int, threshold: float, margin: float, counted: int = CLOCK
 ) -> bool:
-    """Whether bets have proven that all active arms differ by less than the margin."""
+    """Whether bets have proven that all active arms differ by less than the margin.
+
+    `counted` is the column in which the blocks of a pair are counted.
+    """
     higher = threshold_between(arms, threshold)
     direct = True
     for i in range(arms):
@@ -167,7 +170,7 @@ def all_bets_within(
             around = True
             for j in range(arms):
                 if j != i and state[first + arms + j] > 0.0:
-                    blocks = number_of(state, first, arms, i, j, CLOCK)
+                    blocks = number_of(state, first, arms, i, j, counted)
                     total = number_of(state, first, arms, i, j, TOTAL)
                     squares = number_of(state, first, arms, i, j, SQUARES)
                     direct = direct and bets_within(blocks, total, squares, threshold, margin)

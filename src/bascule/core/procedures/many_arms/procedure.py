@@ -20,6 +20,13 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import OCTAVES, PARTS, last_in
+from bascule.core.procedures.horizon.many_arms import (
+    LEAD,
+    LOG_DECISIONS,
+    WON,
+    many_following_reason_to_end,
+    variance_of_many,
+)
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.many_arms.pairs import SPARED
 from bascule.core.procedures.many_arms.state import (
@@ -27,7 +34,6 @@ from bascule.core.procedures.many_arms.state import (
     NUMBERS,
     SIGNS,
     SQUARES,
-    STRETCHES,
     TOTAL,
     header,
     references,
@@ -50,6 +56,20 @@ class ManyArmsProcedure(BlockProcedure):
         # "No difference" also claims something of pairs without the best arm; they have a part.
         return threshold if self.design.min_effect is None else threshold - math.log1p(-SPARED)
 
+    @property
+    def follows(self) -> bool:
+        """Whether bets follow the boundary of a test with a horizon."""
+        return self.steps.over is many_following_reason_to_end
+
+    @property
+    def goal(self) -> float:
+        """The log of what bets that follow a boundary have to own; the threshold otherwise."""
+        return self.threshold - LOG_DECISIONS if self.follows else self.threshold
+
+    def seen_variance(self, state: FloatArray) -> float:
+        """Return the variance of an outcome that a horizon goes by, in units of the scale."""
+        return variance_of_many(state, 0, self.arms) if self.follows else 1.0
+
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
@@ -64,7 +84,7 @@ class ManyArmsProcedure(BlockProcedure):
         state = self._with_rows(statistics, rows, references(compared) + 1)
         state[2 * arms : 3 * arms] = [float(arm.units) for arm in block]
         state[3 * arms : 4 * arms] = [arm.total for arm in block]
-        state[STRETCHES * arms + 1] = sum(arm.squares for arm in block)
+        state[10 * arms : 11 * arms] = [arm.squares for arm in block]
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         changed = [arm for arm in range(arms) if state[7 * arms + arm] > 0.0]
         joined = {row.arm: row for row in rows}
@@ -175,7 +195,10 @@ class ManyArmsProcedure(BlockProcedure):
             *led,
             *places,
             *[0.0] * (2 * arms),
-            *(sum(arm.squares for arm in seen), 0.0, float(len(rows))),
+            *(arm.squares for arm in seen),
+            *[0.0] * arms,
+            float(len(rows)),
+            *self.plan.tolist(),
             *columns,
             *[0.0] * (NUMBERS * arms * room),
         ]
@@ -203,7 +226,8 @@ class ManyArmsProcedure(BlockProcedure):
         totals: tuple[float, ...],
         *powers: tuple[float, ...],
     ) -> PairRow:
-        return PairRow(arm, led, clocks, totals, powers if self.by_bets else ())
+        kept = NUMBERS - 2 if self.follows else 3
+        return PairRow(arm, led, clocks, totals, powers[:kept] if self.by_bets else ())
 
     def _candidates(self, state: FloatArray) -> Iterator[tuple[int, int]]:
         """Pairs whose evidence may have reached the threshold: no other has.
@@ -227,6 +251,9 @@ class ManyArmsProcedure(BlockProcedure):
         squared = numbers[:, TOTAL] ** 2
         if self.by_bets:
             needed = self.threshold * numbers[:, SQUARES] / 1.5
+            if self.follows:
+                owned = 0.5 * (numbers[:, WON] + np.abs(numbers[:, LEAD]))
+                needed[owned >= self.goal] = 0.0
         elif self.horizon is not None:
             line = self.steps.boundary
             assert line is not None
@@ -245,7 +272,7 @@ class ManyArmsProcedure(BlockProcedure):
             if self.by_bets:
                 # Higher powers were not kept: the worst case of each block takes their place.
                 powers = (pair.squares, -pair.squares, pair.squares)
-                numbers[i, :, j] = (pair.blocks, pair.differences, *powers)
+                numbers[i, :5, j] = (pair.blocks, pair.differences, *powers)
             else:
                 numbers[i, :2, j] = (pair.clock, pair.total)
         return [self._row(arm, 0, *map(tuple, numbers[arm].tolist())) for arm in range(arms - 1)]

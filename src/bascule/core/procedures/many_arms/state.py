@@ -6,11 +6,12 @@ linear in its arms. In a small block, as there are once most arms are dropped, e
 reference. Which arms are is fixed by the blocks before (docs/explanation/tilted-blocks.md, "Many
 arms").
 
-One test of K arms takes nine stretches of K numbers (units, whether an arm is active, units and
+One test of K arms takes eleven stretches of K numbers (units, whether an arm is active, units and
 sum of the current block, sum of all outcomes, blocks that the arm led, which row is the arm's,
-whether it has changed since arms were last compared, and whether the arm is a reference); the sum
-of the squares of all outcomes and that of the current block; how many rows there are; and the rows.
-An arm gets a row of five columns of K numbers when it is first a reference. As in `blocks.state`,
+whether it has changed since arms were last compared, whether the arm is a reference, the sum of the
+squares of its outcomes, and that of the current block); how many rows there are; the plan of a test
+with a horizon; and the rows. An arm gets a row of six columns of K numbers when it is first a
+reference. As in `blocks.state`,
 the functions take the whole array and where a test begins. A list will do for an array: uncompiled,
 it is several times as fast.
 """
@@ -20,25 +21,26 @@ from __future__ import annotations
 import math
 
 from bascule.core.procedures.blocks.betting import UNSEEN
+from bascule.core.procedures.horizon.state import PLAN_SIZE
 from bascule.core.procedures.intervals.state import FloatArray
 
 MANY = 20
 """A test of up to so many arms keeps every bet on every pair (`blocks.betting`)."""
 
-STRETCHES = 9
+STRETCHES = 11
 """Stretches of one number for each arm before the rows."""
 
 PAIRS = 1225
 """Pairs that a block compares: all of them up to 50 arms."""
 
-NUMBERS = 5
+NUMBERS = 6
 """Numbers of one pair: its clock and total; or its blocks, the sum of their differences, and the
-sums of the second, third and fourth powers of these."""
+sums of the second, third and fourth powers of these. `horizon.many_arms` has other ones."""
 
 CLOCK, TOTAL, SQUARES, CUBES, FOURTHS = 0, 1, 2, 3, 4
 """Which column is which; the clock of a pair with bets is its number of blocks."""
 
-SIGNS = (1.0, -1.0, 1.0, -1.0, 1.0)
+SIGNS = (1.0, -1.0, 1.0, -1.0, 1.0, 1.0)
 """What the numbers of a pair are multiplied by in the other order of its arms."""
 
 STAY = 1.0
@@ -49,16 +51,21 @@ other arm would be spread over many pairs.
 """
 
 
+def plan_of(first: int, arms: int) -> int:
+    """Return where the plan of a test begins."""
+    return first + STRETCHES * arms + 1
+
+
 def header(arms: int) -> int:
     """Return how many numbers come before the rows."""
-    return STRETCHES * arms + 3
+    return plan_of(0, arms) + PLAN_SIZE
 
 
 def width(arms: int) -> int:
     """Return how many numbers one test takes.
 
     >>> width(30)
-    4773
+    5740
     """
     return header(arms) + NUMBERS * arms * arms
 
@@ -75,7 +82,7 @@ def observe(state: FloatArray, first: int, arms: int, arm: int, value: float) ->
     """Add one outcome to the current block."""
     if value != 0.0:
         state[first + 3 * arms + arm] += value
-        state[first + STRETCHES * arms + 1] += value * value
+        state[first + 10 * arms + arm] += value * value
 
 
 # The leader
@@ -123,10 +130,12 @@ def spread_of_outcomes(state: FloatArray, first: int, arms: int) -> float:
     """Return the standard deviation of all outcomes of complete blocks."""
     units = 0.0
     total = 0.0
+    squares = 0.0
     for arm in range(arms):
         units += state[first + arm]
         total += state[first + 4 * arms + arm]
-    scaled_variance = units * state[first + STRETCHES * arms] - total * total
+        squares += state[first + 9 * arms + arm]
+    scaled_variance = units * squares - total * total
     return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
 
 
@@ -162,8 +171,8 @@ def open_row(state: FloatArray, first: int, arms: int, arm: int) -> int:
     """Give an arm a row unless it has one, mark it as changed, and return where it begins."""
     new = state[first + 6 * arms + arm] == 0.0
     if new:
-        state[first + STRETCHES * arms + 2] += 1.0
-        state[first + 6 * arms + arm] = state[first + STRETCHES * arms + 2]
+        state[first + STRETCHES * arms] += 1.0
+        state[first + 6 * arms + arm] = state[first + STRETCHES * arms]
     row = row_of(state, first, arms, arm)
     if new:
         for k in range(NUMBERS * arms):
@@ -215,7 +224,7 @@ def references(size: int) -> int:
     return size if size * (size - 1) <= 2 * PAIRS else max(2, PAIRS // size)
 
 
-def _choose_references(state: FloatArray, first: int, arms: int, front: int) -> None:
+def choose_references(state: FloatArray, first: int, arms: int, front: int) -> None:
     """Mark the references of the current block by the blocks before it."""
     counts = first + 2 * arms
     marks = first + 8 * arms
@@ -256,21 +265,25 @@ def _fold(
     counts = first + 2 * arms
     marks = first + 8 * arms
     if front >= 0:
-        _choose_references(state, first, arms, front)
+        choose_references(state, first, arms, front)
         for i in range(arms):
             if state[marks + i] > 0.0 and state[counts + i] > 0.0:
                 compare_reference(state, first, arms, i, precision, bets)
+    add_block(state, first, arms, 1.0 if bets else precision, front)
+
+
+def add_block(state: FloatArray, first: int, arms: int, scale: float, front: int) -> None:
+    """Add the current block, which `front` leads, to the arms; outcomes in units of 1 / `scale`."""
+    counts = first + 2 * arms
     if front >= 0:
         open_row(state, first, arms, front)
         state[first + 5 * arms + front] += 1.0
-    scale = 1.0 if bets else precision
     for arm in range(arms):
         state[first + arm] += state[counts + arm]
         state[first + 4 * arms + arm] += state[first + 3 * arms + arm] * scale
         state[first + 3 * arms + arm] = 0.0
-    squares = first + STRETCHES * arms
-    state[squares] += state[squares + 1]
-    state[squares + 1] = 0.0
+        state[first + 9 * arms + arm] += state[first + 10 * arms + arm]
+        state[first + 10 * arms + arm] = 0.0
 
 
 def fold(state: FloatArray, first: int, arms: int, precision: float) -> None:

@@ -74,7 +74,7 @@ def within_many_betting(
 
 def read_many_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     """Read the total and the clock of a pair from its rows."""
-    clock, total = _numbers(state, arms, i, j)[:2]
+    clock, total = numbers_of(state, arms, i, j)[:2]
     return PairStatistics(total, clock)
 
 
@@ -83,7 +83,7 @@ def read_many_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatisti
 
     Bets that cannot have reached the threshold of any test of many arms are left out.
     """
-    blocks, differences, squares, cubes, fourths = _numbers(state, arms, i, j)
+    blocks, differences, squares, cubes, fourths, _ = numbers_of(state, arms, i, j)
     wins: tuple[float, ...] = ()
     if sums_may_reach(LEAST_THRESHOLD, differences, squares):
         mine = (log_of_sums(k, differences, squares, cubes, fourths) for k in range(len(BETS)))
@@ -92,7 +92,7 @@ def read_many_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatisti
     return PairStatistics(0.0, 0.0, blocks, differences, squares, wins)
 
 
-def _numbers(state: FloatArray, arms: int, i: int, j: int) -> list[float]:
+def numbers_of(state: FloatArray, arms: int, i: int, j: int) -> list[float]:
     """Return what `number_of` gives of a pair, each of its numbers."""
     numbers = [0.0] * NUMBERS
     if state[6 * arms + i] > 0.0:
