@@ -193,9 +193,10 @@ def test_a_rollout_is_planned_with_its_guardrails(
     assert code == 0
     assert json.loads(printed)["audience"] == {"ramp": [[0.0, 0.02], [86400.0, 1.0]]}
     assert bs.Design.load(saved).decides == "guardrails"
-    code, _, problem = run(capsys, *asked, "--baseline", "5%")
-    assert code != 0
-    assert "--baseline belongs to a test, not to --rollout" in problem
+    for option, value in (("--baseline", "5%"), ("--power", "80%"), ("--goal", "decrease")):
+        code, _, problem = run(capsys, *asked, option, value)
+        assert code == 2
+        assert f"{option} belongs to a test, not to --rollout" in problem
 
 
 def test_segments_have_one_design_planned_for_the_smallest(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen, visible
 from bascule.cli.support.designs import GoalName, OutcomeName
-from bascule.core.design import DEFAULT_ERROR, INCREASE
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import read_number
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Numeric, Outcome
+from bascule.planning.request.fields import FIELDS
 
 if TYPE_CHECKING:
     from bascule.planning.request.request import PlanRequest
@@ -26,36 +25,43 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 
-class GuaranteeName(StrEnum):
-    """Guarantees that can be accepted, from the strongest to the weakest."""
-
-    PROVEN = "proven"
-    GAUSSIAN = "gaussian"
-    ASYMPTOTIC = "asymptotic"
-
-
 FROM_SAMPLE = ("gaussian", "numeric", "recurrent")
 """Outcome models whose spreads a sample can tell."""
 
 
+IMPLIED = {
+    "sigma_unit": "recurrent",
+    "sigma_noise": "recurrent",
+    "at": "ratio",
+    "per": "ratio",
+    "low": "bounded",
+    "high": "bounded",
+    "sigma": "gaussian",
+}
+"""The outcome model that an option stands for when none is named; the first that is there."""
+
+OPTIONS = {*IMPLIED, *(field.option or name for name, field in FIELDS.items()), "figure", "html"}
+"""Options that describe a test, or show one; a guarded rollout has only some of them."""
+
+
+def field_option(name: str, metavar: str | None = None, more: str = "") -> Any:
+    """Return the option for a field of the request, which is None where it is not given."""
+    field = FIELDS[name]
+    least, most = field.limits or (None, None)
+    return typer.Option(
+        None,
+        metavar=metavar or ("P" if field.kind == "probability" else None),
+        help=field.help + more,
+        show_default=field.unset or field.default or False,
+        min=least,
+        max=most,
+    )
+
+
 def command(
-    baseline: str | None = typer.Option(
-        None,
-        metavar="MEAN",
-        help="Mean of the first arm: 5% or 0.05. If not given: that of the sample, or 5%.",
-        show_default=False,
-    ),
-    lift: list[str] | None = typer.Option(
-        None,
-        metavar="LIFT ...",
-        help="What a new arm adds. With % a part of the baseline: 5% and 20% make 6%. Without, "
-        "in outcome units: 0.05 and 0.01 make 0.06. 20% if not given, -20% with --goal decrease.",
-        show_default=False,
-    ),
-    outcome: OutcomeName | None = typer.Option(
-        None,
-        help="Outcome model; as sigma, limits or sample suggest, else bernoulli.",
-    ),
+    baseline: str | None = field_option("baseline", "MEAN"),
+    lift: list[str] | None = field_option("lift", "LIFT ..."),
+    outcome: OutcomeName | None = field_option("outcome"),
     sigma: float | None = typer.Option(
         None, help="Spread of one outcome, for gaussian, numeric and bounded.", show_default=False
     ),
@@ -69,70 +75,28 @@ def command(
     ),
     sigma_unit: float | None = designs.SIGMA_UNIT,
     sigma_noise: float | None = designs.SIGMA_NOISE,
-    outcomes_per_day: float | None = typer.Option(
-        None, help="For recurrent: outcomes of each unit; 1 if not given.", show_default=False
+    outcomes_per_day: float | None = field_option("outcomes_per_day"),
+    sample: Path | None = field_option(
+        "sample", "FILE", " A CSV file with columns value and, if units come again, unit."
     ),
-    sample: Path | None = typer.Option(
-        None,
-        metavar="FILE",
-        help="CSV of outcomes seen before (columns value and, if units come again, unit), for "
-        "baseline and spread.",
+    goal: GoalName | None = field_option("goal"),
+    harm_error: str | None = field_option("harm_error"),
+    metric: list[str] | None = field_option(
+        "metrics", "LINE|JSON|FILE", " Or a JSON object as in a design file, or a .json file."
     ),
-    goal: GoalName | None = designs.GOAL,
-    harm_error: str = typer.Option(
-        "5%",
-        metavar="P",
-        help="Probability of removing an arm that no guardrail calls harmful, at most.",
-    ),
-    metric: list[str] | None = typer.Option(
-        None,
-        metavar="LINE|JSON|FILE",
-        help="A guardrail or secondary metric, as 'latency; gaussian 30; decrease; margin 5', a "
-        "JSON object as in a design file, or a .json file.",
-        show_default=False,
-    ),
-    cap: str | None = typer.Option(
-        None,
-        metavar="AMOUNT",
-        help="Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
-        show_default=False,
-    ),
-    covariate: str | None = typer.Option(
-        None,
-        metavar="NAME",
-        help="A number known of each unit before its assignment: its name, or name:low:high.",
-        show_default=False,
-    ),
-    correlation: float = typer.Option(
-        0.0, help="Of the covariate with the outcome: 0.7 halves the units."
-    ),
-    arms: int | None = typer.Option(None, help="How many; 2 if not given.", show_default=False),
-    error: str = typer.Option(
-        "5%",
-        metavar="P",
-        help="Probability of declaring a worse arm the winner, at most; auto chooses it for the "
-        "population.",
-    ),
-    sides: int | None = designs.SIDES,
-    units_per_day: float = typer.Option(5000.0, help="Traffic of the test, all arms together."),
-    deadline_days: float = typer.Option(28.0, help="When the test ends at the latest."),
-    power: str = typer.Option(
-        "90%", metavar="P", help="Probability of a decision by the deadline at this lift."
-    ),
-    guarantee: GuaranteeName = typer.Option(
-        GuaranteeName.PROVEN,
-        help="The weakest guarantee that is accepted: proven, exact for normal outcomes, or right "
-        "in the long run.",
-    ),
-    futility: str | None = typer.Option(
-        None,
-        metavar="P",
-        help="End a test with a horizon early when it would find the lift with less probability.",
-        show_default=False,
-    ),
-    waiting_cost: float | None = typer.Option(
-        None, help="What a day of waiting is worth, in outcome units.", show_default=False
-    ),
+    cap: str | None = field_option("cap", "AMOUNT"),
+    covariate: str | None = field_option("covariate", "NAME"),
+    correlation: float | None = field_option("correlation"),
+    arms: int | None = field_option("arms"),
+    control: str | None = field_option("control", "ARM"),
+    error: str | None = field_option("error"),
+    sides: int | None = field_option("sides"),
+    units_per_day: float | None = field_option("units_per_day"),
+    deadline_days: float | None = field_option("deadline_days"),
+    power: str | None = field_option("power"),
+    guarantee: str | None = field_option("guarantee", "proven|gaussian|asymptotic"),
+    futility: str | None = field_option("futility"),
+    waiting_cost: float | None = field_option("waiting_cost"),
     rollout: str | None = typer.Option(
         None,
         metavar="0d:1%,1d:5%,...",
@@ -140,16 +104,8 @@ def command(
         "step by step, while no guardrail (--metric) is harmed.",
         show_default=False,
     ),
-    population: float | None = typer.Option(
-        None,
-        help="All units that the decision is for: take the design by which they lose the least.",
-        show_default=False,
-    ),
-    switch_cost: float | None = typer.Option(
-        None,
-        help="What changing to another arm costs, in outcome units; with --population.",
-        show_default=False,
-    ),
+    population: float | None = field_option("population"),
+    switch_cost: float | None = field_option("switch_cost"),
     segment: list[str] | None = typer.Option(
         None,
         metavar="NAME=PART",
@@ -183,63 +139,21 @@ def command(
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     from bascule.core.inputs.files import prepare_file
-    from bascule.planning.request.amounts import amount
-    from bascule.planning.request.read import plan_request
     from bascule.presentation.figures import figure_kind
 
+    options = {name: value for name, value in locals().items() if name in OPTIONS}
+    given = {name: value for name, value in options.items() if value not in (None, [])}
     for field, path in (("save", save), ("figure", figure), ("html", html)):
         if path is not None:
             prepare_file(field, path)
     if figure is not None:
         figure_kind(figure)
-    sizes = {
-        "sigma": sigma,
-        "low": low,
-        "high": high,
-        "at": at,
-        "per": per,
-        "sigma_unit": sigma_unit,
-        "sigma_noise": sigma_noise,
-    }
-    metrics = [designs.parsed_metric(text) for text in metric or ()]
-    harm = amount("harm_error", harm_error, "5% or 0.05 is usual")
     if rollout is not None:
         if segment or by is not None:
             raise InputError("segment", "--segment does not go with --rollout: leave it out")
-        given = {**sizes, "baseline": baseline, "lift": lift, "sample": sample, "outcome": outcome}
-        given |= {"arms": arms, "waiting_cost": waiting_cost, "figure": figure, "html": html}
-        _refuse_with_rollout(given)
-        asked = (units_per_day, deadline_days, harm, runs, seed)
-        _plan_rollout(rollout, metrics, *asked, save, as_json)
+        _plan_rollout(rollout, given, runs, seed, save, as_json)
         return
-    auto = error.strip() == "auto"
-    model, spread = _outcome(outcome, sizes, sample is not None)
-    request = plan_request(
-        model,
-        baseline,
-        (lift[0] if len(lift) == 1 else lift) if lift else None,
-        sample=sample,
-        cap=cap,
-        covariate=covariate,
-        correlation=correlation,
-        arms=arms,
-        error=DEFAULT_ERROR if auto else amount("error", error, "5% or 0.05 is usual"),
-        choose_error=auto,
-        population=population,
-        switch_cost=switch_cost,
-        sides=sides,
-        power=amount("power", power, "90% is usual"),
-        guarantee=guarantee.value,
-        futility=None if futility is None else amount("futility", futility, "20% is usual"),
-        units_per_day=units_per_day,
-        deadline_days=deadline_days,
-        waiting_cost=waiting_cost,
-        spread=spread,
-        outcomes_per_day=outcomes_per_day,
-        goal=INCREASE if goal is None else goal.value,
-        metrics=metrics,
-        harm_error=harm,
-    )
+    request = requested(given)
     if segment or by is not None:
         for option, path in (("figure", figure), ("html", html)):
             if path is not None:
@@ -309,19 +223,30 @@ def _plan_segments(
         found.design.save(save)
 
 
-def _refuse_with_rollout(given: Mapping[str, object]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            named = designs.flag(option)
-            raise InputError("rollout", f"{named} belongs to a test, not to --rollout: drop it")
+def requested(given: Mapping[str, Any]) -> PlanRequest:
+    """Return the request for a test that options make; what was not given is not among them."""
+    from bascule.planning.request.read import plan_request
+
+    sizes = {name: given.get(name) for name in IMPLIED}
+    outcome, spread = _outcome(given.get("outcome"), sizes, "sample" in given)
+    parts: dict[str, Any] = {
+        name: getattr(given[option], "value", given[option])
+        for name, field in FIELDS.items()
+        if (option := field.option or name) in given
+    }
+    parts |= {"outcome": outcome, "spread": spread, "metrics": _metrics(given)}
+    if len(parts.get("lift", ())) == 1:
+        (parts["lift"],) = parts["lift"]
+    return plan_request(**parts)
+
+
+def _metrics(given: Mapping[str, Any]) -> list[Metric]:
+    return [designs.parsed_metric(text) for text in given.get("metric", ())]
 
 
 def _plan_rollout(
     text: str,
-    metrics: list[Metric],
-    units_per_day: float,
-    deadline_days: float,
-    harm_error: float,
+    given: Mapping[str, Any],
     runs: int | None,
     seed: int,
     save: Path | None,
@@ -329,15 +254,13 @@ def _plan_rollout(
 ) -> None:
     from bascule.planning.rollout import plan_rollout, ramp_of
 
-    plan = plan_rollout(
-        metrics,
-        ramp_of(text),
-        units_per_day,
-        deadline_days=deadline_days,
-        harm_error=harm_error,
-        runs=runs or 1000,
-        seed=seed,
-    )
+    shared = {field.option or name for name, field in FIELDS.items() if field.rollout}
+    for option in given:
+        if option not in shared:
+            named = designs.flag(option)
+            raise InputError("rollout", f"{named} belongs to a test, not to --rollout: drop it")
+    numbers = {name: value for name, value in given.items() if name != "metric"}
+    plan = plan_rollout(_metrics(given), ramp_of(text), runs=runs or 1000, seed=seed, **numbers)
     if as_json:
         print_json(plan.to_dict())
     else:
@@ -345,18 +268,6 @@ def _plan_rollout(
             typer.echo(visible(line))
     if save is not None:
         plan.design.save(save)
-
-
-IMPLIED = {
-    "sigma_unit": "recurrent",
-    "sigma_noise": "recurrent",
-    "at": "ratio",
-    "per": "ratio",
-    "low": "bounded",
-    "high": "bounded",
-    "sigma": "gaussian",
-}
-"""The outcome model that an option stands for when none is named; the first that is there."""
 
 
 def _outcome(

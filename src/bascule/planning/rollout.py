@@ -24,6 +24,7 @@ from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
 from bascule.planning.request.amounts import amount
+from bascule.planning.request.fields import FIELDS
 from bascule.theory.guardrails import metric_spread
 
 LOOKS_PER_E_FOLD = 100
@@ -123,10 +124,10 @@ class Rollout:
 def plan_rollout(
     metrics: Sequence[Metric],
     ramp: Ramp,
-    units_per_day: float | str,
+    units_per_day: float | str = 5000.0,
     *,
     deadline_days: float | str = 28.0,
-    harm_error: float = DEFAULT_HARM_ERROR,
+    harm_error: float | str = DEFAULT_HARM_ERROR,
     arms: Sequence[str] = ("present", "new"),
     outcome: Outcome | None = None,
     goal: Goal | None = None,
@@ -149,9 +150,8 @@ def plan_rollout(
     ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
     """
     steps = _checked_ramp(ramp)
-    whole, weeks = "it is the traffic as a whole", "28 is four weeks"
-    rate = checks.positive("units_per_day", amount("units_per_day", units_per_day, whole), whole)
-    days = checks.positive("deadline_days", amount("deadline_days", deadline_days, weeks), weeks)
+    rate = FIELDS["units_per_day"].checked("units_per_day", units_per_day)
+    days = FIELDS["deadline_days"].checked("deadline_days", deadline_days)
     runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
     given = [*metrics]
     measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
@@ -168,7 +168,7 @@ def plan_rollout(
         goal=goal or (first.goal if outcome is None else "increase"),
         reports=reports,
         metrics=given,
-        harm_error=harm_error,
+        harm_error=FIELDS["harm_error"].checked("harm_error", harm_error),
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
     )

@@ -16,7 +16,7 @@ TYPED = {"name": "button", "arms": "control\r\n green \r\n\r\n", "lift": "50%", 
 
 @pytest.fixture(scope="module")
 def plan() -> bs.Plan:
-    return first_stage(Form.read(TYPED).wishes())
+    return first_stage(Form.read(TYPED).request())
 
 
 def test_arms_are_lines(plan: bs.Plan) -> None:
@@ -43,7 +43,7 @@ def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.Plan) -> None:
 
 def test_an_error_of_two_sides_reaches_the_design() -> None:
     form = Form.read({**TYPED, "sides": "2"})
-    plan = first_stage(form.wishes())
+    plan = first_stage(form.request())
     assert form.design(plan).calibration.error == 0.025
     (*_, figure) = plan_view(plan).figures
     assert figure[1] == "≤ 2.5 %"
@@ -53,7 +53,7 @@ def test_an_error_of_two_sides_reaches_the_design() -> None:
 def test_numbers_are_read_as_on_the_command_line() -> None:
     typed = [("5%", "20%", "5k"), ("0.05", "20 %", "5,000"), ("0.05", "0.01", "5000")]
     names = ("baseline", "lift", "units_per_day")
-    read = [Form.read(dict(zip(names, one, strict=True))).wishes() for one in typed]
+    read = [Form.read(dict(zip(names, one, strict=True))).request() for one in typed]
     assert {(one.means, one.units_per_day) for one in read} == {((0.05, 0.06), 5000.0)}
 
 
@@ -85,18 +85,18 @@ def test_words_about_the_test_are_lists_where_they_have_to_be() -> None:
 )
 def test_what_is_wrong_is_named(field: str, value: str) -> None:
     with pytest.raises(InputError) as problem:
-        Form.read({**TYPED, field: value}).wishes()
+        Form.read({**TYPED, field: value}).request()
     assert problem.value.field == field
 
 
 def test_limits_and_spread_are_read_where_they_count() -> None:
     bounded = {"outcome": "bounded", "low": "0", "high": "50", "baseline": "20", "lift": "5%"}
-    assert Form.read(bounded).wishes().outcome == bs.Bounded(0, 50)
+    assert Form.read(bounded).request().outcome == bs.Bounded(0, 50)
     known = {"outcome": "gaussian", "sigma": "4", "baseline": "20", "lift": "1"}
-    assert Form.read(known).wishes().outcome == bs.Gaussian(4)
-    assert Form.read({**known, "outcome": "numeric"}).wishes().outcome == bs.Numeric(4)
+    assert Form.read(known).request().outcome == bs.Gaussian(4)
+    assert Form.read({**known, "outcome": "numeric"}).request().outcome == bs.Numeric(4)
     with pytest.raises(InputError, match="sigma must be a number"):
-        Form.read({**known, "sigma": "wide"}).wishes()
+        Form.read({**known, "sigma": "wide"}).request()
 
 
 def test_the_answer_shows_every_design_and_recommends_one(plan: bs.Plan) -> None:
@@ -109,7 +109,7 @@ def test_the_answer_shows_every_design_and_recommends_one(plan: bs.Plan) -> None
 
 
 def test_an_impossible_wish_says_what_would_do() -> None:
-    answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).wishes()))
+    answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).request()))
     assert not answer.possible
     assert answer.headline == "No design decides within 2 days"
     assert "Nearest that would do" in answer.limits[0]
@@ -118,17 +118,17 @@ def test_an_impossible_wish_says_what_would_do() -> None:
 def test_metrics_covariate_control_and_ratio_reach_the_design() -> None:
     lines = "latency; gaussian 30; decrease; margin 5\r\n\r\nspend; bounded 0 100"
     form = Form.read({**TYPED, "metrics": lines, "control": "green", "window": "3d", "lift": "80%"})
-    plan = first_stage(form.wishes())
+    plan = first_stage(form.request())
     design = form.design(plan)
     latency, spend = design.metrics
     assert (latency.role, latency.goal, latency.margin) == ("guardrail", "decrease", 5.0)
     assert (spend.role, spend.measure) == ("secondary", bs.Measure("3d", "sum"))
     assert design.control == "green"
-    assert replace(form, covariate="age:0:99").wishes().covariate == bs.Covariate("age", 0, 99)
+    assert replace(form, covariate="age:0:99").request().covariate == bs.Covariate("age", 0, 99)
     assert any("Guardrail latency" in note for note in plan_view(plan).notes)
     clicks = {**TYPED, "outcome": "ratio", "at": "0.1", "per": "4", "baseline": "0.1"}
     form = Form.read({**clicks, "sigma": "0.3", "guarantee": "asymptotic", "aggregate": "last"})
-    design = form.design(first_stage(form.wishes()))
+    design = form.design(first_stage(form.request()))
     assert design.outcome == bs.Ratio(0.1, 4, 0.3)
     assert design.measure == bs.Measure("7d", "sum")
 
@@ -136,22 +136,22 @@ def test_metrics_covariate_control_and_ratio_reach_the_design() -> None:
 def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compared() -> None:
     earlier = " ".join(str(amount) for amount in range(101))
     money = {**TYPED, "outcome": "bounded", "sample": earlier, "baseline": "", "lift": "20%"}
-    request = Form.read({**money, "cap": "90%"}).wishes()
+    request = Form.read({**money, "cap": "90%"}).request()
     assert request.outcome == bs.Bounded(0, 90)
     assert request.baseline == pytest.approx(49.455, abs=0.01)
     shown = plan_view(first_stage(request))
     assert any("within these limits are compared" in note for note in shown.notes)
     free = {**TYPED, "outcome": "numeric", "sigma": "30", "baseline": "50", "lift": "20%"}
-    shown = plan_view(first_stage(Form.read({**free, "guarantee": "asymptotic"}).wishes()))
+    shown = plan_view(first_stage(Form.read({**free, "guarantee": "asymptotic"}).request()))
     assert any(note.startswith("For money choose a cap") for note in shown.notes)
     with pytest.raises(InputError, match="sample must be a number"):
-        Form.read({**money, "sample": "12 many"}).wishes()
+        Form.read({**money, "sample": "12 many"}).request()
 
 
 def test_segments_are_planned_as_one_of_them_and_designed_as_a_whole() -> None:
     typed = {**TYPED, "segments": " country: fr, de ; other: rest", "counts": "first"}
     form = Form.read({**typed, "metrics": "latency; gaussian 30; decrease; margin 5; baseline 100"})
-    asked = form.wishes()
+    asked = form.request()
     assert asked.units_per_day == pytest.approx(5000 / 3)
     design = form.design(first_stage(asked))
     assert design.segments == bs.Segments("country", ["fr", "de"], other="rest")
@@ -159,5 +159,5 @@ def test_segments_are_planned_as_one_of_them_and_designed_as_a_whole() -> None:
     assert design.by_segment["fr"].error == pytest.approx(0.05 / 3)
     for wrong in ("fr, de", "country: fr, de; rest", "country: fr"):
         with pytest.raises(InputError) as caught:
-            Form.read({**TYPED, "segments": wrong}).wishes()
+            Form.read({**TYPED, "segments": wrong}).request()
         assert caught.value.field == "segments"

@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.planning.request.request import Wishes
+from bascule.planning.request.request import PlanRequest
 from bascule.service.api.schemas import Wish
 from bascule.service.page.form import Form
 from bascule.service.page.plans import Plans
@@ -31,22 +31,22 @@ class Asked:
 def test_more_than_two_arms_are_planned_by_the_planner_and_once() -> None:
     asked, plans = Asked(), Plans()
 
-    async def ask(wishes: Wishes) -> Any:
-        return await plans.plan(cast(Planner, asked), wishes)
+    async def ask(request: PlanRequest) -> Any:
+        return await plans.plan(cast(Planner, asked), request)
 
-    three = Wishes(arms=["a", "b", "c"])
+    three = PlanRequest(arms=["a", "b", "c"])
     assert [asyncio.run(ask(three)) for _ in range(2)] == ["plan 1", "plan 1"]
     assert asked.wishes[0].arms == ["a", "b", "c"]
 
 
 def test_two_arms_are_answered_by_theory_until_they_have_been_simulated() -> None:
     asked, plans = Asked(), Plans()
-    wishes = Wishes(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+    request = PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
 
     async def ask() -> list[Any]:
         planner = cast(Planner, asked)
-        found: list[Any] = [await plans.first(planner, wishes)]
-        found += [await plans.plan(planner, wishes), await plans.first(planner, wishes)]
+        found: list[Any] = [await plans.first(planner, request)]
+        found += [await plans.plan(planner, request), await plans.first(planner, request)]
         return found
 
     theory, *simulated = asyncio.run(ask())
@@ -63,7 +63,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
     async def ask() -> tuple[Any, Any]:
         planner, plans = Planner(), Plans()
         try:
-            page = await plans.plan(planner, Form.read(question).wishes())
+            page = await plans.plan(planner, Form.read(question).request())
             return page, await planner.plan(Wish.model_validate(question))
         finally:
             await planner.close()

@@ -190,7 +190,7 @@ class Store(StoreContext):
 
         asked = select(experiments.c.id).where(experiments.c.name == name)
         if connection.execute(asked).scalar() is not None or members(connection, name):
-            message = f"there is an experiment {name!r} already: take another"
+            message = f"there is an experiment {name!r} already: choose another name"
             raise InputError("name", message, kind="conflict")
 
     def _add(

@@ -76,8 +76,7 @@ def check_means(
 def checked_rate(outcome: Outcome, outcomes_per_day: float | None) -> float | None:
     """Return how many outcomes each unit gives a day, where they recur; None elsewhere."""
     if outcome.recurring:
-        rate = 1.0 if outcomes_per_day is None else outcomes_per_day
-        return checks.positive("outcomes_per_day", rate, "it is how many a unit gives each day")
+        return 1.0 if outcomes_per_day is None else outcomes_per_day
     if outcomes_per_day is not None:
         raise InputError(
             "outcomes_per_day",
@@ -90,10 +89,12 @@ def checked_covariate(
     covariate: Covariate | str | None, correlation: float, outcome: Outcome
 ) -> tuple[Covariate | None, float]:
     """Return the covariate (given as one, by name or as "name:low:high") and its correlation."""
-    remedy = "it is that of the covariate with the outcome; 0.7 is a strong one"
-    correlation = checks.finite("correlation", correlation, remedy)
     if not -1 < correlation < 1:
-        raise InputError("correlation", f"correlation must lie between -1 and 1: {remedy}")
+        raise InputError(
+            "correlation",
+            f"correlation must lie between -1 and 1 (got {correlation:g}): it is that of the "
+            "covariate with the outcome; 0.7 is a strong one",
+        )
     if isinstance(covariate, Covariate):
         return covariate, correlation
     if covariate is None and not correlation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Unpack
 
+from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
 from bascule.planning.request.amounts import amount, tidy
@@ -25,7 +26,8 @@ def plan_request(
     """Return the request that is meant where parts are left out, or left to a sample.
 
     Python, the command line and the service build their requests here. A `cap` makes outcomes
-    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
+    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". The error
+    "auto" is chosen for the population.
 
     >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
@@ -46,9 +48,11 @@ def plan_request(
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and options.get("spread") is None and known is not None:
         options["spread"] = known.sigma
+    if options.get("error") == "auto":
+        options |= {"error": DEFAULT_ERROR, "choose_error": True}
     if lift is None:
         lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
-    return PlanRequest(outcome, mean, lift, sample=known, **options)
+    return PlanRequest(outcome, mean, lift, sample=known, **options)  # type: ignore[arg-type]
 
 
 def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) -> Outcome:

@@ -25,6 +25,7 @@ from bascule.planning.request.checks import (
     checked_rate,
     lifts_of,
 )
+from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.sample import Sample
 from bascule.simulation import World
 from bascule.simulation.recurrent.exponential_sum import LONGEST
@@ -33,35 +34,38 @@ BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
 
 ZERO_OR_ONE = Bernoulli()
-UNITS_PER_DAY, DEADLINE_DAYS = 5000.0, 28.0
-POWER, LEAST_POWER, MOST_POWER = 0.9, 0.5, 0.999
+LEAST_POWER, MOST_POWER = 0.5, 0.999
 
 AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
 """Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
+
+
+Number = float | str
+"""A number, or text such as "5%" or "5k"."""
 
 
 class RequestOptions(TypedDict, total=False):
     """The parts of a request that have a default, as keyword arguments."""
 
     arms: int | Sequence[str] | None
-    error: float
-    units_per_day: float
-    deadline_days: float
-    waiting_cost: float | None
-    spread: float | None
-    outcomes_per_day: float | None
+    error: Number
+    units_per_day: Number
+    deadline_days: Number
+    waiting_cost: Number | None
+    spread: Number | None
+    outcomes_per_day: Number | None
     goal: Goal
     control: str | None
     sides: int | None
     metrics: Sequence[Metric]
-    harm_error: float
+    harm_error: Number
     covariate: Covariate | str | None
-    correlation: float
+    correlation: Number
     guarantee: AcceptedGuarantee
-    power: float
-    futility: float | None
-    population: float | None
-    switch_cost: float | None
+    power: Number
+    futility: Number | None
+    population: Number | None
+    switch_cost: Number | None
     choose_error: bool
 
 
@@ -99,8 +103,8 @@ class PlanRequest:
     lift: Lift = LIFT
     arms: int | Sequence[str] | None = None
     error: float = DEFAULT_ERROR
-    units_per_day: float = UNITS_PER_DAY
-    deadline_days: float = DEADLINE_DAYS
+    units_per_day: float = 5000.0
+    deadline_days: float = 28.0
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
@@ -113,7 +117,7 @@ class PlanRequest:
     metrics: Sequence[Metric] = ()
     harm_error: float = DEFAULT_ERROR
     guarantee: AcceptedGuarantee = "proven"
-    power: float = POWER
+    power: float = 0.9
     futility: float | None = None
     population: float | None = None
     switch_cost: float | None = None
@@ -122,49 +126,30 @@ class PlanRequest:
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
+        for name, field in FIELDS.items():
+            if field.kind is not None and (given := getattr(self, name)) is not None:
+                put(self, name, field.checked(name, given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
-        for name in (
-            "error",
-            "power",
-            "units_per_day",
-            "deadline_days",
-            "waiting_cost",
-            "outcomes_per_day",
-        ):
-            if isinstance(given := getattr(self, name), str):
-                put(self, name, amount(name, given, "give it as a number"))
-        put(self, "error", checks.probability("error", self.error, "0.05 is usual"))
         put(self, "sides", checked_sides(self.sides))
         checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
-        power = checks.probability("power", self.power, "0.9 is usual")
-        if not LEAST_POWER <= power <= MOST_POWER:
+        if not LEAST_POWER <= self.power <= MOST_POWER:
             raise InputError(
                 "power",
-                f"power must lie between {LEAST_POWER:g} and {MOST_POWER:g} (got {power:g}): it is "
-                "the probability of a decision by the deadline; 0.9 is usual",
+                f"power must lie between {LEAST_POWER:g} and {MOST_POWER:g} (got {self.power:g}): "
+                "it is the probability of a decision by the deadline; 0.9 is usual",
             )
-        put(self, "power", power)
-        if self.futility is not None:
-            futility = checks.probability("futility", self.futility, "0.2 is usual")
-            if futility >= power:
-                raise InputError(
-                    "futility", f"futility must be below power, {power:g} (got {futility:g})"
-                )
-            put(self, "futility", futility)
+        if self.futility is not None and self.futility >= self.power:
+            raise InputError(
+                "futility",
+                f"futility must be below power, {self.power:g} (got {self.futility:g})",
+            )
         put(self, "arms", arm_names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
         put(self, "metrics", check_metrics(self.metrics, None))
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
-        traffic = "it is how many units the test gets each day, all arms together"
-        put(self, "units_per_day", checks.positive("units_per_day", self.units_per_day, traffic))
-        days = checks.positive("deadline_days", self.deadline_days, "28 is four weeks")
-        put(self, "deadline_days", days)
         self._check_deadline()
         self._check_population()
-        if self.waiting_cost is not None:
-            worth = "it is what a day is worth, in outcome units; leave it out if nothing"
-            put(self, "waiting_cost", checks.positive("waiting_cost", self.waiting_cost, worth))
         known = checked_covariate(self.covariate, self.correlation, self.outcome)
         put(self, "covariate", known[0])
         put(self, "correlation", known[1])
@@ -394,15 +379,14 @@ class PlanRequest:
                         f"{name} needs population, the units that the decision is for: give it too",
                     )
             return
-        units = checks.positive("population", self.population, "all units of the decision")
-        if units < FIRST_UNITS * len(self.names):
-            raise InputError("population", f"population must be larger than a test (got {units:g})")
-        object.__setattr__(self, "population", units)
-        if self.switch_cost is not None:
-            cost = checks.finite("switch_cost", self.switch_cost, "in outcome units")
-            if cost < 0:
-                raise InputError("switch_cost", f"switch_cost must be at least 0 (got {cost:g})")
-            object.__setattr__(self, "switch_cost", cost)
+        if self.population < FIRST_UNITS * len(self.names):
+            raise InputError(
+                "population", f"population must be larger than a test (got {self.population:g})"
+            )
+        if self.switch_cost is not None and self.switch_cost < 0:
+            raise InputError(
+                "switch_cost", f"switch_cost must be at least 0 (got {self.switch_cost:g})"
+            )
 
     def _checked_spread(self) -> float | None:
         if not (self.outcome.limited and self.outcome.variance(self.baseline) is None):
@@ -426,15 +410,10 @@ class PlanRequest:
                 f"spread cannot be changed for {self.outcome.words}: leave it out, and the outcome "
                 "model says how they spread",
             )
-        spread = checks.positive("spread", self.spread, "it is how much outcomes differ")
-        if spread >= most:
+        if self.spread >= most:
             raise InputError(
                 "spread",
                 f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
-                f"{high:g} with mean {self.baseline:g} can have (got {spread:g})",
+                f"{high:g} with mean {self.baseline:g} can have (got {self.spread:g})",
             )
-        return spread
-
-
-Wishes = PlanRequest
-"""The first edition's name of `PlanRequest`."""
+        return self.spread

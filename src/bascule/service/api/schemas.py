@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from bascule.core.covariates.model import Covariate
 from bascule.core.design import Design, Reports
 from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Outcome
-from bascule.planning.request.request import AcceptedGuarantee
+from bascule.planning.request.fields import FIELDS
+from bascule.planning.request.read import plan_request
+from bascule.planning.request.request import Number, PlanRequest, RequestOptions
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -157,7 +159,25 @@ class NewOutcomes(Model):
     )
 
 
-class Wish(Model):
+def _described(name: str, default: Any = None) -> Any:
+    """Return a field of a plan request as a field of a schema."""
+    one = FIELDS[name]
+    if one.kind and one.default:
+        default = one.checked(name, one.default)
+    least, most = one.limits or (None, None)
+    examples = [one.default] if one.default and not one.limits else None
+    return Field(default, description=one.help, examples=examples, ge=least, le=most)
+
+
+def _request_fields() -> dict[str, Any]:
+    """Return the fields of a plan request with the types that `bascule.plan` accepts."""
+    types = {**get_type_hints(plan_request), **get_type_hints(RequestOptions)}
+    options = RequestOptions.__annotations__
+    defaults = {one.name: one.default for one in fields(PlanRequest) if one.name in options}
+    return {name: (types[name], _described(name, defaults.get(name))) for name in FIELDS}
+
+
+class Wish(create_model("PlanRequestFields", __base__=Model, **_request_fields())):  # type: ignore[misc]
     """A request for a plan, in the terms of `bascule.plan`.
 
     `sample` has outcomes from before the test, one for each unit, and `cap` an amount up to which
@@ -165,30 +185,8 @@ class Wish(Model):
     """
 
     outcome: Outcome | None = Field(None, discriminator="kind")
-    baseline: float | str | None = Field(None, examples=["5%"])
-    lift: float | str | list[float | str] | None = Field(None, examples=["20%"])
-    arms: int | list[str] | None = None
-    error: float | str = Field(0.05, examples=["5%"])
-    sides: int | None = Field(None, ge=1, le=2)
-    power: float | str = Field(0.9, examples=["90%"])
-    guarantee: AcceptedGuarantee = "proven"
-    futility: float | str | None = None
-    population: float | str | None = None
-    switch_cost: float | str | None = None
-    choose_error: bool = False
-    units_per_day: float | str = Field(5000.0, examples=["5k"])
-    deadline_days: float | str = 28.0
-    waiting_cost: float | str | None = None
-    spread: float | None = None
-    outcomes_per_day: float | str | None = None
-    goal: Goal = "increase"
-    control: str | None = None
     metrics: list[Metric] = Field([], max_length=50)
-    harm_error: float = Field(0.05, gt=0.0, lt=1.0)
-    covariate: Covariate | str | None = Field(None, examples=["spend_before:0:500"])
-    correlation: float = Field(0.0, ge=-1.0, le=1.0)
     sample: list[float] | None = Field(None, max_length=MOST_SAMPLED)
-    cap: float | str | None = Field(None, examples=["99%"])
     seed: int = Field(0, ge=0, lt=2**63)
 
 
@@ -216,9 +214,9 @@ class RolloutRequest(Model):
     ramp: list[tuple[float | str, float]] = Field(
         min_length=1, max_length=50, examples=[[["0d", 0.01], ["1d", 0.1], ["3d", 0.5]]]
     )
-    units_per_day: float | str = Field(5000.0, examples=["5k"])
-    deadline_days: float | str = 28.0
-    harm_error: float = Field(0.05, gt=0.0, lt=1.0)
+    units_per_day: Number = _described("units_per_day")
+    deadline_days: Number = _described("deadline_days")
+    harm_error: Number = _described("harm_error")
     arms: list[str] = ["present", "new"]
     outcome: Outcome | None = Field(None, discriminator="kind")
     goal: Goal | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
@@ -16,8 +17,10 @@ from bascule.core.rules import Tilt
 from bascule.core.segments import Segments
 from bascule.planning.choose import Point
 from bascule.planning.request.amounts import amount
+from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.metric_lines import metric_of
-from bascule.planning.request.request import Wishes
+from bascule.planning.request.read import plan_request
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
 from bascule.planning.rollout import ramp_of
@@ -26,32 +29,13 @@ from bascule.service.api.schemas import RolloutRequest
 
 LABELS = {
     "name": "Name",
-    "arms": "Arms",
     "sigma": "Standard deviation",
     "low": "Lower limit",
     "high": "Upper limit",
-    "sample": "Earlier outcomes",
-    "cap": "Cap",
     "at": "Expected ratio",
     "per": "Mean denominator",
-    "control": "Control",
-    "metrics": "Other metrics",
-    "harm_error": "Error of removing an arm",
     "ramp": "Rollout schedule",
     "segments": "Segments",
-    "covariate": "Covariate",
-    "correlation": "Correlation",
-    "baseline": "Baseline",
-    "goal": "Goal",
-    "lift": "Minimum detectable effect",
-    "error": "Error",
-    "power": "Decided in time",
-    "futility": "Stop for futility",
-    "guarantee": "Guarantee",
-    "population": "Population",
-    "switch_cost": "Cost of switching",
-    "units_per_day": "Units per day",
-    "deadline_days": "Maximum duration",
     "window": "Conversion window",
     "share": "Share of traffic",
     "aggregate": "Combine the events of a unit",
@@ -60,22 +44,25 @@ LABELS = {
     "description": "Description",
     "links": "Links",
     "tags": "Tags",
+    **{name: field.label for name, field in FIELDS.items()},
 }
 """What the form calls its fields."""
+
+USUAL = {name: field.default for name, field in FIELDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """The fields as they were typed; the defaults are the question that is shown first.
 
-    >>> Form().wishes().means
+    >>> Form().request().means
     (0.05, 0.06)
     """
 
     name: str = ""
     arms: str = "control\nvariant"
     outcome: str = "bernoulli"
-    goal: str = "increase"
+    goal: str = USUAL["goal"]
     sigma: str = "1"
     low: str = "0"
     high: str = "100"
@@ -83,24 +70,24 @@ class Form:
     cap: str = "99%"
     at: str = ""
     per: str = "1"
-    control: str = ""
-    metrics: str = ""
-    harm_error: str = "5%"
+    control: str = USUAL["control"]
+    metrics: str = USUAL["metrics"]
+    harm_error: str = USUAL["harm_error"]
     ramp: str = ""
     segments: str = ""
-    covariate: str = ""
-    correlation: str = "0"
-    baseline: str = "5%"
-    lift: str = "20%"
-    error: str = "5%"
-    sides: str = "1"
-    power: str = "90%"
-    futility: str = ""
-    guarantee: str = "proven"
-    population: str = ""
-    switch_cost: str = ""
-    units_per_day: str = "5000"
-    deadline_days: str = "28"
+    covariate: str = USUAL["covariate"]
+    correlation: str = USUAL["correlation"]
+    baseline: str = USUAL["baseline"]
+    lift: str = USUAL["lift"]
+    error: str = USUAL["error"]
+    sides: str = USUAL["sides"]
+    power: str = USUAL["power"]
+    futility: str = USUAL["futility"]
+    guarantee: str = USUAL["guarantee"]
+    population: str = USUAL["population"]
+    switch_cost: str = USUAL["switch_cost"]
+    units_per_day: str = USUAL["units_per_day"]
+    deadline_days: str = USUAL["deadline_days"]
     counts: str = "window"
     window: str = "7d"
     aggregate: str = "sum"
@@ -129,7 +116,7 @@ class Form:
         """The arms, a line each."""
         return [line.strip() for line in self.arms.splitlines() if line.strip()]
 
-    def wishes(self) -> Wishes:
+    def request(self) -> PlanRequest:
         """The question for the planner: of one segment, all of equal size, where there are any."""
         asked, segments = self._whole(), self._segments()
         if segments is None:
@@ -157,38 +144,23 @@ class Form:
         listed = [name.strip() for name in names.split(",") if name.strip()]
         return Segments(attribute.strip(), listed, other.strip() or None)
 
-    def _whole(self) -> Wishes:
+    def _whole(self) -> PlanRequest:
         sample = self._sample()
-        outcome = self._outcome(sample)
-        control = self.control.strip() or None
+        given: dict[str, Any] = {
+            name: text
+            for name, field in FIELDS.items()
+            if "form" not in field.absent
+            # A field that has a usual value must not be empty.
+            if (text := getattr(self, name).strip()) or field.default
+        }
+        given |= {"outcome": self._outcome(sample), "arms": self.names, "lift": self._lift()}
+        given |= {"metrics": self._metrics(), "sides": {"1": 1, "2": 2}.get(self.sides, self.sides)}
+        given |= {"sample": sample, "cap": None}
+        if sample is not None and not given["baseline"]:
+            del given["baseline"]
         # Names that no design could have are refused before any planning.
-        Design(self.names, outcome, Tilt(1), control=control)
-        baseline = self.baseline.strip()
-        if not baseline and sample is not None:
-            baseline = f"{sample.mean:.6g}"
-        return Wishes(
-            outcome=outcome,
-            baseline=amount("baseline", baseline, "it is the mean of the first arm"),
-            spread=None if sample is None else sample.sigma,
-            sample=sample,
-            control=control,
-            metrics=self._metrics(),
-            harm_error=amount("harm_error", self.harm_error, "5% is usual"),
-            covariate=self.covariate.strip() or None,
-            correlation=amount("correlation", self.correlation, "0 if it is not known"),
-            lift=self._lift(),
-            arms=self.names,
-            error=amount("error", self.error, "5% is usual"),
-            sides=2 if self.sides == "2" else None,
-            power=amount("power", self.power, "90% is usual"),
-            futility=amount("futility", self.futility, "20% is usual") if self.futility else None,
-            guarantee=self.guarantee,  # type: ignore[arg-type]
-            population=_number("population", self.population) if self.population else None,
-            switch_cost=_number("switch_cost", self.switch_cost) if self.switch_cost else None,
-            units_per_day=_number("units_per_day", self.units_per_day),
-            deadline_days=_number("deadline_days", self.deadline_days),
-            goal=self.goal,  # type: ignore[arg-type]
-        )
+        Design(self.names, given["outcome"], Tilt(1), control=given.get("control"))
+        return plan_request(**given)
 
     def _lift(self) -> str:
         """Return the minimum detectable effect, for the better if it has no sign."""
@@ -217,9 +189,9 @@ class Form:
         return RolloutRequest(
             metrics=list(metrics),
             ramp=list(ramp_of(self.ramp)),
-            units_per_day=_number("units_per_day", self.units_per_day),
-            deadline_days=_number("deadline_days", self.deadline_days),
-            harm_error=amount("harm_error", self.harm_error, "5% is usual"),
+            units_per_day=self.units_per_day,
+            deadline_days=self.deadline_days,
+            harm_error=self.harm_error,
             arms=self.names,
             outcome=outcome,
             goal=self.goal,  # type: ignore[arg-type]
@@ -294,10 +266,10 @@ def chosen(plan: Plan, label: str) -> Point:
     return next((point for point in plan.points if point.rule.label == label), plan.chosen)
 
 
-def told(error: InputError) -> str:
+def problem_words(error: InputError) -> str:
     """What is wrong, with the field as the form calls it.
 
-    >>> told(InputError("baseline", "baseline must be a number (got 'x')"))
+    >>> problem_words(InputError("baseline", "baseline must be a number (got 'x')"))
     "Baseline must be a number (got 'x')."
     """
     text = str(error)

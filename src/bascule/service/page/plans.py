@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.planning.choose import Point
-from bascule.planning.request.request import Wishes
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 from bascule.planning.rollout import Rollout
 from bascule.planning.stages import stages
@@ -32,47 +32,47 @@ class Plans:
     """A cache of plans."""
 
     def __init__(self) -> None:
-        self._kept: dict[Wishes, Plan] = {}
+        self._kept: dict[PlanRequest, Plan] = {}
 
-    async def first(self, planner: Planner, wishes: Wishes) -> Plan:
+    async def first(self, planner: Planner, request: PlanRequest) -> Plan:
         """Return the plan if it is known, or else for two arms what theory says at once.
 
         Theory says nothing of covariates, which are simulated.
         """
-        if wishes in self._kept or len(wishes.names) != 2 or wishes.covariate is not None:
-            return await self.plan(planner, wishes)
-        return await run_in_threadpool(first_stage, wishes)
+        if request in self._kept or len(request.names) != 2 or request.covariate is not None:
+            return await self.plan(planner, request)
+        return await run_in_threadpool(first_stage, request)
 
-    async def plan(self, planner: Planner, wishes: Wishes) -> Plan:
+    async def plan(self, planner: Planner, request: PlanRequest) -> Plan:
         """Return the plan for a request; it is simulated beside the process that serves."""
-        found = self._kept.get(wishes)
+        found = self._kept.get(request)
         if found is None:
-            found = await planner.plan(wish(wishes))
+            found = await planner.plan(wish(request))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            self._kept[wishes] = found
+            self._kept[request] = found
         return found
 
 
-def first_stage(wishes: Wishes) -> Plan:
+def first_stage(request: PlanRequest) -> Plan:
     """The plan by theory, without simulation.
 
-    >>> first_stage(Wishes()).chosen.outlook.simulated
+    >>> first_stage(PlanRequest()).chosen.outlook.simulated
     False
     """
-    return next(stages(wishes, threads=1))
+    return next(stages(request, threads=1))
 
 
-def wish(wishes: Wishes) -> Wish:
+def wish(request: PlanRequest) -> Wish:
     """A request in the form that the planner of the service takes.
 
-    >>> wish(Wishes()).lift
+    >>> wish(PlanRequest()).lift
     [0.01]
     """
     # What a sample shows is in the baseline, the limits and the spread already.
-    shared = ({field.name for field in fields(Wishes)} & set(Wish.model_fields)) - {"sample"}
-    given = {name: getattr(wishes, name) for name in shared}
-    return Wish(**{**given, "lift": list(wishes.lifts), "arms": list(wishes.names)})
+    shared = ({field.name for field in fields(PlanRequest)} & set(Wish.model_fields)) - {"sample"}
+    given = {name: getattr(request, name) for name in shared}
+    return Wish(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def plan_view(plan: Plan, label: str = "") -> Answer:
         tuple(line for line in (words.cap_words(plan), *words.guardrail_lines(plan)) if line),
         tuple(words.limits(plan)),
         tuple(_choice(plan, one, point) for one in plan.points),
-        plan.wishes.cost_unit,
+        plan.request.cost_unit,
         guarantee(point.design),
         words.origin(plan),
         plan.complete,
@@ -179,23 +179,23 @@ def _choice_name(plan: Plan, point: Point) -> str:
 
 def _headline(plan: Plan) -> str:
     if not plan.possible:
-        return f"No design decides within {plan.wishes.deadline_days:g} days"
+        return f"No design decides within {plan.request.deadline_days:g} days"
     days = duration(plan.expected_days.mean)
     return f"{rule_name(plan.chosen.design)}: a decision in about {days}"
 
 
 def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
-    seen, wishes = point.outlook, plan.wishes
+    seen, request = point.outlook, plan.request
     nine = "later than the deadline" if seen.p90_days == float("inf") else duration(seen.p90_days)
     return (
         ("Duration", duration(seen.days.mean), f"90 % of tests end by {nine}"),
-        (f"{wishes.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
-        (f"Decided by day {wishes.deadline_days:g}", percent(seen.decided.mean), ""),
+        (f"{request.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
+        (f"Decided by day {request.deadline_days:g}", percent(seen.decided.mean), ""),
         (
             "Worse arm declared the winner",
-            f"≤ {percent(wishes.side_error)}",
+            f"≤ {percent(request.side_error)}",
             f"{point.design.calibration.guarantee}; either of two equal arms "
-            f"≤ {percent(min(1.0, 2 * wishes.side_error))}",
+            f"≤ {percent(min(1.0, 2 * request.side_error))}",
         ),
     )
 

@@ -18,6 +18,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
+from bascule.planning.request.fields import FIELDS
+from bascule.service.page.form import LABELS
 from bascule.service.page.glossary import term
 
 if TYPE_CHECKING:
@@ -107,8 +109,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["static"] = static_address
-    made.globals["term"] = term
+    made.globals |= {"static": static_address, "term": term, "fields": FIELDS, "labels": LABELS}
     made.filters["tight"] = tight
     return made
 

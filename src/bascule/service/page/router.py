@@ -16,7 +16,7 @@ from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
-from bascule.service.page.form import Form, told
+from bascule.service.page.form import Form, problem_words
 from bascule.service.page.glossary import TERMS, anchor
 from bascule.service.page.plans import Plans, plan_view, rollout_view
 from bascule.service.page.render import changed, page, parts, render
@@ -172,12 +172,12 @@ def _add_new(router: APIRouter) -> None:
             rollout = form.rollout()
             if rollout is not None:
                 return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
-            plan = await ask(planner, form.wishes())
+            plan = await ask(planner, form.request())
         except InputError as error:
-            return {**shown, "problems": {error.field: told(error)}}
+            return {**shown, "problems": {error.field: problem_words(error)}}
         except Problem as problem:
-            told_of = {"": f"{problem.detail[:1].upper()}{problem.detail[1:]}."}
-            return {**shown, "problems": told_of}
+            words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
+            return {**shown, "problems": {"": words}}
         return {**shown, "plan": plan_view(plan, form.rule)}
 
     @router.get("/new")
@@ -202,13 +202,13 @@ def _add_new(router: APIRouter) -> None:
                 ramped = await planner.rollout(rollout)
                 design, more["audience"] = ramped.design, ramped.audience
             else:
-                design = form.design(await plans.plan(planner, form.wishes()))
+                design = form.design(await plans.plan(planner, form.request()))
                 more["audience"] = form.audience()
             do = store.create if design.segments is None else store.create_segmented
             await change(request, caller, do, name, design, **more)
         except InputError as error:
             shown = await answered(request, form)
-            shown["problems"] = {error.field: told(error)}
+            shown["problems"] = {error.field: problem_words(error)}
             return page("new.html", caller, 422, **shown)
         return RedirectResponse(f"/tests/{name}", 303)
 

@@ -8,39 +8,40 @@ from __future__ import annotations
 import base64
 import pickle  # nosec B403: it only writes
 import sys
-from typing import IO
+from typing import IO, Any
 
 from pydantic import TypeAdapter
 
 from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
-from bascule.planning.result import Plan
-from bascule.planning.rollout import Rollout, plan_rollout
+from bascule.planning.rollout import plan_rollout
 from bascule.service.api.schemas import RolloutRequest, Wish
 
 REQUEST: TypeAdapter[Wish | RolloutRequest] = TypeAdapter(Wish | RolloutRequest)
+
+
+def arguments(wish: Wish | RolloutRequest) -> dict[str, Any]:
+    """Return the arguments of `bascule.plan`, or of `bascule.plan_rollout`, for a request."""
+    given = {name: getattr(wish, name) for name in type(wish).model_fields}
+    if given.get("sample") is not None:
+        given["sample"] = Sample.of(given["sample"], cap=given["cap"])
+    return given
 
 
 def answer(line: bytes) -> bytes:
     """The plan for a request, or the error in the request, as a line."""
     made: object
     try:
-        made = _plan(REQUEST.validate_json(line))
+        # As many runs as on the command line, so that the same question has the same answer.
+        wish = REQUEST.validate_json(line)
+        rollout = isinstance(wish, RolloutRequest)
+        made = plan_rollout(**arguments(wish)) if rollout else plan(threads=1, **arguments(wish))
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):
         made = InputError("wish", "nothing can be computed for this: ask for less extreme numbers")
     return base64.b64encode(pickle.dumps(made)) + b"\n"
-
-
-def _plan(request: Wish | RolloutRequest) -> Plan | Rollout:
-    # As many runs as on the command line, so that the same question has the same answer.
-    given = {name: getattr(request, name) for name in type(request).model_fields}
-    if isinstance(request, RolloutRequest):
-        return plan_rollout(**given)
-    sample = None if request.sample is None else Sample.of(request.sample, cap=request.cap)
-    return plan(threads=1, **{**given, "sample": sample})
 
 
 def main(requests: IO[bytes], replies: IO[bytes]) -> None:

@@ -1,0 +1,122 @@
+"""A field of a plan request exists in Python, over HTTP, in the form and on the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+import typer
+
+from bascule import InputError, PlanRequest
+from bascule.cli import plan as command
+from bascule.cli.main import app
+from bascule.cli.support.numbers import plain_numbers
+from bascule.planning.request.fields import FIELDS, Place
+from bascule.planning.request.metric_lines import metric_of
+from bascule.planning.request.read import plan_request
+from bascule.planning.request.request import RequestOptions
+from bascule.service.api.schemas import Wish
+from bascule.service.page.form import Form
+from bascule.service.server.planner_process import arguments
+
+GUARDRAIL = "latency; gaussian 30; decrease; margin 5"
+METRIC = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "goal": "decrease"}
+
+TYPED = {
+    "baseline": "10%",
+    "lift": "-30%",
+    "goal": "decrease",
+    "control": "variant",
+    "error": "2%",
+    "sides": "2",
+    "power": "80%",
+    "guarantee": "gaussian",
+    "futility": "20%",
+    "units_per_day": "4k",
+    "deadline_days": "30",
+    "population": "1M",
+    "switch_cost": "2.5",
+    "covariate": "age:0:99",
+    "correlation": "0.5",
+    "metrics": GUARDRAIL,
+    "harm_error": "1%",
+}
+"""Fields as text, each with another value than the default."""
+
+OTHERS = {"outcome", "arms", "sample", "cap"}
+"""Fields that each place writes in its own way; tests of the place have them."""
+
+
+def parsed(*arguments: str) -> dict[str, Any]:
+    """Options of `bascule plan` as its parser reads them."""
+    parser = typer.main.get_command(app).commands["plan"]  # type: ignore[attr-defined]
+    words = plain_numbers(app, ["plan", *arguments])[1:]
+    found = parser.make_context("plan", words).params.items()
+    return {name: value for name, value in found if value not in (None, [], ())}
+
+
+def test_the_table_has_the_fields_of_the_request() -> None:
+    names = {field.name for field in dataclasses.fields(PlanRequest)}
+    assert set(FIELDS) == names | {"cap"}
+    own = {"outcome", "baseline", "lift", "sample", "cap"}
+    assert set(RequestOptions.__annotations__) == set(FIELDS) - own
+
+
+@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.default])
+def test_the_usual_value_is_the_default_everywhere(name: str) -> None:
+    usual = FIELDS[name].default
+    given: dict[str, Any] = {name: int(usual) if FIELDS[name].limits else usual}
+    assert plan_request(**given) == plan_request()
+    assert getattr(Form(), name) == usual
+    assert plan_request(**{name: getattr(Wish(), name)}) == plan_request()
+
+
+@pytest.mark.parametrize(
+    ("place", "has"),
+    [
+        ("form", {field.name for field in dataclasses.fields(Form)}),
+        ("command", set(inspect.signature(command.command).parameters)),
+    ],
+)
+def test_a_place_has_every_field_or_a_reason(place: Place, has: set[str]) -> None:
+    for name, field in FIELDS.items():
+        option = field.option if place == "command" and field.option else name
+        assert (option in has) != bool(field.absent.get(place)), name
+    assert set(Wish.model_fields) == {*FIELDS, "seed"}
+
+
+def test_a_field_has_the_same_meaning_in_every_place() -> None:
+    shown = {name for name, field in FIELDS.items() if not field.absent}
+    assert set(TYPED) == shown - OTHERS
+    asked = plan_request(**{**TYPED, "sides": 2, "metrics": [metric_of(GUARDRAIL)]})
+    plain = PlanRequest()
+    assert not [name for name in TYPED if getattr(asked, name) == getattr(plain, name)]
+    assert Form(**TYPED).request() == asked
+    sent = {**TYPED, "sides": 2, "metrics": [{**METRIC, "margin": 5.0}]}
+    given = arguments(Wish.model_validate(sent))
+    assert given.pop("seed") == 0
+    assert plan_request(**given) == asked
+    options = [
+        f"--{(FIELDS[name].option or name).replace('_', '-')}={text}"
+        for name, text in TYPED.items()
+    ]
+    assert command.requested(parsed(*options)) == asked
+
+
+def test_an_error_of_auto_is_chosen_for_the_population_in_every_place() -> None:
+    typed = {"error": "auto", "population": "1M"}
+    asked = plan_request(population=1e6, choose_error=True)
+    assert Form(**typed).request() == asked
+    assert command.requested(parsed("--error=auto", "--population=1M")) == asked
+    given = arguments(Wish.model_validate(typed))
+    assert given.pop("seed") == 0
+    assert plan_request(**given) == asked
+
+
+@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.kind])
+def test_a_number_that_cannot_be_read_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} must be a number .got 'many'") as caught:
+        plan_request(**{name: "many"})  # type: ignore[arg-type]
+    assert caught.value.field == name
