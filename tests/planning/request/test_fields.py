@@ -90,7 +90,8 @@ def test_a_place_has_every_field_or_a_reason(place: Place, has: set[str]) -> Non
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
     shown = {name for name, field in FIELDS.items() if not field.absent}
     assert set(TYPED) == shown - OTHERS
-    asked = plan_request(**{**TYPED, "sides": 2, "metrics": [metric_of(GUARDRAIL)]})
+    typed: dict[str, Any] = {**TYPED, "sides": 2, "metrics": [metric_of(GUARDRAIL)]}
+    asked = plan_request(**typed)
     plain = PlanRequest()
     assert not [name for name in TYPED if getattr(asked, name) == getattr(plain, name)]
     assert Form(**TYPED).request() == asked
