@@ -17,10 +17,12 @@ from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon import state as horizon_state
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.runs import AnyArray, Runs
+from bascule.simulation.kernels import block_differences
+from bascule.simulation.kernels.block_differences import differences_suffice
 from bascule.simulation.kernels.blocks import CALLED, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
-from bascule.simulation.random.draws import Draws
+from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World
 
@@ -31,6 +33,12 @@ def block_loop(steps: BlockSteps, draws: Draws, fixed_arms: int, by_sums: bool =
     return compile_loop(
         lambda fingerprint: build(steps, draws, fixed_arms, fingerprint, by_sums), CALLED
     )
+
+
+@lru_cache(maxsize=16)
+def difference_loop(steps: BlockSteps) -> Kernel:
+    """The loop for two arms in blocks of which one number each is drawn."""
+    return compile_loop(lambda fingerprint: block_differences.build(steps, fingerprint), CALLED)
 
 
 @lru_cache(maxsize=4)
@@ -121,16 +129,42 @@ class BlockRuns(Runs):
             self.ziggurat,
         )
 
+    @property
+    def can_draw_differences(self) -> bool:
+        """Whether one number a block is enough: two arms, normal outcomes, no margin."""
+        return (
+            self.arms == 2
+            and self.draws is NORMAL
+            and self.procedure.margin == 0.0
+            and differences_suffice(self.procedure.steps)
+        )
+
+    def _difference_settings(self) -> tuple[Any, ...]:
+        procedure = self.procedure
+        shares = np.arange(procedure.largest_block // procedure.batch)
+        weights = procedure.batch * shares / (shares + 1.0)
+        return (
+            self.cap,
+            float(self.means[0] - self.means[1]) * self.precision,
+            procedure.tilt,
+            procedure.batch,
+            procedure.shape,
+            procedure.threshold,
+            self.floors,
+            weights,
+            self.sigma * self.precision * np.sqrt(weights),
+            self.ziggurat,
+        )
+
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         fast = self.engine == "fast"
-        block_loop(self.procedure.steps, self.draws, self.fixed_arms, fast)(
-            *self.scratch(),
-            self.arms,
-            self.seed,
-            first_run,
-            runs,
-            *self.settings(),
-            *self.columns(first_run, runs),
-            control,
-        )
+        columns = self.columns(first_run, runs)
+        if fast and self.can_draw_differences:
+            loop, settings = difference_loop(self.procedure.steps), self._difference_settings()
+            streams = np.empty(WORDS, np.uint64)
+            loop(np.empty(2), streams, self.seed, first_run, runs, *settings, *columns, control)
+            return
+        loop = block_loop(self.procedure.steps, self.draws, self.fixed_arms, fast)
+        before = (*self.scratch(), self.arms, self.seed, first_run, runs)
+        loop(*before, *self.settings(), *columns, control)

@@ -156,6 +156,27 @@ def average_can_reach(total: float, clock: float, threshold: float) -> bool:
     return total * total >= 2.0 * threshold * clock
 
 
+def beaten(
+    total: float,
+    clock: float,
+    evidence: Evidence,
+    can_reach: CanReach,
+    effect: float,
+    threshold: float,
+    floors: FloatArray,
+) -> bool:
+    """Whether one arm of a pair is beaten; the second one where the total is positive.
+
+    `floors` holds for each part of the clock a total below which the evidence is too little, so
+    that it need not be computed; zeros ask for it every time.
+    """
+    return (
+        can_reach(total, clock, threshold)
+        and abs(total) >= floors[part_of(clock)]
+        and evidence(abs(total), clock, effect) >= threshold
+    )
+
+
 def drop_beaten(
     state: FloatArray,
     first: int,
@@ -166,11 +187,7 @@ def drop_beaten(
     threshold: float,
     floors: FloatArray,
 ) -> None:
-    """Take out, in place, each arm that another one still in has beaten.
-
-    `floors` holds for each part of the clock a total below which the evidence is too little, so
-    that it need not be computed; zeros ask for it every time.
-    """
+    """Take out, in place, each arm that another one still in has beaten."""
     totals = first + 4 * arms
     clocks = totals + arms * arms
     for i in range(arms):
@@ -178,11 +195,9 @@ def drop_beaten(
             total = state[totals + i * arms + j]
             clock = state[clocks + i * arms + j]
             if (
-                can_reach(total, clock, threshold)
-                and abs(total) >= floors[part_of(clock)]
-                and state[first + arms + i] > 0.0
+                state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
-                and evidence(abs(total), clock, effect) >= threshold
+                and beaten(total, clock, evidence, can_reach, effect, threshold, floors)
             ):
                 state[first + arms + (j if total > 0.0 else i)] = 0.0
 
