@@ -16,6 +16,7 @@ from bascule.analysis.request import Reduced
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.analysis.source.rows import OF_ASSIGNMENTS, REASONS
+from bascule.core.approximate import percent
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import p_at_look, shown
@@ -226,17 +227,8 @@ def _of_rows(name: str, reduced: Reduced, count: int, verb: str, listed: str) ->
         return Check(name, False, "there are none")
     share = count / max(reduced.rows, 1)
     rows = "1 row" if count == 1 else f"{count:,} rows"
-    message = f"{rows} ({_percent(share)} %): {verb}" + (f": {listed}" if listed else "")
+    message = f"{rows} ({percent(share, 2)}): {verb}" + (f": {listed}" if listed else "")
     return Check(name, share > MANY_ROWS, message)
-
-
-def _percent(share: float) -> str:
-    """A share in percent with two digits.
-
-    >>> _percent(0.00333), _percent(0.995)
-    ('0.33', '99.5')
-    """
-    return f"{100 * share:.{2 + (share > 0.99)}g}"
 
 
 def _such_as(reduced: Reduced, reason: str) -> str:
@@ -250,7 +242,7 @@ def two_arms(reduced: Reduced, units: int) -> Check:
     if count == 0:
         return Check("units in two arms", False, "no unit was seen in two arms")
     share = count / (units + count)
-    message = f"{count:,} units ({_percent(share)} %) were seen in two arms and are excluded"
+    message = f"{count:,} units ({percent(share, 2)}) were seen in two arms and are excluded"
     message += _such_as(reduced, IN_TWO_ARMS)
     if share > MANY_IN_TWO_ARMS:
         message += ": find out how they changed before you trust the rest"

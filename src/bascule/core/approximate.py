@@ -1,6 +1,34 @@
-"""Numbers and times as people say them, where nobody knows them better than to two digits."""
+"""Shares, numbers and times as people say them: one way of writing each, everywhere."""
 
 from __future__ import annotations
+
+import math
+
+UNKNOWN = "–"
+"""Stands where there is no number."""
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """Return a share or a probability in percent.
+
+    >>> percent(0.05), percent(0.0125), percent(0.98765), percent(0.00333, digits=2)
+    ('5 %', '1.25 %', '98.8 %', '0.33 %')
+    """
+    return f"{part(share, digits)} %"
+
+
+def part(share: float, digits: int = 3) -> str:
+    """Return a share in percent without the sign; what is not certain is never shown as 100.
+
+    >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
+    ('98.7', '99.996', '100', '–', '3.6')
+    """
+    if math.isnan(share):
+        return UNKNOWN
+    text = f"{100 * share:.{digits}g}"
+    if float(text) == 100 and share < 1:
+        text = f"{100 - float(f'{100 * (1 - share):.1g}'):.10g}"
+    return f"{float(text):.10g}"
 
 
 def two_digits(value: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from bascule.core.approximate import about
+from bascule.core.approximate import UNKNOWN, about, part, percent
 from bascule.simulation import Estimate
 
 __all__ = [
@@ -31,34 +31,8 @@ __all__ = [
     "signed",
 ]
 
-UNKNOWN = "–"
-"""Stands where there is no number."""
-
 NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
-
-
-def percent(share: float) -> str:
-    """Return a share or a probability in percent, to three digits.
-
-    >>> percent(0.05), percent(0.0125), percent(0.98765), percent(0.00012)
-    ('5 %', '1.25 %', '98.8 %', '0.012 %')
-    """
-    return f"{part(share)} %"
-
-
-def part(share: float, digits: int = 3) -> str:
-    """Return a share in percent without the sign; what is not certain is never shown as 100.
-
-    >>> part(0.987), part(0.99996), part(1.0), part(math.nan), part(0.03614, digits=2)
-    ('98.7', '99.996', '100', '–', '3.6')
-    """
-    if math.isnan(share):
-        return UNKNOWN
-    text = f"{100 * share:.{digits}g}"
-    if float(text) == 100 and share < 1:
-        text = f"{100 - float(f'{100 * (1 - share):.1g}'):.10g}"
-    return f"{float(text):.10g}"
 
 
 def count(value: float) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from bascule.core.numerics import turning_point
+
 
 def chi_square_tail(value: float, degrees: int) -> float:
     """Probability that a chi-square with whole `degrees` of freedom is at least `value`.
@@ -70,13 +72,7 @@ def student_quantile(tail: float, degrees: float) -> float:
     high = 1.0
     while student_tail(high, degrees) > tail:
         high *= 2.0
-    low = 0.0
-    while high - low > 1e-14 * high:
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if student_tail(middle, degrees) > tail else (low, middle)
-    return 0.5 * (low + high)
+    return turning_point(lambda value: student_tail(value, degrees) > tail, 0.0, high)
 
 
 def _beta_part(x: float, rest: float, a: float) -> float:

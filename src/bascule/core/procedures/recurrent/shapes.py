@@ -16,6 +16,7 @@ from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, lg
+from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, precision_weight
 
@@ -180,13 +181,8 @@ def published_delta(error: float, count: float) -> float:
     """
     # 23 delta log(1 / delta) grows up to delta = 1 / e, where it is far above 1.
     low, high = math.log(error / PUBLISHED_FACTOR) - 30.0, math.log(error / PUBLISHED_FACTOR)
-    while high - low > 1e-12 * abs(low):
-        middle = 0.5 * (low + high)
-        if published_error(math.exp(middle), count) <= error:
-            low = middle
-        else:
-            high = middle
-    return math.exp(low)
+    above = turning_point(lambda log: published_error(math.exp(log), count) <= error, low, high)
+    return math.exp(math.nextafter(above, -math.inf))
 
 
 def calibrate_units(shape: UnitShape, error: float | None, delta: float | None) -> Calibration:
