@@ -21,6 +21,7 @@ from pathlib import Path
 from bench.honesty_cells import Cell
 from bench.honesty_live import live_cells
 from bench.honesty_logs import log_cells
+from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import pure_cells
 from bench.honesty_simulated import simulated_cells
 
@@ -29,6 +30,7 @@ OUT = Path("docs/explanation/honesty.md")
 MODES = {
     "pure functions": pure_cells,
     "live store": live_cells,
+    "live metrics": metric_cells,
     "analyze": log_cells,
     "simulate": simulated_cells,
 }
@@ -114,10 +116,12 @@ live test in a store, or `analyze` on a log, where a winner on any of 20 days co
 equal, or a billionth apart, the first one best. Counted are tests in which a worse arm was declared
 the winner (of the arms that were not removed); for pauses, tests in which the lower end of one
 difference was ever above the truth; for `sides=2`, tests with any winner; and for guardrails, what
-the row says. ± is one standard error if the true share equals the stated error. A cell fails if it
-is more than three standard errors above it. Every cell has enough tests that an error 1.5 times
-the stated one would be about five standard errors above. Slow tests use a stated error of 30 %, so
-that few runs are enough.
+the row says. In the live metrics nobody acts: their worlds are hard for an estimate, and the second
+of two equal arms, the one that looks better at first, is declared the winner. ± is one standard
+error if the true share equals the stated error. A cell fails if it is more than three standard
+errors above it. Every cell has enough tests that an error 1.5 times the stated one would be about
+five standard errors above. Slow tests use a stated error of 20 or 30 %, so that few runs are
+enough.
 
 """
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
-from bascule.presentation.analysis.numbers import Dates, has_days
+from bascule.presentation.amounts import Amounts
+from bascule.presentation.analysis.numbers import Dates, Scale, has_days
 from bascule.presentation.guarantees import at_most, bound_words, interval_name
 from bascule.presentation.numbers import relative
 
@@ -47,12 +48,13 @@ def guardrail_lines(analysis: Analysis) -> list[str]:
     if metric is None or metric.margin is None:
         return []
     better = "higher" if metric.goal == "increase" else "lower"
+    margin = Amounts.of(metric.outcome).size(metric.margin)
     said = {"open": "not shown yet to be within its margin", "harmed": "harmful"}
     rest = [
         f"{arm} is {said.get(it, 'within its margin')}" for arm, it in analysis.standings.items()
     ]
     return [
-        f"guardrail, {better} is better, margin {metric.margin:g}: {'; '.join(rest)} (a treatment "
+        f"guardrail, {better} is better, margin {margin}: {'; '.join(rest)} (a treatment "
         f"that is worse by the margin or more is declared within it with probability at most "
         f"{at_most(metric.error)})"
     ]
@@ -70,37 +72,42 @@ def held_words(analysis: Analysis) -> str:
 
 
 def _numbers(analysis: Analysis) -> list[str]:
-    lines = [*arm_table(analysis.arms), ""]
+    scale = Scale.of(analysis)
+    lines = [*arm_table(analysis.arms, scale), ""]
     if analysis.evidence.once:
-        return lines + once_table(analysis.once)
+        return lines + once_table(analysis.once, scale)
     lines += effect_table(analysis)
     if analysis.once:
         lines += ["", "If this is the only look, at a time that was fixed before the test:"]
-        lines += once_table(analysis.once)
+        lines += once_table(analysis.once, scale)
     return lines
 
 
-def once_table(once: tuple[OneLook, ...]) -> list[str]:
+def once_table(once: tuple[OneLook, ...], scale: Scale) -> list[str]:
     """The differences by one look with relative lifts, a line each below a heading."""
-    lines = [_heading(once[0].error)]
+    lines = [_heading(scale, once[0].error)]
     for one in once[:MOST_PAIRS]:
         lifts = (one.lift, one.lift_low, one.lift_high)
         ends = (one.difference, one.low, one.high)
         p_value = f"{one.p_value:.2g}" if one.p_value >= 1e-4 else "< 0.0001"
         name = f"{one.second} - {one.first}"
-        lines.append(f"{_difference_line(name, ends, lifts)}   p {p_value}")
+        lines.append(f"{_difference_line(scale, name, ends, lifts)}   p {p_value}")
     if len(once) > MOST_PAIRS:
         lines.append(f"and {len(once) - MOST_PAIRS} more pairs")
     lines.append(f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)")
     return lines
 
 
-def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
-    """The arms, a line each below a heading."""
+def arm_table(arms: tuple[ArmAnswer, ...], scale: Scale) -> list[str]:
+    """The arms, a line each below a heading; means of 0/1 outcomes are in percent."""
+
+    def written(value: float | None) -> str:
+        return "" if value is None else scale.mean(value)
+
     lines = [f"{'arm':<20}{'units':>12}{'counted':>12}{'mean':>12}{'deviation':>12}"]
     lines += [
         f"{fitted(arm.name, 20)}{arm.units:>12,}{arm.counted:>12,}"
-        f"{shown(arm.mean):>12}{shown(arm.deviation):>12}"
+        f"{written(arm.mean):>12}{written(arm.deviation):>12}"
         for arm in arms
     ]
     return lines
@@ -108,18 +115,18 @@ def arm_table(arms: tuple[ArmAnswer, ...]) -> list[str]:
 
 def effect_table(analysis: Analysis) -> list[str]:
     """The differences below a heading: treatments minus the control with lifts, then others."""
-    effects, compared = analysis.effects, analysis.contrasts
+    effects, compared, scale = analysis.effects, analysis.contrasts, Scale.of(analysis)
     if not effects:
         return []
     pairs = {(one.treatment, one.control) for one in compared}
     rest = [e for e in effects if not pairs & {(e.first, e.second), (e.second, e.first)}]
-    lines = [_heading(compared[0].lift_error if compared else None)]
+    lines = [_heading(scale, compared[0].lift_error if compared else None)]
     for one in compared[:MOST_PAIRS]:
         lifts = (one.lift, one.lift_low, one.lift_high)
-        lines.append(_difference_line(one.name, (one.difference, one.low, one.high), lifts))
+        lines.append(_difference_line(scale, one.name, (one.difference, one.low, one.high), lifts))
     for effect in rest[: max(0, MOST_PAIRS - len(compared))]:
         ends = (-effect.difference, -effect.high, -effect.low)
-        lines.append(_difference_line(_name(effect), ends))
+        lines.append(_difference_line(scale, _name(effect), ends))
     if len(effects) > MOST_PAIRS:
         lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
     error = effects[0].error
@@ -127,17 +134,17 @@ def effect_table(analysis: Analysis) -> list[str]:
     return lines
 
 
-def _heading(lift_error: float | None) -> str:
-    heading = f"{'difference':<32}{'':>12}{'from':>12}{'to':>12}"
+def _heading(scale: Scale, lift_error: float | None) -> str:
+    heading = f"{'difference':<32}{'points' if scale.percent else '':>12}{'from':>12}{'to':>12}"
     if lift_error is None:
         return heading
     return f"{heading}{'lift':>10}{'from':>10}{'to':>10} ({interval_name(lift_error)})"
 
 
 def _difference_line(
-    name: str, ends: Sequence[float], lifts: Sequence[float | None] | None = None
+    scale: Scale, name: str, ends: Sequence[float], lifts: Sequence[float | None] | None = None
 ) -> str:
-    line = f"{fitted(name, 32)}" + "".join(f"{shown(end):>12}" for end in ends)
+    line = f"{fitted(name, 32)}" + "".join(f"{shown(scale.factor * end):>12}" for end in ends)
     if lifts is None or lifts[0] is None or math.isnan(lifts[0]):
         return line
     return line + "".join(
@@ -148,15 +155,14 @@ def _difference_line(
 def day_table(analysis: Analysis) -> list[str]:
     """The differences of all pairs at the end of each day, a line each below a heading."""
     title = "" if analysis.segment is None else f"segment {analysis.segment}\n"
-    lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{'':>12}{'from':>12}{'to':>12}"]
-    stamp = Dates.of(analysis).stamp
+    scale, stamp = Scale.of(analysis), Dates.of(analysis).stamp
+    unit = "points" if scale.percent else ""
+    lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{unit:>12}{'from':>12}{'to':>12}"]
     for day in analysis.days:
         for effect in day.effects[:MOST_PAIRS]:
             mark = f"  {day.decision}" if day.decision else ""
-            units = f"{sum(day.units):>12,}"
-            lines.append(
-                f"{stamp(day.date):<12}{fitted(_name(effect), 32)}{units}{_interval(effect)}{mark}"
-            )
+            units, ends = f"{sum(day.units):>12,}", _interval(scale, effect)
+            lines.append(f"{stamp(day.date):<12}{fitted(_name(effect), 32)}{units}{ends}{mark}")
     return lines
 
 
@@ -164,10 +170,10 @@ def _name(effect: Effect) -> str:
     return f"{effect.second} - {effect.first}"
 
 
-def _interval(effect: Effect) -> str:
+def _interval(scale: Scale, effect: Effect) -> str:
     """The later arm minus the earlier one, and both bounds."""
     numbers = (-effect.difference, -effect.high, -effect.low)
-    return "".join(f"{shown(number):>12}" for number in numbers)
+    return "".join(f"{shown(scale.factor * number):>12}" for number in numbers)
 
 
 def _money(analysis: Analysis) -> list[str]:
