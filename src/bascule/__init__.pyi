@@ -11,6 +11,7 @@ from .analysis import (
     analyze,
     analyze_each,
 )
+from .analysis.live_test import analyze_experiment
 from .comparison.audit import Audit, AuditRow, audit
 from .comparison.frontier import Frontier, frontier
 from .contract import check_contract
@@ -173,6 +174,7 @@ __all__ = [
     "World",
     "analyze",
     "analyze_each",
+    "analyze_experiment",
     "audit",
     "backup",
     "bucket",

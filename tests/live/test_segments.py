@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 
@@ -52,6 +54,41 @@ def test_each_segment_gets_the_winner_of_its_own(test: bs.SegmentedExperiment) -
     assert all(one.agrees for one in test.verify())
     test.release()
     assert [test.assign("new-1", segment="fr"), test.assign("new-2", segment="de")] == ["b", "a"]
+
+
+def test_coroutines_and_one_report_for_all_segments(store: bs.Store) -> None:
+    guard = bs.Metric("speed", bs.Gaussian(1), margin=1.0)
+    segments = bs.Segments("country", ["fr", "de", "it"])
+    test = store.create_segmented("all", replace(DESIGN, metrics=[guard], segments=segments))
+
+    async def serve(units: range) -> None:
+        of = {i: {"country": ("fr", "de")[i % 2]} for i in units}
+        arms = await asyncio.gather(*(test.assign_async(i, of[i]) for i in units))
+        one = await test.evaluate_async(units[0])
+        assert (one.arm, test.assign(units[1])) == (arms[0], arms[1])
+        values = [float(arm == "b") for arm in arms]
+        outcomes = [
+            (unit, value, None, None, metric)
+            for metric in (None, "speed")
+            for unit, value in zip(units, values, strict=True)
+        ]
+        receipts = await test.record_async([*outcomes, ("stranger", 1.0)])
+        assert [one.reason for one in receipts] == [None] * len(outcomes) + ["unknown unit"]
+
+    for first in range(0, 200, 50):
+        asyncio.run(serve(range(first, first + 50)))
+    report = bs.analyze_experiment(test)
+    assert [part.segment for part in report.segments] == ["fr", "de"]
+    assert report.units == test.status().units == 200
+    text, page = str(report), report.html()
+    assert "it has no matured units yet" in report.notes
+    for part, one in zip(report.segments, test.status().segments.values(), strict=False):
+        assert part.decision is not None
+        (speed,) = part.metrics
+        assert speed.contrasts == one.metrics[0].contrasts
+        assert speed.standings == {"b": "within margin"}
+        assert f"Segment {part.segment}: b is the best arm" in text
+    assert text.count("Metric speed") == page.count("Another metric, speed") == 2
 
 
 def test_a_unit_stays_in_its_segment_whatever_is_said_later(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bascule.analysis import checks, facts
 from bascule.analysis.evidence import kinds
@@ -67,22 +68,12 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         part = _answer(its, reduced, name, split, errors[name])
         parts.append(replace(part, segment=name or "(none)", excluded={}))
     sums = added(reduced.table.segments.values())
-    return replace(
-        parts[0],
+    return over_segments(
+        parts,
         error=sum(errors.values()),
         units=int(sums.units.sum()),
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
-        arms=(),
-        effects=(),
-        contrasts=(),
-        once=(),
-        decision=None,
-        decided=None,
-        days=(),
-        cost=facts.sum_of(part.cost for part in parts),
-        saved=facts.sum_of(part.saved for part in parts),
-        days_left=None,
         checks=(
             checks.sample_ratio(reduced.arms, sums.counts(), split),
             *checks.rows_read(reduced),
@@ -93,8 +84,27 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         ),
         excluded=facts.excluded_of(reduced),
         notes=(note,),
+    )
+
+
+def over_segments(parts: Sequence[Analysis], **whole: Any) -> Analysis:
+    """The whole of some segments, each with its own answer; `whole` is what is said of all."""
+    return replace(
+        parts[0],
+        arms=(),
+        effects=(),
+        contrasts=(),
+        once=(),
+        decision=None,
+        decided=None,
+        days=(),
+        cost=facts.sum_of(part.cost for part in parts),
+        saved=facts.sum_of(part.saved for part in parts),
+        days_left=None,
         segment=None,
         segments=tuple(parts),
+        metrics=(),
+        **whole,
     )
 
 

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bascule.analysis.api import analyze
+from bascule.analysis.assemble import over_segments
+from bascule.analysis.result import Analysis, ArmAnswer
 from bascule.core.errors import InputError
-from bascule.live.api import Experiment, export, moment
-
-if TYPE_CHECKING:
-    from bascule.analysis.result import Analysis
+from bascule.core.metrics.effects import Effect
+from bascule.live.api import Experiment, SegmentedExperiment, Status, export, moment
 
 
-def analyze_experiment(test: Experiment) -> Analysis:
+def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
     """Analyse the log of a live test, for a report to hand around.
 
-    The rows are those that `export` writes, so the result is that of the test, day by day. Erased
-    units have no covariates any more and count with the values for missing ones, which a note says.
+    The rows are those that `export` writes, so the result is that of the test, day by day. Other
+    metrics have the intervals of the status. A test with segments is one report, with an answer
+    for each. Erased units have no covariates any more and count with the values for missing ones,
+    which a note says.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("button", design)
+    ...     for i in range(200):
+    ...         receipt = test.record(i, float(test.assign(i) == "b"))
+    ...     bs.analyze_experiment(test).decision.name
+    'b'
     """
-    if not test.status().matured:
+    if isinstance(test, SegmentedExperiment):
+        return _of_segments(test)
+    status = test.status()
+    if not status.matured:
         raise InputError(
             "experiment", f"{test.name} has no matured units yet: there is nothing to report"
         )
@@ -33,6 +47,11 @@ def analyze_experiment(test: Experiment) -> Analysis:
             design=test.design,
             until=moment(test.store.clock.now() + 1.0),
         )
+    if status.metrics:
+        # What may be shipped is said with the metrics.
+        notes = tuple(note for note in found.notes if "primary metric alone" not in note)
+        metrics = tuple(_of_metric(found, test, status, at) for at in range(len(status.metrics)))
+        found = replace(found, metrics=metrics, notes=notes)
     if test.design.covariates is None or not (erased := test.erased):
         return found
     note = (
@@ -40,3 +59,61 @@ def analyze_experiment(test: Experiment) -> Analysis:
         f"missing ones: the status of {test.name} has its own intervals and decision"
     )
     return replace(found, notes=(*found.notes, note))
+
+
+def _of_metric(found: Analysis, test: Experiment, status: Status, at: int) -> Analysis:
+    """Return what the status says of another metric, as an analysis without a decision."""
+    metric, its = test.design.metrics[at], status.metrics[at]
+    treatments = [one.treatment for one in its.contrasts]
+    arms = zip(status.arms, its.means, strict=True)
+    return replace(
+        found,
+        design=test.design.metric_designs[at],
+        error=metric.error,
+        arms=tuple(ArmAnswer(arm.name, arm.units, arm.matured, mean, None) for arm, mean in arms),
+        effects=tuple(
+            Effect(
+                *(one.treatment, one.control, one.difference, one.low, one.high),
+                *(one.error, one.guarantee),
+            )
+            for one in its.contrasts
+        ),
+        contrasts=its.contrasts,
+        once=(),
+        decision=None,
+        decided=None,
+        days=(),
+        days_left=None,
+        cost=None,
+        saved=None,
+        checks=(),
+        excluded={},
+        notes=(),
+        metric=metric,
+        standings=dict(zip(treatments, its.standings, strict=True)) if metric.is_guardrail else {},
+        reading=replace(found.reading, value=metric.name),
+    )
+
+
+def _of_segments(test: SegmentedExperiment) -> Analysis:
+    statuses = test.status().segments
+    known = {name: one for name, one in test.tests.items() if statuses[name].matured}
+    if not known:
+        raise InputError(
+            "experiment", f"{test.name} has no matured units yet: there is nothing to report"
+        )
+    parts = [replace(analyze_experiment(one), segment=name) for name, one in known.items()]
+    days = [day for part in parts for day in (part.first_day, part.last_day) if day is not None]
+    notes = [f"the error is split between the {len(test.tests)} segments of the design"]
+    notes += [f"{name} has no matured units yet" for name in test.tests if name not in known]
+    return over_segments(
+        [replace(part, excluded={}) for part in parts],
+        error=test.error,
+        rows=sum(part.rows for part in parts),
+        units=sum(part.units for part in parts),
+        first_day=min(days, default=None),
+        last_day=max(days, default=None),
+        checks=(),
+        excluded=dict(sum((Counter(part.excluded) for part in parts), Counter())),
+        notes=tuple(notes),
+    )

@@ -159,7 +159,7 @@ def report(
 
     prepare_file("html", html)
     with store_at(store, there=True) as opened:
-        analyze_experiment(opened.get(name)).save_html(html)
+        analyze_experiment(opened.find(name)).save_html(html)
     print_line(f"written to {html}")
 
 

@@ -36,3 +36,11 @@ def test_a_log_without_days_speaks_of_none(log: pd.DataFrame) -> None:
     assert analysis.headline.endswith("(proven)")
     assert "1970" not in str(analysis)
     assert "day 0" not in str(analysis)
+
+
+def test_conversions_are_in_percent_and_points_and_money_in_its_own_unit(log: pd.DataFrame) -> None:
+    text = str(bs.analyze(log))
+    assert "points" in text
+    # A third of the old arm's users bought.
+    assert "33.4 %" in text
+    assert "points" not in str(bs.analyze(log.assign(value=log["unit"] * 1.5)))

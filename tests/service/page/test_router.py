@@ -340,6 +340,9 @@ def test_a_test_with_segments_has_a_page_with_a_line_for_each(service: Service) 
         links = [its["href"] for its in Outline(page).all("a")]
         assert {"/tests/by-country.fr", "/tests/by-country.de"} <= set(links)
         assert "hx-swap-oob" in browser.get("/tests/by-country/live", headers=HTMX).text
+        report = browser.get("/v1/experiments/by-country/report").text
+        assert "Each segment on its own" in report
+        assert "De has no matured units yet" in report
         assert browser.get("/tests/by-country.fr").status_code == 403
     with signed_in(service) as browser:
         one = browser.get("/tests/by-country.fr").text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -146,6 +147,37 @@ class SegmentedExperiment:
             lambda test: test.evaluate(unit, context, covariates=covariates),
         )
 
+    async def assign_async(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        segment: str | None = None,
+        covariates: Covariates | None = None,
+        strict: bool = False,
+    ) -> str:
+        """Assign a unit in its segment from a coroutine and return its arm after commit."""
+        more: dict[str, Any] = {"covariates": covariates, "strict": strict}
+        return await self._in_segment_async(
+            unit, context, segment, lambda test: test.assign_async(unit, context, **more)
+        )
+
+    async def evaluate_async(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        segment: str | None = None,
+        covariates: Covariates | None = None,
+    ) -> Evaluation:
+        """Assign a unit in its segment from a coroutine and return what `evaluate` does."""
+        return await self._in_segment_async(
+            unit,
+            context,
+            segment,
+            lambda test: test.evaluate_async(unit, context, covariates=covariates),
+        )
+
     def record(
         self,
         unit: str | int,
@@ -164,15 +196,24 @@ class SegmentedExperiment:
         Outcomes of units that are in none are listed as excluded by the last segment.
         """
         events = [event_of(given) for given in outcomes]
-        known = self._homes([event.unit for event in events])
-        places: dict[str, list[int]] = {}
-        for at, event in enumerate(events):
-            places.setdefault(known.get(event.unit, self.segments.all[-1]), []).append(at)
-        receipts: dict[int, Receipt] = {}
-        for segment, rows in places.items():
-            found = self.tests[segment].record_many([events[at] for at in rows])
-            receipts |= dict(zip(rows, found, strict=True))
-        return [receipts[at] for at in range(len(events))]
+        places = self._places(events)
+        found = [
+            self.tests[segment].record_many([events[at] for at in rows])
+            for segment, rows in places.items()
+        ]
+        return _in_order(places.values(), found)
+
+    async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
+        """Record many outcomes from a coroutine, each in the segment of its unit, after commit."""
+        events = [event_of(given) for given in outcomes]
+        places = await asyncio.to_thread(self._places, events)
+        found = await asyncio.gather(
+            *(
+                self.tests[segment].record_async([events[at] for at in rows])
+                for segment, rows in places.items()
+            )
+        )
+        return _in_order(places.values(), found)
 
     def link(self, unit: str | int, other: str | int) -> str | None:
         """Link two names of one person; return the arm of the first in its segment.
@@ -259,6 +300,14 @@ class SegmentedExperiment:
             known |= {unit: self._by_number[number] for unit, number in found.items()}
         return known
 
+    def _places(self, events: Sequence[Event]) -> dict[str, list[int]]:
+        """Return which events belong to which segment; those of unknown units to the last."""
+        known = self._homes([event.unit for event in events])
+        places: dict[str, list[int]] = {}
+        for at, event in enumerate(events):
+            places.setdefault(known.get(event.unit, self.segments.all[-1]), []).append(at)
+        return places
+
     def _segment(self, context: Context | None, segment: str | None) -> str:
         """Return the segment of a new unit: the one that is named, or that of its context."""
         if context is not None and not isinstance(context, Mapping):
@@ -292,6 +341,33 @@ class SegmentedExperiment:
             if not is_taken(problem):
                 raise
             return call(self.experiment_of(unit))
+
+    async def _in_segment_async(
+        self,
+        unit: str | int,
+        context: Context | None,
+        segment: str | None,
+        call: Callable[[Experiment], Awaitable[Result]],
+    ) -> Result:
+        """Await a call of the experiment of a unit's segment; the disk is read beside the loop."""
+        home = self.remembered(checked_unit(unit))
+        if home is not None:
+            return await call(self.tests[home])
+        look = self.experiment_of
+        try:
+            return await call(await asyncio.to_thread(look, unit, context, segment=segment))
+        except InputError as problem:
+            if not is_taken(problem):
+                raise
+            return await call(await asyncio.to_thread(look, unit))
+
+
+def _in_order(rows: Iterable[Sequence[int]], found: Iterable[Sequence[Receipt]]) -> list[Receipt]:
+    """Return the receipts of all segments in the order of their outcomes."""
+    receipts: dict[int, Receipt] = {}
+    for some, its in zip(rows, found, strict=True):
+        receipts |= dict(zip(some, its, strict=True))
+    return [receipts[at] for at in range(len(receipts))]
 
 
 def is_taken(problem: InputError) -> bool:

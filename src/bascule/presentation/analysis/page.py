@@ -11,7 +11,7 @@ from bascule.presentation.analysis import sentences as words
 from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
 from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import Against, against, difference_with_interval
-from bascule.presentation.analysis.text import guardrail_lines
+from bascule.presentation.analysis.text import guardrail_lines, metric_words
 from bascule.presentation.guarantees import interval_name
 from bascule.presentation.numbers import relative
 from bascule.presentation.pages import NARROW, WIDE, template
@@ -46,6 +46,7 @@ class View:
     days: tuple[tuple[bool, Cells], ...]
     compared: tuple[Compared, ...]
     levels: str
+    others: tuple[View, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ def page(analysis: Analysis) -> str:
         analysis=analysis,
         whole=view(analysis, "all"),
         parts=parts,
-        others=[view(other, f"m{at}") for at, other in enumerate(analysis.metrics)],
         words=words,
         guardrail_lines=guardrail_lines,
+        metric_words=metric_words,
         amounts=amounts,
         dates=Dates.of(analysis),
         version=__version__,
@@ -108,6 +109,7 @@ def view(analysis: Analysis, key: str) -> View:
         days,
         compared(analysis),
         levels(analysis),
+        tuple(view(other, f"{key}-m{at}") for at, other in enumerate(analysis.metrics)),
     )
 
 

@@ -28,18 +28,30 @@ def text_lines(analysis: Analysis) -> list[str]:
     lines = [analysis.headline, ""]
     if analysis.segments:
         for part in analysis.segments:
-            lines += [f"Segment {part.segment}: {part.headline}", *_numbers(part), ""]
+            lines += [f"Segment {part.segment}: {part.headline}", *_numbers(part)]
+            lines += [*map(str, part.flagged), *_metrics(part), ""]
     else:
         lines += [*_numbers(analysis), ""]
     lines += _money(analysis)
     lines += _counts(analysis)
     lines += [str(check) for check in analysis.checks]
     lines += [f"  note: {note}" for note in analysis.notes]
+    return lines + _metrics(analysis)
+
+
+def _metrics(analysis: Analysis) -> list[str]:
+    lines: list[str] = []
     for other in analysis.metrics:
-        lines += ["", f"Metric {other.reading.value}: {other.headline}", *_numbers(other)]
+        lines += ["", f"Metric {other.reading.value}: {metric_words(other)}", *_numbers(other)]
         lines += guardrail_lines(other)
         lines += [str(check) for check in other.flagged]
     return lines
+
+
+def metric_words(analysis: Analysis) -> str:
+    """Say what another metric says: what it decides by itself, or else what it is for."""
+    is_silent = analysis.metric is not None and analysis.decision is None
+    return analysis.metric.role if is_silent and analysis.metric else analysis.headline
 
 
 def guardrail_lines(analysis: Analysis) -> list[str]:

@@ -13,13 +13,20 @@ from starlette.responses import StreamingResponse
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.metric import PRIMARY
-from bascule.live.api import Receipt, columns_of, safe_cell, some_rows
+from bascule.live.api import (
+    Experiment,
+    Receipt,
+    SegmentedExperiment,
+    columns_of,
+    safe_cell,
+    some_rows,
+)
 from bascule.live.api.reads import Summary
 from bascule.service.api import answers
 from bascule.service.api.calls import Looker, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.openapi import EXPERIMENT, refusals
-from bascule.service.auth.access import Caller, unnamed
+from bascule.service.auth.access import Caller, allow, unnamed
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.store_calls import StoreCalls
 
@@ -52,13 +59,20 @@ async def report(
     """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
     from bascule.analysis.live_test import analyze_experiment
 
-    entry = await find(request, caller, name)
+    segmented: SegmentedExperiment | None = await request.app.state.directory.segmented(name)
+    if segmented is not None:
+        allow(caller, name)
+        test: Experiment | SegmentedExperiment = segmented
+        ids = [one.id for one in segmented.tests.values()]
+    else:
+        test = (await find(request, caller, name)).test
+        ids = [test.id]
 
     def write() -> Any:
-        found = analyze_experiment(entry.test)
+        found = analyze_experiment(test)
         return found.html() if form == "html" else found.to_dict()
 
-    html = await renders_of(request).get(("report", form, entry.test.id), write)
+    html = await renders_of(request).get(("report", form, *ids), write)
     if form == "json":
         return Answer(html)
     headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
