@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +103,41 @@ class Paths:
         return float(np.mean(self.winners > 0))
 
 
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The pairs of so many arms, each once: the arm `one` against the `other`.
+
+    `rivals` are those of each arm, and `place` is where its pair with each of them is.
+    """
+
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    rivals: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, arms: int) -> Pairs:
+        """Return the pairs.
+
+        >>> Pairs.of(3).rivals.tolist(), Pairs.of(3).place.tolist()
+        ([[1, 2], [0, 2], [0, 1]], [[0, 1], [0, 2], [1, 2]])
+        """
+        one, other = np.triu_indices(arms, 1)
+        rivals = [[rival for rival in range(arms) if rival != arm] for arm in range(arms)]
+        numbers = np.zeros((arms, arms), np.int64)
+        numbers[one, other] = numbers[other, one] = np.arange(len(one))
+        return cls(one, other, np.array(rivals), np.take_along_axis(numbers, np.array(rivals), 1))
+
+    def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
+        """Return, for each arm, rival and path, what holds for that arm against that rival.
+
+        `forth` says for each pair and path what holds for one against the other; `back`, for the
+        other against the one.
+        """
+        is_one = np.arange(len(self.place))[:, None] < self.rivals
+        return np.where(is_one[:, :, None], forth[self.place], back[self.place])
+
+
 NO_LIMITS = Limits()
 
 
@@ -154,82 +190,92 @@ def blocks(
     arms = len(gaps) + 1
     count, rng = paths_of(arms), np.random.default_rng(1)
     means = -np.array([0.0, *gaps])
-    drift, eye = means[:, None] - means[None, :], np.eye(arms, dtype=bool)
-    units, active = np.zeros((count, arms)), np.ones((count, arms), bool)
-    totals, clocks = np.zeros((count, arms, arms)), np.zeros((count, arms, arms))
+    pairs = Pairs.of(arms)
+    one, other = pairs.one, pairs.other
+    drift = (means[one] - means[other])[:, None]
+    # A row for each arm or pair, and a column for each path.
+    units, active = np.zeros((arms, count)), np.ones((arms, count), bool)
+    totals, clocks = np.zeros((len(one), count)), np.zeros((len(one), count))
+    before = line(clocks)
     alive, done = np.arange(count), 0.0
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
-    while len(units) and done < LONGEST:
-        rows = np.arange(len(units))
-        both = active[:, :, None] & active[:, None, :] & ~eye
-        apart = np.where(both, totals / np.sqrt(np.maximum(clocks, 1e-300)), math.inf)
-        leads = np.where(active, apart.min(axis=2), -math.inf)
-        leader = leads.argmax(axis=1)
-        ahead = np.clip(scale * leads[rows, leader], 0.0, LEADS[-1])
+    while len(alive) and done < LONGEST:
+        columns = np.arange(len(alive))
+        both = active[one] & active[other]
+        apart = totals / np.sqrt(np.maximum(clocks, 1e-300))
+        apart = pairs.by_arm(np.where(both, apart, math.inf), np.where(both, -apart, math.inf))
+        leads = np.where(active, apart.min(axis=1), -math.inf)
+        leader = leads.argmax(axis=0)
+        ahead = np.clip(scale * leads[leader, columns], 0.0, LEADS[-1])
         taken = batch * active.astype(float)
-        taken[rows, leader] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
-        pair = taken[:, :, None] + taken[:, None, :]
-        weight = np.where(
-            both, taken[:, :, None] * taken[:, None, :] / np.maximum(pair, 1e-12), 0.0
-        )
+        taken[leader, columns] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
+        ours, theirs = taken[one], taken[other]
+        weight = np.where(both, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
         # A long step is as many blocks, for each path no more than there is room for.
         early = clocks.max() < EARLY * limits.clock
         growth = GROWTH if math.isinf(limits.clock) or early else GROWTH_TO_END
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
-        room = np.minimum(
-            room.min(axis=(1, 2)), (limits.units - units.sum(axis=1)) / taken.sum(axis=1)
-        )
+        room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
         last = room <= 1.5 * blocks_ahead
-        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)[:, None]
-        noise = mirrored(rng, count, arms)[alive]
-        seen = means + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
-        gone = repeat[:, :, None] * weight
-        before = line(clocks)
-        totals += gone * (seen[:, :, None] - seen[:, None, :])
+        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
+        noise = mirrored(rng, count, arms)[alive].T
+        seen = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
+        gone = repeat * weight
+        totals += gone * (seen[one] - seen[other])
         clocks += gone
         bound = line(clocks)
         with np.errstate(invalid="ignore", divide="ignore"):
             rising = np.where(before < math.inf, (bound - before) / gone, 0.0)
-        speed = np.maximum(0.0, drift - np.where(np.isfinite(rising), rising, 0.0))
-        # At the end what counts is whether a path has been beyond the boundary, and not when.
-        speed = np.where(last[:, None, None], 0.0, speed)
-        bound = bound - (overstep(gone, speed) - overstep(np.minimum(weight, gone), speed))
-        beaten = active & ((totals >= bound) & both).any(axis=1)
+        rising = np.where(np.isfinite(rising), rising, 0.0)
+        beats = []
+        for sign in (1.0, -1.0):
+            # At the end what counts is whether a path has been beyond the boundary, and not when.
+            speed = np.where(last, 0.0, np.maximum(0.0, sign * drift - rising))
+            moved = overstep(gone, speed) - overstep(np.minimum(weight, gone), speed)
+            beats.append(sign * totals - (bound - moved))
+        beaten = active & pairs.by_arm(*((beat >= 0.0) & both for beat in beats[::-1])).any(axis=1)
         # Never all at once: the one that leads stays.
-        beaten[rows, leader] &= (active & ~beaten).any(axis=1)
+        beaten[leader, columns] &= (active & ~beaten).any(axis=0)
         stays = active & ~beaten
-        won = stays.sum(axis=1) == 1
-        over = won | last | futile(totals, clocks, bound, stays, limits)
+        won = stays.sum(axis=0) == 1
+        over = won | last | futile(beats, clocks, stays, limits, pairs)
         # Who leaves in a long step leaves half-way, and half of the last block is too much.
         part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
-        units += taken * np.where(beaten | won[:, None], part, repeat)
+        units += taken * np.where(beaten | won, part, repeat)
         done += blocks_ahead * batch
         # A path that has lost the best arm need never end.
-        keep = ~over & (stays[:, 0] | (not limits.none))
-        leaving = over & (stays[:, 0] | (not limits.none))
-        ended.append((units[leaving], np.where(won, stays.argmax(axis=1), -1)[leaving]))
-        units, active, alive = units[keep], stays[keep], alive[keep]
-        totals, clocks = totals[keep], clocks[keep]
+        keep = ~over & (stays[0] | (not limits.none))
+        leaving = over & (stays[0] | (not limits.none))
+        ended.append((units[:, leaving].T, np.where(won, stays.argmax(axis=0), -1)[leaving]))
+        if keep.all():
+            active, before = stays, bound
+        else:
+            units, active, alive = units[:, keep], stays[:, keep], alive[keep]
+            totals, clocks, before = totals[:, keep], clocks[:, keep], bound[:, keep]
     found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
-    return None if len(units) > 0.01 * count or not len(found.units) else found
+    return None if len(alive) > 0.01 * count or not len(found.units) else found
 
 
 def futile(
-    totals: FloatArray,
+    beyond: list[FloatArray],
     clocks: FloatArray,
-    bound: FloatArray,
     active: NDArray[np.bool_],
     limits: Limits,
+    pairs: Pairs,
 ) -> NDArray[np.bool_]:
-    """Return which paths have no arm left that would beat every rival with enough probability."""
+    """Return which paths have no arm left that would beat every rival with enough probability.
+
+    `beyond` says for each pair, in both directions, how far its total is beyond the boundary.
+    """
     if limits.futility == 0.0:
-        return np.zeros(len(totals), bool)
+        return np.zeros(clocks.shape[1], bool)
     left = limits.effect**2 * (limits.clock - clocks)
     lefts, rooms = futile_rooms(limits.effect**2 * limits.clock, limits.futility)
-    hopeless = limits.effect * (bound - totals) > np.interp(left, lefts, rooms)
-    rivals = active[:, None, :] & ~np.eye(active.shape[1], dtype=bool)
-    return np.asarray(~(active & ~(hopeless & rivals).any(axis=2)).any(axis=1))
+    room = np.interp(left, lefts, rooms)
+    hopeless = pairs.by_arm(*(-limits.effect * far > room for far in beyond))
+    rivals = active[pairs.rivals]
+    return np.asarray(~(active & ~(hopeless & rivals).any(axis=1)).any(axis=0))
 
 
 @lru_cache(maxsize=16)
