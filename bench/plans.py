@@ -1,4 +1,7 @@
-"""`python -m bench.plans`: whether plans keep their promise on random problems."""
+"""`python -m bench.plans`: whether plans keep their promise on random problems.
+
+`python -m bench.plans 5 10` takes the sixth to the tenth problem only.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +78,10 @@ def keep(request: bs.PlanRequest, seed: int, runs: int = RUNS) -> Kept:
 def main() -> int:
     """Plan and simulate all problems; return 1 if some plan was not possible or not kept."""
     started, rng, failed = time.perf_counter(), np.random.default_rng(7), 0
-    for number in range(PROBLEMS):
-        found = keep(problem(rng), number)
+    problems = list(enumerate(problem(rng) for _ in range(PROBLEMS)))
+    chosen = problems[slice(*map(int, sys.argv[1:3]))] if len(sys.argv) > 1 else problems
+    for number, request in chosen:
+        found = keep(request, number)
         fixed = found.plan.fixed_horizon
         ok = found.plan.possible and found.kept
         failed += not ok
@@ -88,7 +93,7 @@ def main() -> int:
             f"{fixed.cost:.3g}){'' if ok else ' NOT KEPT'}",
             flush=True,
         )
-    print(f"{failed} of {PROBLEMS} not kept, {time.perf_counter() - started:.0f} s")
+    print(f"{failed} of {len(chosen)} not kept, {time.perf_counter() - started:.0f} s")
     return int(failed > 0)
 
 

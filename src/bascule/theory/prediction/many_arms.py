@@ -188,6 +188,8 @@ def blocks(
     gets for each unit of a rival, by its lead, of which the rule sees `scale` times as much.
     """
     arms = len(gaps) + 1
+    if arms == 2:
+        return two_arms(gaps[0], line, shares, batch, scale, limits)
     count, rng = paths_of(arms), np.random.default_rng(1)
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
@@ -255,6 +257,69 @@ def blocks(
             totals, clocks, before = totals[:, keep], clocks[:, keep], bound[:, keep]
     found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
     return None if len(alive) > 0.01 * count or not len(found.units) else found
+
+
+def two_arms(
+    gap: float, line: Line, shares: FloatArray, batch: int, scale: float, limits: Limits
+) -> Paths | None:
+    """Return the paths of a test of two arms: those of `blocks`, several times as fast.
+
+    One total and one clock stand for the pair. The better arm comes first.
+    """
+    count, rng = paths_of(2), np.random.default_rng(1)
+    better, worse = np.zeros(count), np.zeros(count)
+    total, clock = np.zeros(count), np.zeros(count)
+    alive, done, table = np.arange(count), 0.0, (len(LEADS) - 1) / LEADS[-1]
+    ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
+    while len(total) and done < LONGEST:
+        leads = total >= 0.0
+        ahead = np.minimum(scale * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), LEADS[-1])
+        most = batch * shares[(ahead * table).astype(np.int64)]
+        mine, theirs = np.where(leads, most, batch), np.where(leads, batch, most)
+        size = mine + theirs
+        weight = mine * theirs / size
+        early = clock.max() < EARLY * limits.clock
+        growth = GROWTH if math.isinf(limits.clock) or early else GROWTH_TO_END
+        blocks_ahead = max(1.0, float(round(growth * done / batch)))
+        room = np.minimum((limits.clock - clock) / weight, (limits.units - better - worse) / size)
+        last = room <= 1.5 * blocks_ahead
+        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
+        noise = mirrored(rng, count, 2)[alive]
+        gone = repeat * weight
+        before = line(clock)
+        one = noise[:, 0] / np.sqrt(np.maximum(repeat * mine, 1e-12))
+        two = noise[:, 1] / np.sqrt(np.maximum(repeat * theirs, 1e-12))
+        total = total + gone * (gap + one - two)
+        clock = clock + gone
+        bound = line(clock)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rising = np.where(before < math.inf, (bound - before) / gone, 0.0)
+        rising = np.where(np.isfinite(rising), rising, 0.0)
+        least, still = np.minimum(weight, gone), ~last
+        speed = still * np.maximum(0.0, gap - rising)
+        above = bound - (overstep(gone, speed) - overstep(least, speed))
+        speed = still * np.maximum(0.0, -gap - rising)
+        below = bound - (overstep(gone, speed) - overstep(least, speed))
+        wins, loses = total >= above, -total >= below
+        wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
+        won = wins | loses
+        over = won | last
+        if limits.futility > 0.0:
+            left = limits.effect**2 * (limits.clock - clock)
+            rooms = np.interp(left, *futile_rooms(limits.effect**2 * limits.clock, limits.futility))
+            nearest = np.minimum(above - total, below + total)
+            over = over | (limits.effect * nearest > rooms)
+        part = np.where(won, np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat), repeat)
+        better, worse = better + mine * part, worse + theirs * part
+        done += blocks_ahead * batch
+        lost = loses & limits.none
+        leaving, keep = over & ~lost, ~over & ~lost
+        winners = np.where(wins, 0, np.where(loses, 1, -1))
+        ended.append((np.column_stack([better, worse])[leaving], winners[leaving]))
+        better, worse, alive = better[keep], worse[keep], alive[keep]
+        total, clock = total[keep], clock[keep]
+    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
+    return None if len(total) > 0.01 * count or not len(found.units) else found
 
 
 def futile(
