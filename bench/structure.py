@@ -1,0 +1,136 @@
+"""Counts that say how easy the code is to change: `python -m bench.structure [ROOT]`.
+
+ROOT is a checkout, this one unless given. The counts need no import of the package, so that
+checkouts of any version can be compared. The last row serves assignments over HTTP and counts the
+functions of the package that one of them calls, from the first byte to the answer.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+HOPS = """
+import statistics, tempfile, threading
+from pathlib import Path
+import bascule as bs
+package, calls, on = str(Path(bs.__file__).parent), set(), False
+def profile(frame, event, argument):
+    code = frame.f_code
+    if on and event == "call" and code.co_filename.startswith(package):
+        if "<" not in code.co_name:
+            calls.add((code.co_filename, code.co_qualname))
+threading.setprofile(profile)
+from tests.service.running import DESIGN, Service
+seen = []
+with tempfile.TemporaryDirectory() as folder:
+    service = Service(f"{folder}/store.db")
+    service.store.create("test", bs.Design.from_dict(DESIGN))
+    with service.caller("client") as caller:
+        for unit in map(str, range(41)):
+            calls.clear()
+            on = True
+            assert caller.post("/v1/experiments/test/assign", json={"unit": unit}).is_success
+            on = False
+            seen.append((len(calls), len({file for file, _ in calls})))
+    service.close()
+print("%d in %d files" % statistics.median_low(seen[1:]))
+"""
+
+
+def trees(root: Path) -> Iterator[tuple[Path, int, ast.Module]]:
+    package = root / "src" / "bascule"
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        yield path.relative_to(package), text.count("\n"), ast.parse(text)
+
+
+def asked(tree: ast.Module, classes: set[str]) -> int:
+    """Count the `isinstance` checks of a file on some classes."""
+    return sum(
+        any(isinstance(name, ast.Name) and name.id in classes for name in ast.walk(node.args[1]))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
+    )
+
+
+def docstrings(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            yield ast.get_docstring(node) or ""
+
+
+def private(tree: ast.Module) -> int:
+    """Count private attributes of objects that the file does not define."""
+    mine = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_self(n)}
+    mine |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    mine |= {"_replace", "_asdict", "_fields", "_make", "_repr_html_"}
+    return sum(
+        node.attr.startswith("_") and not node.attr.startswith("__") and node.attr not in mine
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and not _is_self(node)
+    )
+
+
+def _is_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def counts(root: Path) -> dict[str, int | str]:
+    files = list(trees(root))
+    outside = [tree for path, _, tree in files if path.parts[0] != "core"]
+    kinds = {"rules": "rules", "outcome models": "outcomes", "procedures": "procedures"}
+    classes = {
+        kind: {
+            node.name
+            for path, _, tree in files
+            for node in ast.walk(tree)
+            if path.parts[:2] == ("core", folder) and path.name != "noise.py"
+            if isinstance(node, ast.ClassDef) and "NamedTuple" not in map(ast.unparse, node.bases)
+            if kind != "procedures" or node.name.endswith("Procedure")
+        }
+        for kind, folder in kinds.items()
+    }
+    names = [n.name for _, _, t in files for n in ast.walk(t) if isinstance(n, ast.FunctionDef)]
+    folders: dict[Path, int] = {}
+    for path, _, _ in files:
+        if path.name != "__init__.py" and "versions" not in path.parts:
+            folders[path.parent] = folders.get(path.parent, 0) + 1
+    return {
+        "files in `src`": len(files),
+        "lines in `src`": sum(lines for _, lines, _ in files),
+        "lines of a file, on average": round(sum(lines for _, lines, _ in files) / len(files)),
+        "files under 70 lines": sum(
+            lines < 70 for path, lines, _ in files if "__" not in path.name
+        ),
+        "files over 450 lines": sum(lines > 450 for _, lines, _ in files),
+        "modules of the largest folder": max(folders.values()),
+        **{
+            f"`isinstance` on {kind} outside `core`": sum(asked(tree, its) for tree in outside)
+            for kind, its in classes.items()
+        },
+        "functions that format percent": sum(name.strip("_") == "percent" for name in names),
+        'docstrings that begin with "The same"': sum(
+            text.startswith("The same") for _, _, tree in files for text in docstrings(tree)
+        ),
+        "private attributes of other objects": sum(private(tree) for _, _, tree in files),
+    }
+
+
+def hops(root: Path) -> str:
+    environment = {"PYTHONPATH": f"{root / 'src'}:{root}", "PATH": ""}
+    command = [sys.executable, "-c", HOPS]
+    done = subprocess.run(
+        command, env=environment, cwd=root, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+if __name__ == "__main__":
+    where = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
+    table = counts(where) | {"functions that an HTTP assign calls": hops(where)}
+    print(json.dumps(table, indent=2))
