@@ -18,6 +18,7 @@ from bascule.core.procedures.blocks.steps import one_sided
 from bascule.core.procedures.estimated.state import clear as clear_estimated
 from bascule.core.procedures.estimated.state import pair_noise, pair_variances, spread_at_least
 from bascule.core.procedures.estimated.state import width as width_of_estimated
+from bascule.core.procedures.horizon.ending import end_by
 from bascule.core.procedures.horizon.state import (
     CONSTANT,
     EFFECT,
@@ -25,7 +26,6 @@ from bascule.core.procedures.horizon.state import (
     PRIOR,
     PRIOR_UNITS,
     REACH,
-    end_by,
 )
 from bascule.core.procedures.intervals.state import FloatArray
 

@@ -26,6 +26,7 @@ from bascule.core.procedures.blocks.steps import (
     read_totals,
 )
 from bascule.core.procedures.horizon import state as state_of_bets
+from bascule.core.procedures.horizon.ending import flat_reason_to_end, reason_to_end
 from bascule.core.procedures.horizon.state import (
     BETS,
     NUMBERS,
@@ -34,10 +35,8 @@ from bascule.core.procedures.horizon.state import (
     all_within,
     bets_of,
     drop_beaten,
-    flat_reason_to_end,
     plan_of,
     prepare,
-    reason_to_end,
     shifts_won,
     variance_of,
 )
