@@ -46,7 +46,7 @@ def test_a_split_is_compared_with_the_weights() -> None:
     assert sample_ratio(ARMS, [9000, 1150], [9, 1]).flagged
     lost = sample_ratio(ARMS, [5000, 4600], None)
     assert lost.flagged
-    assert lost.message.startswith("old has 5000 units where its weight makes 4800")
+    assert lost.message.startswith("arm old has 5,000 units where its weight makes 4,800")
 
 
 def test_without_weights_a_simple_split_is_assumed_and_said() -> None:
@@ -143,19 +143,20 @@ def test_a_trend_of_the_outcomes_is_seen() -> None:
 
 def test_days_without_anybody_are_gaps() -> None:
     whole = even(np.full(14, 0.1))
-    assert not gaps(whole).flagged
+    assert not gaps(whole, "dates").flagged
+    assert not gaps(whole, "none").made
     for rows, columns, words in (
         (5, slice(None), "nobody arrived on 2026-01-06"),
         (5, 0, "an arm got nobody on 2026-01-06"),
     ):
         units = whole.units.copy()
         units[rows, columns] = 0.0
-        found = gaps(replace(whole, units=units))
+        found = gaps(replace(whole, units=units), "dates")
         assert found.flagged
         assert words in found.message
     units = whole.units.copy()
     units[5] = 20.0
-    assert "hardly anybody" in gaps(replace(whole, units=units)).message
+    assert "hardly anybody" in gaps(replace(whole, units=units), "dates").message
 
 
 def test_one_outcome_that_carries_a_difference_is_extreme() -> None:

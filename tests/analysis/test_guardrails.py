@@ -49,6 +49,7 @@ def test_a_guardrail_judges_the_winner(
 
 def test_rows_have_every_metric_and_treatment_minus_control() -> None:
     found = bs.analyze(log(25.0), value="bought", metrics=[LATENCY])
+    assert found.reading.other_values == found.metrics[0].reading.other_values == ()
     rows = {row["metric"]: row for row in found.to_rows()}
     assert rows["latency"]["contrast"] == "green - control"
     assert rows["latency"]["effect_low"] > 10.0

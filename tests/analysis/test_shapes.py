@@ -150,6 +150,10 @@ def test_without_times_nothing_is_said_about_time() -> None:
     found = bs.analyze(table(ts=None))
     assert found.days_left is None
     assert found.headline == "No decision yet"
+    assert found.saved is None
+    assert "day" not in found.evidence.explanation
+    (gaps,) = (check for check in found.checks if check.name == "gaps")
+    assert (gaps.made, gaps.message) == (False, "the log has no times")
     who = {name: table()[name] for name in ("user_id", "variant")}
     events = {"user_id": [1, 2, 3, 3], "revenue": [5.0, 1.0, 2.0, 2.0]}
     both = bs.analyze(events, assignments=who)
@@ -251,6 +255,8 @@ def test_blocks_of_days_compare_what_days_cannot(block: str | int) -> None:
     assert len(merged.days) == 3
     assert merged.days[-1].units == (300, 300)
     assert not [check for check in merged.flagged if check.name == "lone arms"]
+    within = {"week": "in the same week", 200: "within days that have 200 units"}[block]
+    assert f"Units that came {within} are" in merged.evidence.explanation
 
 
 def test_where_means_and_difference_disagree_the_text_says_why() -> None:
@@ -258,7 +264,7 @@ def test_where_means_and_difference_disagree_the_text_says_why() -> None:
     ramped = ["green" if (i % 6 == 0) == (d < 10) else "control" for i, d in enumerate(day)]
     noisy = [d + v for d, v in zip(day, table()["revenue"], strict=True)]
     found = bs.analyze(table(variant=ramped, revenue=noisy))
-    assert any("the shares of the arms changed during the test" in note for note in found.notes)
+    assert any("did not have the same shares all the time" in note for note in found.notes)
 
 
 def daily_counts() -> Any:

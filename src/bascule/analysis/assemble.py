@@ -80,7 +80,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
             checks.two_arms(reduced, int(sums.units.sum())),
             *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
             *checks.outcome_values(request.strict_outcome, reduced.unfit),
-            checks.gaps(sums),
+            checks.gaps(sums, parts[0].reading.times),
         ),
         excluded=facts.excluded_of(reduced),
         notes=(note,),
@@ -114,6 +114,8 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
         f"{len(analyses)} metrics were analysed, each with the whole error: nothing is corrected "
         "for their number, and the first one decides"
     )
+    values = {one.reading.value for one in analyses}
+    analyses = [replace(one, reading=one.reading.without(values)) for one in analyses]
     first = analyses[0]
     return replace(first, metrics=tuple(analyses[1:]), notes=(*first.notes, note))
 
@@ -132,7 +134,8 @@ def _answer(
         part = _recurring(request, reduced, name, error)
     else:
         part = _once(request, reduced, sums, error)
-    course, evidence = part.course, part.evidence
+    times = reduced.reading.times
+    course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
     unknown = [(0.0, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
     effects = now or Terms(arms, error, evidence.guarantee).effects(unknown)
@@ -150,7 +153,7 @@ def _answer(
         made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
     if reduced.reading.follow_up and sums.moments is not None:
         made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
-    made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks))
+    made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks, times))
     within = reduced.recurring is None and reduced.replayed is None and not sums.pooled
     if within and sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
@@ -173,9 +176,9 @@ def _answer(
         days=course.days,
         cost=None if reduced.reading.per else facts.cost_of(part.arms, request.goal),
         saved=None
-        if reduced.reading.per
+        if reduced.reading.per or times == "none" or evidence.once
         else facts.saved_by(part.arms, sums, course, request.goal),
-        days_left=None if reduced.reading.times == "none" else part.days_left,
+        days_left=None if times == "none" else part.days_left,
         checks=tuple(made),
         excluded=facts.excluded_of(reduced),
         reading=reduced.reading,

@@ -16,6 +16,7 @@ from bascule.analysis.request import Reduced
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.analysis.source.rows import OF_ASSIGNMENTS, REASONS
+from bascule.analysis.source.times import TimeKind
 from bascule.core.approximate import percent
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time
@@ -74,7 +75,8 @@ def sample_ratio(
     off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
     worst = off.index(max(off))
     message = (
-        f"{arms[worst]} has {counts[worst]} units where its weight makes {wanted[worst]:.1f} "
+        f"arm {arms[worst]} has {counts[worst]:,} units where its weight makes "
+        f"{wanted[worst]:,.1f} "
         f"({shown(ratio.p_value)}): find out where units are lost or counted twice before you "
         "trust a comparison"
     )
@@ -302,11 +304,13 @@ def _kept(sums: Sums, i: int, j: int) -> float:
     return float((n * m / np.maximum(n + m, 1.0)).sum() / whole)
 
 
-def gaps(sums: Sums) -> Check:
+def gaps(sums: Sums, times: TimeKind) -> Check:
     """Days on which nobody arrived, hardly anybody, or nobody in some arm, where many should have.
 
     What a day should have is what the days around it have.
     """
+    if times == "none":
+        return Check("gaps", False, "the log has no times", made=False)
     sizes = sums.units.sum(axis=1)
     empty, thin, switched = [], [], []
     # Once the last unit has come, nobody is missed any more.

@@ -235,9 +235,9 @@ def other_difference(arms: Sequence[ArmAnswer], effects: Sequence[Effect]) -> li
         plain = first - second
         if abs(plain - effect.difference) > 0.1 * reach or plain * effect.difference < 0.0:
             return [
-                f"{effect.second} - {effect.first} is {-effect.difference:.4g}, and the means "
-                f"differ by {-plain:.4g}: the shares of the arms changed during the test, and "
-                "units are compared with those that came at the same time"
+                f"the difference {effect.second} - {effect.first} is {-effect.difference:.4g}, and "
+                f"that of the means {-plain:.4g}: the arms did not have the same shares all the "
+                "time, and units are compared with those that came at the same time"
             ]
     return []
 
@@ -254,8 +254,8 @@ def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -
         needed = units_needed(skewness(*map(float, arm)), common)
         if 0.0 < arm[0] < needed < math.inf:
             waiting.append(
-                f"{name} has {arm[0]:,.0f} units, and its outcomes are so skewed that an estimated "
-                f"spread needs about {needed:,.0f}: no interval and no decision before that"
+                f"arm {name} has {arm[0]:,.0f} units, and its outcomes are so skewed that an "
+                f"estimated spread needs about {needed:,.0f}: no interval and no decision before"
             )
     return waiting
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from bascule.analysis.source.times import TimeKind
 
@@ -40,6 +41,11 @@ class Reading:
     time_form: str | None = None
     decimal: str | None = None
     block: str = "day"
+
+    def without(self, values: Collection[str | None]) -> Reading:
+        """Return the reading without columns of values that are other metrics of the analysis."""
+        others = tuple(name for name in self.other_values if name not in values)
+        return replace(self, other_values=others)
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:

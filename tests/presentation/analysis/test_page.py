@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,10 @@ def test_it_says_what_the_analysis_says(won: bs.Analysis) -> None:
         assert part in text
     assert text.count('<th scope="row">2026-03-') == len(won.days)
     assert "found something" not in text
+    # A winner is not shown as one where the arms did not get their shares.
+    assert 'class="hero decided"' in text
+    lost = tuple(replace(c, flagged=c.name == "sample ratio") for c in won.checks)
+    assert 'class="hero open"' in replace(won, checks=lost).html()
 
 
 def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.Analysis) -> None:

@@ -6,7 +6,7 @@ never heard of this package.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
@@ -40,6 +40,18 @@ class Evidence:
     note: str = ""
     by_rule: bool = False
     once: bool = False
+
+    def within(self, block: str, times: str) -> Evidence:
+        """Return the evidence, explained for the blocks within which units are compared."""
+        text = self.explanation
+        if times == "none":
+            text = text.replace(_WITHIN_DAYS, "All units are compared with each other.")
+            text = text.replace("Each day a small bet", "A small bet")
+            text = text.replace(", at all days together, with", ", at all looks together, with")
+        elif block != "day":
+            within = "in the same week" if block == "week" else f"within days that have {block}"
+            text = text.replace("on the same day", within).replace("Each day", "Each time")
+        return replace(self, explanation=text)
 
     def __str__(self) -> str:
         return self.name
