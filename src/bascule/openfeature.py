@@ -112,7 +112,7 @@ class BasculeProvider(OFREPProvider):
                 self._sender.start()
 
     def _send_all(self) -> None:
-        """Send until told to stop, with what waits at the time in one request for each test."""
+        """Send until the provider is shut down: what waits, in one request for each test."""
         while True:
             first = self._waiting.get()
             some = [] if first is None else [first]

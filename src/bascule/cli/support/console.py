@@ -69,7 +69,7 @@ def print_json(data: dict[str, Any]) -> None:
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on standard error while a command works, shown on a terminal only.
 
-    It is told what is being done, how much of it is done, and of how much.
+    The function that it yields takes what is being done, how much of it is done, and of how much.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -91,7 +91,7 @@ def import_experiment(
                 message = f"there is an experiment {whole!r} without segments: delete it first"
                 raise InputError("name", message, kind="conflict")
             if connection.execute(select(table.id).where(table.name == wanted)).scalar():
-                message = f"there is an experiment {wanted!r} already: give another name"
+                message = f"there is an experiment {wanted!r} already: choose another name"
                 raise InputError("name", message, kind="conflict")
             if moved.phase not in ENDED:
                 _check_name_stays(moved.design, chosen, wanted)

@@ -13,7 +13,7 @@ from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_model
 from bascule.service.api.calls import calls_of, change
-from bascule.service.api.openapi import body, refusals
+from bascule.service.api.openapi import described
 from bascule.service.api.units import named
 from bascule.service.auth.access import Caller, admin, allow
 from bascule.service.server.responses import Answer
@@ -26,8 +26,7 @@ router = APIRouter(prefix="/v1/units", tags=["units"])
 @router.post(
     "/data",
     response_model=answers.UnitData,
-    responses=refusals(),
-    openapi_extra=body(models.Unit),
+    **described(sent=models.Unit, experiment=False),
 )
 async def data(request: Request, caller: Boss) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
@@ -41,8 +40,7 @@ async def data(request: Request, caller: Boss) -> Response:
 @router.post(
     "/erase",
     response_model=answers.Erased,
-    responses=refusals(404, 409),
-    openapi_extra=body(models.UnitToErase),
+    **described(404, 409, sent=models.UnitToErase, experiment=False),
 )
 async def erase(request: Request, caller: Boss) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""

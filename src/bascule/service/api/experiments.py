@@ -15,7 +15,7 @@ from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.calls import Boss, Looker, calls_of, change, find
-from bascule.service.api.openapi import EXPERIMENT, body, refusals
+from bascule.service.api.openapi import described, refusals
 from bascule.service.auth.access import Caller, allow
 from bascule.service.server.responses import Answer, Problem
 
@@ -28,8 +28,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
     "/experiments",
     status_code=201,
     response_model=answers.ExperimentOut | answers.SegmentedOut,
-    responses=refusals(409, 422),
-    openapi_extra=body(models.NewExperiment),
+    **described(409, 422, sent=models.NewExperiment, experiment=False),
 )
 async def create(request: Request, caller: Boss) -> Response:
     """Create a test, and start it unless `start` is false.
@@ -83,8 +82,7 @@ async def show_all(
 @router.get(
     "/experiments/{name}",
     response_model=answers.ExperimentOut,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def show(request: Request, name: str, caller: Looker) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
@@ -95,8 +93,7 @@ async def show(request: Request, name: str, caller: Looker) -> Response:
 @router.delete(
     "/experiments/{name}",
     status_code=204,
-    responses=refusals(404, 409),
-    openapi_extra=EXPERIMENT,
+    **described(409),
 )
 async def delete(request: Request, name: str, caller: Boss) -> Response:
     """Delete a stopped test with all its data; the audit log keeps what happened."""
@@ -109,8 +106,7 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
 @router.get(
     "/experiments/{name}/status",
     response_model=answers.StatusOut,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def status(request: Request, name: str, caller: Looker) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
@@ -121,8 +117,7 @@ async def status(request: Request, name: str, caller: Looker) -> Response:
 @router.get(
     "/experiments/{name}/segments",
     response_model=answers.SegmentedOut,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def show_segments(request: Request, name: str, caller: Looker) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
@@ -133,8 +128,7 @@ async def show_segments(request: Request, name: str, caller: Looker) -> Response
 @router.post(
     "/experiments/{name}/segments/{action}",
     response_model=answers.SegmentedOut,
-    responses=refusals(400, 404, 409),
-    openapi_extra=EXPERIMENT,
+    **described(400, 409),
 )
 async def change_segments(
     request: Request,
@@ -158,9 +152,8 @@ async def _segmented(request: Request, caller: Caller, name: str) -> SegmentedEx
 
 def _move(verb: str) -> Callable[..., Any]:
     async def move(request: Request, name: str, caller: Boss) -> Response:
-        entry = await find(request, caller, name)
-        await change(request, caller, getattr(entry.test, verb))
-        return await _status(request, entry.test)
+        test = (await find(request, caller, name)).test
+        return await _changed(request, caller, test, getattr(test, verb))
 
     return move
 
@@ -182,8 +175,7 @@ def _add_moves() -> None:
             summary=verb.capitalize(),
             description=words,
             response_model=answers.StatusOut,
-            responses=refusals(404, 409),
-            openapi_extra=EXPERIMENT,
+            **described(409),
         )
 
 
@@ -193,60 +185,49 @@ _add_moves()
 @router.post(
     "/experiments/{name}/stop",
     response_model=answers.StatusOut,
-    responses=refusals(404, 409, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Stop, required=False)},
+    **described(409, 422, sent=models.Stop, required=False),
     operation_id="stop",
 )
 async def stop(request: Request, name: str, caller: Boss) -> Response:
     """End a test by hand, for good; outcomes count no more. With `to`, everyone gets that arm."""
-    entry = await find(request, caller, name)
-    given = models.Stop()
-    if await request.body():
-        given = await read_model(request, models.Stop)
-    await change(request, caller, entry.test.stop, given.to)
-    return await _status(request, entry.test)
+    test = (await find(request, caller, name)).test
+    given = await read_model(request, models.Stop) if await request.body() else models.Stop()
+    return await _changed(request, caller, test, test.stop, given.to)
 
 
 @router.post(
     "/experiments/{name}/knob",
     response_model=answers.StatusOut,
-    responses=refusals(404, 409, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Knob)},
+    **described(409, 422, sent=models.Knob),
 )
 async def knob(request: Request, name: str, caller: Boss) -> Response:
     """Turn the knob, from the next unit or the next block on; the guarantee stays."""
-    entry = await find(request, caller, name)
+    test = (await find(request, caller, name)).test
     given = await read_model(request, models.Knob)
-    await change(request, caller, entry.test.knob, alpha=given.alpha, tilt=given.tilt)
-    return await _status(request, entry.test)
+    return await _changed(request, caller, test, test.knob, alpha=given.alpha, tilt=given.tilt)
 
 
 @router.post(
     "/experiments/{name}/arms",
     response_model=answers.StatusOut,
-    responses=refusals(404, 409, 422),
-    openapi_extra={**EXPERIMENT, **body(models.ArmChange)},
+    **described(409, 422, sent=models.ArmChange),
 )
 async def change_arm(request: Request, name: str, caller: Boss) -> Response:
     """Drop an arm for good, pause it, or resume it."""
-    entry = await find(request, caller, name)
+    test = (await find(request, caller, name)).test
     given = await read_model(request, models.ArmChange)
-    test = entry.test
-    verbs = {"pause": test.pause_arm, "resume": test.resume_arm}
     if given.action == "drop":
-        await change(request, caller, test.drop_arm, given.arm, given.to)
-    elif given.to is not None:
+        return await _changed(request, caller, test, test.drop_arm, given.arm, given.to)
+    if given.to is not None:
         raise Problem(422, "to is for a dropped arm: remove it", field="to")
-    else:
-        await change(request, caller, verbs[given.action], given.arm)
-    return await _status(request, test)
+    do = test.pause_arm if given.action == "pause" else test.resume_arm
+    return await _changed(request, caller, test, do, given.arm)
 
 
 @router.post(
     "/experiments/{name}/description",
     response_model=answers.WordsOut,
-    responses=refusals(404, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Words)},
+    **described(422, sent=models.Words),
 )
 async def describe(request: Request, name: str, caller: Boss) -> Response:
     """Set words about a test: owner, hypothesis, description, links, tags."""
@@ -259,15 +240,13 @@ async def describe(request: Request, name: str, caller: Boss) -> Response:
 @router.post(
     "/experiments/{name}/share",
     response_model=answers.StatusOut,
-    responses=refusals(404, 409, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Share)},
+    **described(409, 422, sent=models.Share),
 )
 async def share(request: Request, name: str, caller: Boss) -> Response:
     """Let another share of the traffic get in from now on; units that are in stay in."""
-    entry = await find(request, caller, name)
+    test = (await find(request, caller, name)).test
     given = await read_model(request, models.Share)
-    await change(request, caller, entry.test.set_share, given.share)
-    return await _status(request, entry.test)
+    return await _changed(request, caller, test, test.set_share, given.share)
 
 
 def _description(test: Experiment) -> Description:
@@ -285,6 +264,19 @@ def _with_infinity(data: object) -> object:
         case {"design": {"rule": {"alpha": "Infinity", **rule}, **design}, **rest}:
             return {**rest, "design": {**design, "rule": {**rule, "alpha": math.inf}}}
     return data
+
+
+async def _changed(
+    request: Request,
+    caller: Caller,
+    test: Experiment,
+    do: Callable[..., Any],
+    *given: Any,
+    **named: Any,
+) -> Response:
+    """Change a test, and answer with its status."""
+    await change(request, caller, do, *given, **named)
+    return await _status(request, test)
 
 
 async def _status(request: Request, test: Experiment) -> Response:

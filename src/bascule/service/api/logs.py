@@ -25,7 +25,7 @@ from bascule.live.api.reads import Summary
 from bascule.service.api import answers
 from bascule.service.api.calls import Looker, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
-from bascule.service.api.openapi import EXPERIMENT, refusals
+from bascule.service.api.openapi import described
 from bascule.service.auth.access import Caller, allow, unnamed
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.store_calls import StoreCalls
@@ -38,17 +38,9 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.get(
     "/experiments/{name}/report",
     response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "text/html": {"schema": {"type": "string"}},
-                "application/json": {"schema": {"type": "object"}},
-            },
-            "description": "A page, or data",
-        },
-        **refusals(400, 404, 422),
-    },
-    openapi_extra=EXPERIMENT,
+    **described(
+        400, 422, ok=("A page, or data", {"text/html": "string", "application/json": "object"})
+    ),
 )
 async def report(
     request: Request,
@@ -82,8 +74,7 @@ async def report(
 @router.get(
     "/experiments/{name}/history",
     response_model=answers.History,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def history(request: Request, name: str, caller: Looker) -> Response:
     """The history of a test: the points of a plot."""
@@ -95,8 +86,7 @@ async def history(request: Request, name: str, caller: Looker) -> Response:
 @router.get(
     "/experiments/{name}/audit",
     response_model=answers.AuditLog,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def audit(request: Request, name: str, caller: Looker) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
@@ -107,8 +97,7 @@ async def audit(request: Request, name: str, caller: Looker) -> Response:
 @router.get(
     "/experiments/{name}/diagnostics",
     response_model=answers.Diagnostics,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
@@ -121,8 +110,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
 @router.get(
     "/experiments/{name}/set-aside",
     response_model=answers.SetAside,
-    responses=refusals(404),
-    openapi_extra=EXPERIMENT,
+    **described(),
 )
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
     """Excluded or changed outcomes, each with its reason."""
@@ -134,11 +122,7 @@ async def set_aside(request: Request, name: str, caller: Looker) -> Response:
 @router.get(
     "/experiments/{name}/export",
     response_class=StreamingResponse,
-    responses={
-        200: {"content": {"text/csv": {"schema": {"type": "string"}}}, "description": "CSV"},
-        **refusals(400, 404),
-    },
-    openapi_extra=EXPERIMENT,
+    **described(400, ok=("CSV", {"text/csv": "string"})),
 )
 async def export(
     request: Request,

@@ -58,8 +58,6 @@ NAME = {
     "description": "The experiment.",
     "schema": models.NAME_SCHEMA,
 }
-EXPERIMENT: dict[str, Any] = {"parameters": [NAME]}
-"""The parameters of every path of one experiment."""
 
 OPEN_PATHS = ("/healthz", "/readyz")
 
@@ -73,6 +71,28 @@ def body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """Describe a JSON body that the endpoint reads itself."""
     content = {"application/json": {"schema": {"$ref": REFS + model.__name__}}}
     return {"requestBody": {"required": required, "content": content}}
+
+
+def described(
+    *more: int,
+    sent: type[BaseModel] | None = None,
+    required: bool = True,
+    experiment: bool = True,
+    ok: tuple[str, dict[str, str]] | None = None,
+) -> dict[str, Any]:
+    """Describe a route: its refusals, the body that is sent, and the experiment in its path.
+
+    `more` are refusals beside the usual ones, and beside 404 of an experiment. `ok` has the words
+    for a success without a model, and its content types with the JSON type of each.
+    """
+    extra: dict[str, Any] = {"parameters": [NAME]} if experiment else {}
+    if sent is not None:
+        extra |= body(sent, required=required)
+    responses = refusals(*((404, *more) if experiment else more))
+    if ok is not None:
+        content = {kind: {"schema": {"type": data}} for kind, data in ok[1].items()}
+        responses[200] = {"description": ok[0], "content": content}
+    return {"responses": responses, "openapi_extra": extra}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from bascule.live.api import (
 from bascule.service.api import answers
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
-from bascule.service.api.openapi import EXPERIMENT, body, refusals
+from bascule.service.api.openapi import described
 from bascule.service.auth.access import allow, client, unnamed
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
@@ -40,8 +40,7 @@ EARLIEST, LATEST = 0.0, 253370764800.0
 @router.post(
     "/experiments/{name}/assign",
     response_model=answers.Assigned,
-    responses=refusals(404, 409, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Unit)},
+    **described(409, 422, sent=models.Unit),
 )
 async def assign(request: Request, name: str) -> Response:
     """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent.
@@ -85,8 +84,7 @@ async def assign(request: Request, name: str) -> Response:
 @router.post(
     "/experiments/{name}/link",
     response_model=answers.LinkedOut,
-    responses=refusals(404, 422),
-    openapi_extra={**EXPERIMENT, **body(models.Link)},
+    **described(422, sent=models.Link),
 )
 async def link(request: Request, name: str) -> Response:
     """Link two names of one person, as a visitor who signs in; both keep the first arm."""
@@ -102,8 +100,7 @@ async def link(request: Request, name: str) -> Response:
 @router.post(
     "/units/link",
     response_model=answers.LinkedEverywhere,
-    responses=refusals(422),
-    openapi_extra=body(models.Link),
+    **described(422, sent=models.Link, experiment=False),
 )
 async def link_everywhere(request: Request) -> Response:
     """Link two names of one person in all open tests that the key is valid for, at a sign-in.
@@ -121,8 +118,7 @@ async def link_everywhere(request: Request) -> Response:
 @router.post(
     "/experiments/{name}/outcomes",
     response_model=answers.Receipts,
-    responses=refusals(404),
-    openapi_extra={**EXPERIMENT, **body(models.NewOutcomes)},
+    **described(sent=models.NewOutcomes),
 )
 async def record(request: Request, name: str) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""

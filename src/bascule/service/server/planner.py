@@ -15,7 +15,7 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_model
-from bascule.service.api.openapi import body, refusals
+from bascule.service.api.openapi import described
 from bascule.service.auth.access import viewer
 from bascule.service.server.responses import Answer, Problem
 
@@ -27,6 +27,8 @@ SECONDS, FIRST_SECONDS = 30.0, 180.0
 """How long a plan may take, and the first one, for which much may have to be compiled."""
 
 LONGEST_LINE = 2**24
+
+JSON = {"application/json": "object"}
 
 router = APIRouter(prefix="/v1", tags=["planning"])
 
@@ -109,14 +111,12 @@ class Planner:
 
 @router.post(
     "/plan",
-    responses={
-        200: {
-            "description": "The plan, as `bascule plan --json` prints it.",
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        },
-        **refusals(422),
-    },
-    openapi_extra=body(models.Wish),
+    **described(
+        422,
+        sent=models.Wish,
+        experiment=False,
+        ok=("The plan, as `bascule plan --json` prints it.", JSON),
+    ),
 )
 async def plan(request: Request) -> Response:
     """Choose a design for a request, with its expected duration and cost."""
@@ -128,14 +128,15 @@ async def plan(request: Request) -> Response:
 
 @router.post(
     "/plan/rollout",
-    responses={
-        200: {
-            "description": "The plan, as `bascule plan --rollout --json` prints it.",
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        },
-        **refusals(422),
-    },
-    openapi_extra=body(models.RolloutRequest),
+    **described(
+        422,
+        sent=models.RolloutRequest,
+        experiment=False,
+        ok=(
+            "The plan, as `bascule plan --rollout --json` prints it.",
+            JSON,
+        ),
+    ),
 )
 async def plan_rollout(request: Request) -> Response:
     """Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back."""

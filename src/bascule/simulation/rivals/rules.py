@@ -1,4 +1,4 @@
-"""The rules of other tools and papers, as far as they can be told in allocation and stop."""
+"""The rules of other tools and papers, as far as allocation and stopping describe them."""
 
 from __future__ import annotations
 

@@ -89,11 +89,11 @@
     if (place === null || place === undefined || plot.cursor.left < 0) { note.hidden = true; return; }
     const row = table.tBodies[0].rows[place];
     if (!row) { note.hidden = true; return; }
-    const told = Array.from(row.cells).map(function (cell) { return cell.textContent; });
+    const cells = Array.from(row.cells).map(function (cell) { return cell.textContent; });
     const unit = chart.dataset.unit;
     note.textContent = chart.dataset.kind === "interval"
-      ? told[0] + ": " + told[2] + " (" + told[3] + " to " + told[4] + ") " + unit
-      : told[0] + ": " + read(chart).names.map(function (name, i) { return name + " " + told[i + 2]; }).join(", ");
+      ? cells[0] + ": " + cells[2] + " (" + cells[3] + " to " + cells[4] + ") " + unit
+      : cells[0] + ": " + read(chart).names.map(function (name, i) { return name + " " + cells[i + 2]; }).join(", ");
     note.hidden = false;
   }
 
