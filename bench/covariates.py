@@ -1,17 +1,17 @@
 """`python -m bench.covariates`: what covariates save, and errors with useless ones and trends.
 
-The figures of docs/explanation/covariates.md are what this prints. Seeds are fixed.
+The figures of docs/explanation/covariates.md are what this prints; `bench.honesty_metrics` has
+null worlds in a live store. Seeds are fixed.
 """
 
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import replace
 
 import bascule as bs
 
-RUNS, NULL_RUNS, GAP, STORE_RUNS, STORE_UNITS = 6000, 4000, 0.2, 100, 2000
+RUNS, NULL_RUNS, GAP = 6000, 4000, 0.2
 
 
 def design(tilt: float) -> bs.Design:
@@ -36,30 +36,6 @@ def null_share(tilt: float, world: bs.World, runs: int) -> float:
     return max(float((played.winner == arm).mean()) for arm in (0, 1))
 
 
-def in_store(tilt: float, correlation: float, runs: int) -> float:
-    """As `null_share`, with units assigned by a live store and outcomes recorded in it."""
-    wins = [0, 0]
-    for run in range(runs):
-        chance = random.Random(run)
-        with bs.open(":memory:") as store:
-            test = store.create("null", replace(design(tilt), reports="always"))
-            for first in range(0, STORE_UNITS, 200):
-                units = [str(i) for i in range(first, first + 200)]
-                known = [{"x": chance.gauss(0.0, 1.0)} for _ in units]
-                test.assign_many(units, covariates=known)
-                rest = math.sqrt(1.0 - correlation**2)
-                test.record_many(
-                    (unit, correlation * x["x"] + rest * chance.gauss(0.0, 1.0))
-                    for unit, x in zip(units, known, strict=True)
-                )
-                if test.state != "running":
-                    break
-            reached = test.status().decision
-            if reached is not None and reached.arm is not None:
-                wins[reached.arm] += 1
-    return max(wins) / runs
-
-
 def main() -> None:
     """Print what covariates save, and the errors."""
     for tilt in (1.0, 3.0):
@@ -72,8 +48,6 @@ def main() -> None:
             ("and a trend", bs.World([0, 0], correlation=0.7, trend=bs.Trend("fading", -1, 500))),
         ):
             print(f"  null, {name}: {100 * null_share(tilt, world, NULL_RUNS):.1f} %", flush=True)
-    share = in_store(1.0, 0.0, STORE_RUNS)
-    print(f"null, useless, tilt 1, in a store: {100 * share:.1f} %", flush=True)
     conversions = replace(design(3.0), outcome=bs.Bernoulli(), covariates=[bs.Covariate("x", 0, 6)])
     plain = bs.simulate(replace(conversions, covariates=None), [0.3, 0.35], runs=600, seed=1)
     for correlation in (0.0, 0.4, 0.7):

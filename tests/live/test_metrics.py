@@ -120,7 +120,10 @@ def test_outcomes_are_taken_by_their_metric() -> None:
     assert test.record("ann", 30.0, metric="spend").reason == "out of range"
     assert test.record("ann", 2.0, id="b", metric="latency").reason == "duplicate"
     assert test.record("ann", 2.0, id="b", metric="spend").reason == "id used before"
-    # A unit counts once it has an outcome of every metric.
+    # A unit counts once it has an outcome of every metric, and the status says of which.
+    waiting = test.status().waiting
+    assert waiting is not None
+    assert "the oldest has not reported all of primary, latency, spend" in waiting.words
     assert test.status().matured == 0
     assert test.record("ann", 3.0, metric="spend").accepted
     assert test.status().matured == 1

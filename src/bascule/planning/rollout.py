@@ -153,7 +153,7 @@ def plan_rollout(
     rate = FIELDS["units_per_day"].checked("units_per_day", units_per_day)
     days = FIELDS["deadline_days"].checked("deadline_days", deadline_days)
     runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
-    given = [*metrics]
+    given = [metrics] if isinstance(metrics, Metric) else [*metrics]
     measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
     guardrails = [metric for metric in check_metrics(given, measured) if metric.is_guardrail]
     if not guardrails:

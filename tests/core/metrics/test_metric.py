@@ -57,6 +57,11 @@ def test_metrics_that_do_not_fit_a_design_are_refused(changes: dict[str, Any], w
         design(**changes)
 
 
+def test_more_metrics_than_anyone_reads_are_refused() -> None:
+    with pytest.raises(bs.InputError, match=r"metrics must be 100 at most \(got 10,000\)"):
+        design(metrics=[metric(name=f"m{i}") for i in range(10_000)])
+
+
 def test_a_design_with_metrics_survives_plain_data() -> None:
     week = bs.Measure("7d", "mean")
     made = design(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -29,6 +30,9 @@ PRIMARY = "primary"
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 METRIC_ERROR = 0.05
+
+MOST_METRICS = 100
+"""Metrics of a design: every unit is folded into each, and every status shows all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +144,15 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
                 f"{has} has a measure and {lacks} has none: give each one, as in "
                 'Measure("7d", "mean"), or none',
             )
-    names = [metric.name for metric in metrics]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, n in Counter(one.name for one in metrics).items() if n > 1)
     if twice:
         raise InputError(
             "metrics", f"metrics must have different names ({twice[0]} is there twice)"
+        )
+    if len(metrics) > MOST_METRICS:
+        raise InputError(
+            "metrics",
+            f"metrics must be {MOST_METRICS} at most (got {len(metrics):,}): every unit is folded "
+            "into each of them; analyse the others from a log",
         )
     return tuple(metrics)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bascule.core.approximate import about
 from bascule.core.design import Design
+from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import moment
 from bascule.live.storage.state import OPEN, ExperimentState, Phase
 
@@ -21,7 +22,8 @@ class Waiting:
     """Units that have not counted yet, and the oldest of them, before which no other can count.
 
     `until` is when its conversion window ends; None where it counts when it reports. `is_held` says
-    that the test is held up by it: it has had a large part of the test's time to report.
+    that the test is held up by it: it has had a large part of the test's time to report. `metrics`
+    are those of which it has to report an outcome each, where they are several.
     """
 
     units: int
@@ -29,6 +31,7 @@ class Waiting:
     days: float
     until: str | None
     is_held: bool
+    metrics: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -37,7 +40,10 @@ class Waiting:
             first = f"{self.until[:10]} {self.until[11:16]} UTC"
             return f"{self.units:,} units are in their conversion window, the oldest until {first}"
         waited = about(self.days)
-        return f"{self.units:,} units have not counted; the oldest has not reported for {waited}"
+        what = f" all of {', '.join(self.metrics)}" if self.metrics else ""
+        return (
+            f"{self.units:,} units have not counted; the oldest has not reported{what} for {waited}"
+        )
 
 
 def waiting_of(
@@ -64,4 +70,5 @@ def waiting_of(
     if design.measure is not None:
         until = moment(design.matures(oldest) or oldest).isoformat()
     is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
-    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held)
+    metrics = (PRIMARY, *(one.name for one in design.metrics)) if design.metrics else ()
+    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held, metrics)

@@ -152,6 +152,7 @@ class WaitingOut(BaseModel):
     days: float
     until: str | None
     is_held: bool
+    metrics: list[str] = []
 
 
 class CovariatesOut(BaseModel):
