@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.live.commit import runner
+from bascule.live.reports.verify import verify
 from bascule.live.storage.leases import all_leases
-from bascule.live.storage.statements import fetch
+from bascule.live.storage.queries import deal_again, find_deals
+from bascule.live.storage.statements import execute, fetch
 from bascule.live.transactions import lease
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
@@ -183,6 +186,38 @@ def test_a_change_by_another_program_holds_at_once(programs: Programs) -> None:
     first.stop("a")
     assert second.assign("later") == "a"
     assert not second.evaluate("later still").enrolled
+
+
+def test_a_block_that_is_taken_out_of_the_log_is_found(programs: Programs) -> None:
+    test, other = programs.start("forged", MEASURED)
+    other.pause()
+    other.start()
+    programs.assign(test, 60)
+    check(test, 180)
+    assert test._loaded().state.cancelled > 0, "there are gaps that nobody forged"
+    (deal,) = rows(test, "deal")[100]
+    arms = Counter(arm for its, arm in rows(test, "deal, arm") if its == deal)
+
+    def forge(blocks: bool) -> tuple[str, ...]:
+        """Delete the units of a block, and count one fewer; with `blocks` the block itself too."""
+        # What is written on a connection to read is not kept.
+        with test.store.reading() as connection:
+            (found,) = fetch(connection, "SELECT standing FROM experiments WHERE id = ?", test.id)
+            state = json.loads(found[0])
+            state["assigned"] = [units - arms[k] for k, units in enumerate(state["assigned"])]
+            for statement, values in (
+                ("DELETE FROM assignments WHERE experiment = ? AND deal = ?", (test.id, deal)),
+                ("UPDATE experiments SET standing = ? WHERE id = ?", (json.dumps(state), test.id)),
+            ):
+                execute(connection, statement, values)
+            if blocks:
+                run = find_deals(connection, test.id, deal, deal)[deal]
+                deal_again(connection, test.id, replace(run, parts=()))
+            return verify(connection, test.id, test.name).differences
+
+    assert any("slots were dealt" in one for one in forge(blocks=False))
+    assert any("which is that of unit" in one for one in forge(blocks=True))
+    assert test.verify().agrees
 
 
 def test_a_program_alone_takes_no_lease(programs: Programs) -> None:

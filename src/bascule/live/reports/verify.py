@@ -155,7 +155,8 @@ class _UnitLog:
         self._since: int | None = None
         self._total = 0.0
         self._handed: list[int] = []
-        self._block = 0
+        # The current block, the number of the unit in its first slot, and units in no block.
+        self._block, self._start, self._freely = 0, 0, 0
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[float]]] = {}
         self._open = unfilled(open_leases(connection, stored.id).get(stored.id, {}))
@@ -175,15 +176,13 @@ class _UnitLog:
             )
             numbers = [row.deal for row in rows if row.deal is not None]
             if numbers:
-                # A block may have begun in the rows before.
-                current = self._deals.get(self._block)
-                self._deals = self._find_deals(numbers[0], numbers[-1])
-                if current is not None:
-                    self._deals[self._block] = current
+                # A block may have begun in the rows before, or some after it have no unit.
+                self._deals = self._find_deals(self._block or 1, numbers[-1])
             for row in rows:
                 self._take(row, events.get(row.number, []))
         self._rows.end()
         self._check_block()
+        self._check_slots()
         if self._folds:
             self.replay = self.replay.changed()
 
@@ -234,9 +233,17 @@ class _UnitLog:
         if row.deal is not None:
             if row.deal != self._block:
                 self._check_block()
+                self._start += self._slots_until(row.deal)
                 self._block = row.deal
             slot = len(self._handed)
             self._handed.append(row.arm)
+            if self.stored.state.leased and row.number != self._start + slot:
+                self.findings.add(
+                    f"unit {row.number} has slot {slot} of block {row.deal}, "
+                    f"which is that of unit {self._start + slot}"
+                )
+        else:
+            self._freely += 1
         sound = self._rows.check(row, self._chances(row, slot))
         if row.number >= self.stored.state.position:
             return
@@ -293,6 +300,24 @@ class _UnitLog:
                 f"block {self._block} dealt as {short(slots)}, handed out as {handed}"
             )
         self._handed = []
+
+    def _slots_until(self, block: int) -> int:
+        """Return how many slots there are from the current block up to another one."""
+        known = self._deals.items()
+        return sum(len(deal.slots) for number, deal in known if self._block <= number < block)
+
+    def _check_slots(self) -> None:
+        """With leases numbers have gaps: compare all slots with units, open slots and cancelled."""
+        state = self.stored.state
+        if not state.leased:
+            return
+        self._deals = self._find_deals(self._block or 1, state.deal)
+        dealt = self._start + self._slots_until(state.deal) + state.handed + self._freely
+        if dealt != state.next_number:
+            self.findings.add(
+                f"{dealt:,} slots were dealt, but {state.units:,} are stored as having or waiting "
+                f"for a unit and {state.cancelled:,} as cancelled"
+            )
 
     def _find_deals(self, first: int, last: int) -> dict[int, Deal]:
         try:
