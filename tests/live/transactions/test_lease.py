@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 
 import bascule as bs
 from bascule.live.api.reads import read_summaries
+from bascule.live.clock import moment
 from bascule.live.commit import runner
 from bascule.live.reports.verify import verify
 from bascule.live.storage.leases import all_leases
@@ -176,13 +179,23 @@ def test_a_change_by_another_program_holds_at_once(programs: Programs) -> None:
     programs.assign(first, 30)
     programs.assign(second, 30)
     programs.assign(first, 30)
+    second.pause_arm("c")
+    arms = programs.assign(first, 60)
+    # Blocks under way are finished: at most one of each lease, and one of the test.
+    assert 0 <= Counter(arms.values())["c"] <= 3 * 4 < 60 / 3
+    assert "c" not in programs.assign(first, 30).values()
+    second.resume_arm("c")
+    programs.assign(first, 30)
+    programs.assign(second, 30)
     second.drop_arm("c")
     arms = programs.assign(first, 60)
     assert set(arms.values()) == {"a", "b"}
+    dealt = [arm for (arm,) in rows(first, "arm")[-60:]]
+    assert dealt.count(2) <= 3 * 4, "only blocks under way have places of the arm"
     programs.assign(second, 30)
     second.knob(tilt=5)
     programs.assign(first, 30)
-    check(first, 330)
+    check(first, 480)
     first.stop("a")
     assert second.assign("later") == "a"
     assert not second.evaluate("later still").enrolled
@@ -218,6 +231,73 @@ def test_a_block_that_is_taken_out_of_the_log_is_found(programs: Programs) -> No
     assert any("slots were dealt" in one for one in forge(blocks=False))
     assert any("which is that of unit" in one for one in forge(blocks=True))
     assert test.verify().agrees
+
+
+def test_two_programs_with_one_lease_hand_out_no_slot_twice(programs: Programs) -> None:
+    # As after a fork, which copies what a program has in memory.
+    first, second = programs.start("forked")
+    one, other = first.store.runner, second.store.runner
+    other._holder, other._leases[first.id] = one._holder, deepcopy(one._leases[first.id])
+    for _ in range(3):
+        programs.assign(first, 4)
+        programs.assign(second, 4)
+    check(first, 144)
+    # Both give it back, and a third program hands out the rest.
+    for store in programs.stores:
+        store.runner.close()
+        store.runner.close()
+    programs.assign(first, 60)
+    check(first, 204)
+
+
+def test_programs_whose_clocks_differ_by_less_than_is_refused_share_leases(
+    programs: Programs,
+) -> None:
+    first, second = programs.start("apart")
+    for late, early in ((first, second), (second, first)):
+        for store, by in ((late.store, 27.5), (early.store, -27.5)):
+            store.runner.guard._clock = bs.ManualClock(moment(programs.clock.now() + by))
+        for _ in range(3):
+            programs.assign(late, 30)
+            programs.assign(early, 30)
+    check(first, 480)
+
+
+def test_a_lease_of_a_program_whose_clock_is_set_wrong_is_not_used(
+    programs: Programs, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bs.open(location) as store, bs.open(location) as other:
+        programs.tests = [store.create("wrong", DESIGN), other.get("wrong")]
+        for test in (*programs.tests, *programs.tests):
+            programs.assign(test, 30)
+        right = time.time
+        for minutes in (10.0, -10.0):
+            with monkeypatch.context() as patched:
+                patched.setattr(time, "time", lambda by=minutes: right() + 60.0 * by)
+                # It was set wrong while a program runs, or before it started.
+                with pytest.raises(bs.StoreError, match="clock has jumped"):
+                    programs.tests[0].assign("new")
+                with bs.open(location) as late, pytest.raises(bs.StoreError, match="database's"):
+                    late.get("wrong").assign("new")
+        programs.assign(programs.tests[0], 10)
+        check(programs.tests[1], 130)
+
+
+def test_leases_of_other_sizes_go_on_after_a_restart(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test, _ = programs.start("sizes", MEASURED)
+    for most in (7, 200, 1, 41):
+        monkeypatch.setattr(runner, "MOST_LEASED", most)
+        # Killed, and started again.
+        test.store.runner._leases.clear()
+        test.store.runner._holder += "again"
+        for one in programs.tests:
+            programs.assign(one, 20)
+            programs.assign(one, 20)
+        programs.clock.advance(lease.SECONDS + lease.LEFT_AFTER + 0.1)
+    programs.assign(test, 300)
+    check(test, 120 + 4 * 80 + 300)
 
 
 def test_a_program_alone_takes_no_lease(programs: Programs) -> None:
