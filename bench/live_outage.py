@@ -27,13 +27,14 @@ from bench.live_rate import DESIGN
 GROUP = 60
 
 
-def work(location: str, seed: int, end: Any, results: Any) -> None:
+def work(location: str, seed: int, meet: Any, end: Any, results: Any) -> None:
     """Assign new units until the end; report the arms answered, errors, and the longest call."""
     arms: dict[str, str] = {}
     failed: Counter[str] = Counter()
     longest, group = 0.0, 0
     with bs.open(location) as store:
         test = store.get("test")
+        meet.wait()
         while not end.is_set():
             units = [f"{seed} {group} {i}" for i in range(GROUP)]
             since = time.perf_counter()
@@ -42,7 +43,7 @@ def work(location: str, seed: int, end: Any, results: Any) -> None:
                 group += 1
             except bs.StoreError as problem:
                 # The same units again: what was kept has to be what is answered now.
-                failed[str(problem).rpartition(": ")[2] if "try" in str(problem) else "refused"] += 1
+                failed[str(problem).partition("data: ")[2].partition(";")[0]] += 1
                 time.sleep(0.1)
             longest = max(longest, time.perf_counter() - since)
     results.put((arms, failed, longest))
@@ -52,14 +53,17 @@ def main(rounds: int, seconds: float) -> None:
     """Stall and crash the server, then count."""
     chance = random.Random(1)
     context = get_context("spawn")
-    end, results = context.Event(), context.Queue()
+    meet, end, results = context.Barrier(3), context.Event(), context.Queue()
     with tempfile.TemporaryDirectory() as folder, place("postgresql", Path(folder)) as location:
         with bs.open(location) as store:
             store.create("test", DESIGN)
-        workers = [context.Process(target=work, args=(location, k, end, results)) for k in (0, 1)]
+        workers = [
+            context.Process(target=work, args=(location, k, meet, end, results)) for k in (0, 1)
+        ]
         for one in workers:
             one.start()
-        time.sleep(5.0)
+        meet.wait()
+        time.sleep(3.0)
         for _ in range(rounds):
             time.sleep(chance.uniform(1.0, 2.0))
             _stall(Path(folder) / "data", seconds)
@@ -80,7 +84,10 @@ def main(rounds: int, seconds: float) -> None:
             leased, verified = test._loaded().state.leased, test.verify()
             assert verified.agrees, str(verified)
     failed = sum((each for _, each, _ in found), Counter[str]())
-    print(f"{rounds} stalls of {seconds:g} s and {rounds} crashes: {len(arms):,} units answered, ", end="")
+    print(
+        f"{rounds} stalls of {seconds:g} s and {rounds} crashes: {len(arms):,} units answered, ",
+        end="",
+    )
     print(f"{len(rows):,} stored, {leased:,} slots leased; {failed.total()} calls failed ", end="")
     print(f"({dict(failed)}), the longest took {max(each for _, _, each in found):.1f} s")
     print(verified)
