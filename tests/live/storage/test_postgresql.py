@@ -13,8 +13,10 @@ import psycopg
 import pytest
 
 import bascule as bs
+from bascule.live.reports import diagnostics
 from bascule.live.storage import database, postgresql
 from bascule.live.storage.postgresql import Limits
+from bascule.live.storage.queries import fetch
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 ACTIVE = (
@@ -117,6 +119,17 @@ def test_a_read_that_takes_too_long_is_an_error(location: str) -> None:
         ):
             connection.exec_driver_sql("SELECT pg_sleep(5)")
         assert store.experiments() == []
+
+
+def test_a_report_on_tables_that_have_just_grown_joins_them_as_a_whole(location: str) -> None:
+    with bs.open(location) as store:
+        test = store.create("test", DESIGN)
+        units = [f"u{i}" for i in range(200)]
+        test.assign_many(units)
+        test.record_many([(unit, 1.0) for unit in units])
+        with store.reporting() as connection:
+            plan = fetch(connection, f"EXPLAIN {diagnostics._DELAYS}", test.id, 200, 100)
+        assert not any("Nested Loop" in line for (line,) in plan), plan
 
 
 def test_every_read_is_one_moment(location: str) -> None:

@@ -35,7 +35,7 @@ from bascule.live.storage.upgrade import bring_up_to_date, stored_version
 
 HOT = Limits(kept=4, more=6, statement=15.0)
 READS = Limits(kept=5, more=10, statement=15.0)
-REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0)
+REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
 """Connections for assigning and recording, for short reads, and for reads that may take long."""
 
 MIGRATION_SECONDS = 3600.0

@@ -62,12 +62,12 @@ _METRIC_EVENTS = (
     "SELECT number, metric, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "AND metric IS NOT NULL ORDER BY number, at, id"
 )
-_EVENTS_WITH_UNITS = (
-    "SELECT o.number, a.arm, a.time, o.at, o.value FROM outcomes o JOIN assignments a "
-    "ON a.experiment = o.experiment AND a.number = o.number WHERE o.experiment = ? "
+_TIMED_EVENTS = "SELECT number, at, value FROM outcomes WHERE experiment = ?"
+_EVENTS_BETWEEN = f"{_TIMED_EVENTS} AND at >= ? AND at < ? ORDER BY number, at, id"
+_EVENTS_OF_STAGE = f"{_TIMED_EVENTS} AND stage = ? ORDER BY number, at, id"
+_ARRIVALS = (
+    "SELECT number, arm, time FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 )
-_EVENTS_BETWEEN = f"{_EVENTS_WITH_UNITS} AND o.at >= ? AND o.at < ? ORDER BY o.number, o.at, o.id"
-_EVENTS_OF_STAGE = f"{_EVENTS_WITH_UNITS} AND o.stage = ? ORDER BY o.number, o.at, o.id"
 _TAKEN = (
     "SELECT event, number, outcomes.value, metric FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
@@ -222,14 +222,25 @@ def events_between(
 
     It goes through all events of the test: only tests of earlier versions need it.
     """
-    return fetch(connection, _EVENTS_BETWEEN, experiment, first, last)
+    return _with_units(connection, experiment, _EVENTS_BETWEEN, first, last)
 
 
 def events_of_stage(
     connection: Connection, experiment: int, stage: int
 ) -> Sequence[tuple[int, int, float, float, float]]:
     """Events that count at the end of a stage, as `events_between` returns them."""
-    return fetch(connection, _EVENTS_OF_STAGE, experiment, stage)
+    return _with_units(connection, experiment, _EVENTS_OF_STAGE, stage)
+
+
+def _with_units(
+    connection: Connection, experiment: int, statement: str, *values: float
+) -> Sequence[tuple[int, int, float, float, float]]:
+    """Events with the arms and arrivals of their units; a join would be left to the planner."""
+    events = fetch(connection, statement, experiment, *values)
+    numbers = [*dict.fromkeys(number for number, _, _ in events)]
+    found = fetch_listed(connection, _ARRIVALS, experiment, numbers)
+    units = {number: (arm, time) for number, arm, time in found}
+    return [(number, *units[number], at, value) for number, at, value in events if number in units]
 
 
 def metric_events_of(
