@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import bascule as bs
-from bascule.live.storage.queries import fetch
+from bascule.live.storage.statements import fetch
 from bench.live_places import place
 from bench.live_rate import DESIGN
 

@@ -16,7 +16,7 @@ import bascule as bs
 from bascule.live.reports import diagnostics
 from bascule.live.storage import database, postgresql
 from bascule.live.storage.postgresql import Limits
-from bascule.live.storage.queries import fetch
+from bascule.live.storage.statements import fetch
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 ACTIVE = (
