@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bascule.cli import serve
+from bascule.cli.operation import serve
 
 ROOT = Path(__file__).parents[1]
 INSTRUCTIONS = {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "VOLUME", "EXPOSE"}

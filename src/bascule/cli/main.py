@@ -13,21 +13,8 @@ from typing import NoReturn
 import typer
 
 from bascule import __version__
-from bascule.cli import (
-    analyze,
-    audit,
-    backup,
-    demo,
-    experiment,
-    frontier,
-    key,
-    mcp,
-    paper,
-    plan,
-    serve,
-    simulate,
-    unit,
-)
+from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, unit
+from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import visible
 from bascule.cli.support.numbers import plain_numbers, refuse_ambiguous
 from bascule.core.errors import InputError, StoreError

@@ -10,8 +10,8 @@ from fastapi import Depends, Request
 from bascule.live.api import acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.auth.access import Caller, admin, allow, viewer
-from bascule.service.server.shared_renders import SharedRenders
-from bascule.service.server.store_calls import StoreCalls
+from bascule.service.server.reading.shared_renders import SharedRenders
+from bascule.service.server.reading.store_calls import StoreCalls
 
 Result = TypeVar("Result")
 

@@ -27,8 +27,8 @@ from bascule.service.api.calls import Looker, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.openapi import described
 from bascule.service.auth.access import Caller, allow, unnamed
+from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Answer, Problem
-from bascule.service.server.store_calls import StoreCalls
 
 NOT_SHOWN = "(name not shown)"
 

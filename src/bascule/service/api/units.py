@@ -24,9 +24,9 @@ from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
 from bascule.service.api.openapi import described
 from bascule.service.auth.access import allow, client, unnamed
+from bascule.service.server.reading.store_calls import StoreCalls, in_time
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
-from bascule.service.server.store_calls import StoreCalls, in_time
 
 router = APIRouter(prefix="/v1", tags=["units"])
 

@@ -36,9 +36,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from bascule.live.api import Store, moment
 from bascule.live.api.reads import audit_log as audit
+from bascule.service.server.observability.telemetry import log
+from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.settings import shown_url, webhook_key
-from bascule.service.server.store_calls import StoreCalls
-from bascule.service.server.telemetry import log
 
 _METADATA = MetaData()
 

@@ -38,15 +38,15 @@ from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
 from bascule.service.server import background
 from bascule.service.server import planner as planning
-from bascule.service.server.experiment_cache import Directory
 from bascule.service.server.middleware import Envelope, FastPath
+from bascule.service.server.observability.telemetry import Metrics, log
+from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
+from bascule.service.server.reading.experiment_cache import Directory
+from bascule.service.server.reading.shared_renders import SharedRenders, Traffic
+from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
-from bascule.service.server.shared_renders import SharedRenders, Traffic
-from bascule.service.server.store_calls import StoreCalls
-from bascule.service.server.telemetry import Metrics, log
-from bascule.service.server.tracing import Traced, make_provider
 
 PAGE = "bascule.service.page"
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]

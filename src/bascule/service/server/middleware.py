@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
 from bascule.service.api import ofrep, units
+from bascule.service.server.observability.telemetry import LOGGER, Metrics, log
+from bascule.service.server.reading.shared_renders import Traffic
 from bascule.service.server.responses import Problem, problem_of, refusal
-from bascule.service.server.shared_renders import Traffic
-from bascule.service.server.telemetry import LOGGER, Metrics, log
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

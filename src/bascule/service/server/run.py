@@ -23,8 +23,8 @@ from bascule.service.auth.oidc import check_installed
 from bascule.service.notifications.notify import check_targets
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
+from bascule.service.server.observability.telemetry import FOLDER, log, write_logs
 from bascule.service.server.settings import Settings
-from bascule.service.server.telemetry import FOLDER, log, write_logs
 from bascule.service.server.workers import STOPS, end_with_parent, keep_working
 
 ACTOR = "service"

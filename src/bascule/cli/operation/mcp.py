@@ -6,7 +6,7 @@ import asyncio
 
 import typer
 
-from bascule.cli.serve import needed
+from bascule.cli.operation.serve import needed
 
 
 def command(

@@ -19,8 +19,8 @@ from bascule.live.api.reads import (
     read_summaries,
     segmented_tests,
 )
-from bascule.service.server.store_calls import SharedRead, StoreCalls, in_time
-from bascule.service.server.telemetry import LOGGER, log
+from bascule.service.server.observability.telemetry import LOGGER, log
+from bascule.service.server.reading.store_calls import SharedRead, StoreCalls, in_time
 
 FRESH = 1.0
 """Seconds after which the experiments are read again."""

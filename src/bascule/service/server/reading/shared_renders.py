@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
-from bascule.service.server.store_calls import SharedRead, StoreCalls
+from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

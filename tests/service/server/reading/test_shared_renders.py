@@ -8,9 +8,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bascule.service.server import shared_renders
-from bascule.service.server.shared_renders import AT_ONCE, BUSY, MOST_KEPT, SharedRenders, Traffic
-from bascule.service.server.store_calls import StoreCalls
+from bascule.service.server.reading import shared_renders
+from bascule.service.server.reading.shared_renders import (
+    AT_ONCE,
+    BUSY,
+    MOST_KEPT,
+    SharedRenders,
+    Traffic,
+)
+from bascule.service.server.reading.store_calls import StoreCalls
 
 
 class Work:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli import study
-from bascule.cli.serve import needed
+from bascule.cli.operation.serve import needed
 from bascule.cli.support.console import screen
 from bascule.core.inputs import checks
 
