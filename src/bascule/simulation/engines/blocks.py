@@ -49,10 +49,14 @@ def floor_table(evidence: Evidence) -> Kernel:
 
 def floors_of(procedure: BlockProcedure) -> FloatArray:
     """Totals, for each part of the clock, below which the evidence need not be computed."""
+    return _floors(procedure.steps.evidence, procedure.threshold, procedure.shape)
+
+
+@lru_cache(maxsize=64)
+def _floors(evidence: Evidence | None, threshold: float, shape: float) -> FloatArray:
     floors = np.zeros(OCTAVES * PARTS)
-    evidence = procedure.steps.evidence
     if evidence is not None:
-        floor_table(evidence)(floors, procedure.threshold, procedure.shape)
+        floor_table(evidence)(floors, threshold, shape)
     return floors
 
 

@@ -23,7 +23,7 @@ from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World
 
-SMALLEST_TABLE, LARGEST_TABLE = 1 << 14, 1 << 21
+SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21
 
 SMALLEST_PART = 0.1
 """Radii below this part of half the smallest gap are computed where they are needed."""

@@ -93,41 +93,45 @@ def build(
                     room = min(room, radii.size - 1 - int(max(units_0, units_1)))
                     if room == 0:
                         winner = OUTGROWN
-                if layer != DONE:
-                    streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
-                    number = outside_layer(streams, 0, layer, number, ziggurat)
-                    a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
-                    layer = DONE
+                        break
                 last = min(max_units, taken + room)
-                # No call in here, so that all numbers of the test stay in registers.
-                while winner == NOBODY and layer == DONE and taken < last:
-                    if highest((score_0, score_1), 0, 2) == 1:
-                        units_1 += 1.0
-                        total_1 += outcome(mean_1, sigma, number)
-                        mean = total_1 / units_1
-                        if endless:
-                            wide = radius_of(units_1, sigma, factor, count, delta)
+                while winner == NOBODY and taken < last:
+                    if layer != DONE:
+                        streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                        number = outside_layer(streams, 0, layer, number, ziggurat)
+                        a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+                        layer = DONE
+                    # No call in here, so that all numbers of the test stay in registers.
+                    for _ in range(last - taken):
+                        if highest((score_0, score_1), 0, 2) == 1:
+                            units_1 += 1.0
+                            total_1 += outcome(mean_1, sigma, number)
+                            mean = total_1 / units_1
+                            if endless:
+                                wide = radius_of(units_1, sigma, factor, count, delta)
+                            else:
+                                wide = radii[np.uint64(units_1)]
+                            score_1 = score(mean, wide, units_1, alpha)
+                            lower_1, upper_1 = mean - wide, mean + wide
                         else:
-                            wide = radii[np.uint64(units_1)]
-                        score_1 = score(mean, wide, units_1, alpha)
-                        lower_1, upper_1 = mean - wide, mean + wide
-                    else:
-                        units_0 += 1.0
-                        total_0 += outcome(mean_0, sigma, number)
-                        mean = total_0 / units_0
-                        if endless:
-                            wide = radius_of(units_0, sigma, factor, count, delta)
-                        else:
-                            wide = radii[np.uint64(units_0)]
-                        score_0 = score(mean, wide, units_0, alpha)
-                        lower_0, upper_0 = mean - wide, mean + wide
-                    taken += 1
-                    numbers = (
-                        *(units_0, units_1, total_0, total_1, score_0, score_1),
-                        *(lower_0, lower_1, upper_0, upper_1),
-                    )
-                    winner = decide(numbers, 4, 6, 8, 2, sigma, threshold)
-                    number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
+                            units_0 += 1.0
+                            total_0 += outcome(mean_0, sigma, number)
+                            mean = total_0 / units_0
+                            if endless:
+                                wide = radius_of(units_0, sigma, factor, count, delta)
+                            else:
+                                wide = radii[np.uint64(units_0)]
+                            score_0 = score(mean, wide, units_0, alpha)
+                            lower_0, upper_0 = mean - wide, mean + wide
+                        number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
+                        numbers = (
+                            *(units_0, units_1, total_0, total_1, score_0, score_1),
+                            *(lower_0, lower_1, upper_0, upper_1),
+                        )
+                        winner = decide(numbers, 4, 6, 8, 2, sigma, threshold)
+                        if winner != NOBODY or layer != DONE:
+                            break
+                    taken = int(units_0 + units_1)
             if control[STOP] != 0:
                 break
             state[0], state[1] = units_0, units_1

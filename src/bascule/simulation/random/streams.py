@@ -31,6 +31,9 @@ ROW = 4
 TAIL = 3.6541528853610088
 """Where the ziggurat ends and the normal's tail begins, for 256 layers of equal area."""
 
+SLACK = 1e-10
+"""How close to the density a point is compared with the density itself, not with its bounds."""
+
 DONE = -1
 """In place of a layer: the number is complete."""
 
@@ -92,8 +95,18 @@ def outside_layer(
                 height = -math.log1p(-uniform(streams, at))
                 if height + height > beyond * beyond:
                     return math.copysign(TAIL + beyond, value)
-        density = table[row + 2] + (table[row + 3] - table[row + 2]) * uniform(streams, at)
-        if density < math.exp(-0.5 * value * value):
+        top = table[row + 3]
+        density = table[row + 2] + (top - table[row + 2]) * uniform(streams, at)
+        # The density here is top * exp(-fall). 1 - fall is below exp(-fall), 1 - fall + fall^2 / 2
+        # above it: they settle most draws. SLACK is far more than what rounding can change.
+        beyond = abs(value) - table[row]
+        fall = beyond * (table[row] + 0.5 * beyond)
+        low = 1.0 - fall - SLACK
+        if density < top * low:
+            return value
+        if density < top * (low + 0.5 * fall * fall + 2.0 * SLACK) and density < math.exp(
+            -0.5 * value * value
+        ):
             return value
         word, a, b, c, counter = advance(
             streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
