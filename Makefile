@@ -14,7 +14,8 @@ LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rule
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py tests/planning/test_stages.py tests/planning/test_value.py \
-	tests/cli/test_frontier.py
+	tests/cli/test_frontier.py tests/test_contract.py docs/how-to/add-a-rule.md \
+	docs/explanation/tilted-blocks.md
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,8 +32,9 @@ $(BIN)/python:
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing bascule and its tools into $(VENV) (once; about a minute) ..."
 	@$(PIP) --no-compile --editable '.[dev]'
-	@# On all cores, and without the tests of others; a few files are for another Python.
-	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
+	@# On all cores, and without what our tests do not load; a few files are for another Python.
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|pip|setuptools|mypyc?|lexers)/' \
+		$(VENV)/lib || true
 	@touch $@ $(SERVED)
 
 # The service without the tools of those who work on it: a third of the time.

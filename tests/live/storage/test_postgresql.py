@@ -27,7 +27,7 @@ ACTIVE = (
 
 @pytest.fixture(scope="module")
 def database_location(new_database: Callable[[], str]) -> str:
-    """One database for all tests of this file: each costs the server seconds when it stops."""
+    """One database for all tests of this file."""
     return new_database()
 
 
