@@ -42,7 +42,7 @@ MANY_ROWS = 0.01
 MUCH_LATE = 0.05
 
 ENOUGH_TO_MISS = 10
-"""Where so many are expected, nobody came by chance about once in 20,000 days."""
+"""Where this number is expected, nobody comes by chance about once in 20,000 days."""
 
 
 def sample_ratio(

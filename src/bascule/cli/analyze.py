@@ -143,7 +143,7 @@ def command(
     block: str | None = typer.Option(
         None,
         metavar="BLOCK",
-        help="Compare units within a day, a week, or days with so many units; day if not given.",
+        help="Compare units within a day, a week, or days with at least N units; day if not given.",
         show_default=False,
     ),
     weights: list[float] | None = typer.Option(

@@ -168,7 +168,7 @@ def watch(
     name: str = NAME,
     store: str = STORE,
     every: float = typer.Option(5.0, min=0.1, help="Seconds between two looks."),
-    looks: int | None = typer.Option(None, help="Stop after so many looks.", show_default=False),
+    looks: int | None = typer.Option(None, help="Stop after N looks.", show_default=False),
 ) -> None:
     """Show the status of an experiment again and again until it ends."""
     from rich.live import Live

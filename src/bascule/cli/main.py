@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         _leave("not enough memory: ask for fewer runs or fewer arms", USAGE_ERROR)
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more can be said there.
+        # The reader of the output has closed it: nothing more can be written there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(USAGE_ERROR)
     except OSError as problem:

@@ -181,7 +181,7 @@ def command(
 def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
     """Say, and on a terminal ask, whether a lift larger than the baseline is meant as it stands.
 
-    Who writes 0.2 beside a baseline of 5 % often means a fifth of it.
+    With a baseline of 5 %, 0.2 often means a fifth of it.
     """
     plain = [text for text in lift or () if not text.strip().endswith("%")]
     larger = request.outcome.binary and abs(request.main_lift) > request.baseline

@@ -39,7 +39,7 @@ def show(seed: int, runs: int, out: Path) -> None:
     design = Design(arms=["control", "green"], outcome=Gaussian(SIGMA), rule=Tilt(3), error=0.05)
     console.print(
         "A shop tests a green button. Visitors spend 20.00 on average with the old one\n"
-        "and 21.50 with the green one, give or take 5.00; nobody knows that yet.\n"
+        "and 21.50 with the green one, give or take 5.00; that is not known yet.\n"
         "Rule: tilted blocks, which send three visitors to the button that is ahead for\n"
         "each one to the other, once the lead is clear.\n"
         f"Promise: {error_words(design.calibration.error)}, proven.\n"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TIMES_STEADY, SHORTEST_CAP = 5, 20_000
-"""The cap on units: so many times what the test needs in a steady world, and never less."""
+"""The cap on units, as a multiple of what the test needs in a steady world."""
 
 BATTERY = (*NAMED, "null+steep", "null+late-failures")
 """The worlds of an audit: wrong decisions are likeliest where no arm is better."""

@@ -61,7 +61,7 @@ class ArmCohorts:
 
     @classmethod
     def of(cls, units: Iterable[tuple[int, float]]) -> ArmCohorts:
-        """The cohorts of units of which each has given so many outcomes with such a sum."""
+        """Return the cohorts of units, by the number and the sum of the outcomes of each."""
         return cls._sorted(Cohort(outcomes, 1, total) for outcomes, total in units)
 
     @classmethod

@@ -92,7 +92,7 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     """Return the statistics without an arm that is removed by hand, for any reason and at any time.
 
-    Who removes arms after looking chooses which of those left is the best. With three or more arms
+    Removing arms after a look chooses which of those left is the best. With three or more arms
     every pair is therefore judged more strictly from now on (`Design.stricter`), and arms that the
     evidence against them does not suffice for come back, as do those that only the removed arm had
     beaten. The error of the design then holds for a wrong statement about any pair.

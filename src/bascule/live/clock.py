@@ -55,7 +55,7 @@ class SystemClock:
 
 
 class FastClock:
-    """The clock of the machine, so many times as fast from now on: a day in a few seconds.
+    """The clock of the machine, faster by a factor from now on: a day in a few seconds.
 
     >>> FastClock(3600).now() > 0
     True

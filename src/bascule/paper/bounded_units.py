@@ -1,4 +1,4 @@
-"""Units whose effects and noise are bounded, with variances that nobody knows.
+"""Units whose effects and noise are bounded, with unknown variances.
 
 The paper names empirical Bernstein inequalities for them. At a look planned by the calendar the
 averages of the units, taken in the order of their arrival, are independent of the arrivals that
@@ -35,7 +35,7 @@ RANGE_SPREAD = 0.5
 """The largest standard deviation of outcomes between 0 and 1."""
 
 PART = 10
-"""One run of so many is played."""
+"""One in this number of runs is played."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ COMPARING = (
 
 @lru_cache(maxsize=1024)
 def beyond_chance(runs: int, looks: int = 1) -> float:
-    """Return how many standard errors a mean of so many runs needs before it counts.
+    """Return how many standard errors a mean needs before it counts, by its number of runs.
 
     It is the quantile of Student's t distribution whose tail is that of `MARGIN`, shared by all
     looks.
@@ -72,7 +72,7 @@ class Comparison:
     runs: int
 
     def against(self, looks: int | None = None) -> tuple[float, ...]:
-        """Return where the opposite is shown, among so many looks for it."""
+        """Return where the opposite is shown, given the number of looks for it."""
         limit = beyond_chance(self.runs, looks or len(self.grid))
         pairs = zip(self.grid, self.margins, strict=True)
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)

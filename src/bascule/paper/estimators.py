@@ -3,7 +3,7 @@
 Where the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
 `s_u` is `sigma_unit^2 sum s_u^2 + sigma_noise^2 sum s_u^2 / age_u`. With equal shares the first sum
 is one over the number of units. With shares in proportion to age it is one over the number of
-*effective* units, `(sum of ages)^2 / (sum of their squares)`, as if only so many had been asked.
+*effective* units, `(sum of ages)^2 / (sum of their squares)`, as if only these had been asked.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOGETHER = 100
 """Runs that are played side by side; their units then stay in the cache."""
 
 FEW, WAIT = 3, 1000
-"""An arm has so many units from the start on and gets no other for so many stages."""
+"""The units that an arm has from the start, and the stages during which it gets no other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ def _variance(request: PlanRequest, mean: float) -> float:
 
 
 def _units_for(request: PlanRequest, wanted: float) -> float:
-    """Units in each arm that tell as much as so many that each give one outcome.
+    """Units in each arm that tell as much as `wanted` that each give one outcome.
 
     Where outcomes recur, those who came first have given more of them: how much a unit tells
     depends on how long the test takes, and that on how much units tell.

@@ -263,7 +263,7 @@ def _units_at(steps: tuple[tuple[float, float], ...], rate: float, days: float) 
 
 
 def _days_at(steps: tuple[tuple[float, float], ...], rate: float, units: float) -> float:
-    """Return after how many days so many units are in the test."""
+    """Return after how many days a number of units is in the test."""
     total = 0.0
     ends = [*(at / SECONDS["d"] for at, _ in steps[1:]), math.inf]
     for (at, share), end in zip(steps, ends, strict=True):

@@ -55,7 +55,7 @@ class Budget:
     longest: float
 
     def runs(self, effort: float) -> int:
-        """Return how many runs a design gets whose runs take so many units of the quickest kind."""
+        """Return how many runs a design gets, by the units of the quickest kind in a run."""
         if effort > self.longest:
             return 0
         return max(self.fewest, min(self.most, int(self.steps / effort)))

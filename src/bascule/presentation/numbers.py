@@ -65,7 +65,7 @@ def number(value: float) -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """Return a difference with its sign, to so many decimals.
+    """Return a difference with its sign, to a number of decimals.
 
     >>> signed(0.01234, 3), signed(-12.3, 1), signed(-math.inf, 1)
     ('+0.012', '−12.3', '−∞')

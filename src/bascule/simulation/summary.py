@@ -1,4 +1,4 @@
-"""Simulations of so many runs that only their summary is kept."""
+"""Simulations with too many runs to keep each: only their summary is kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Moments:
         return Moments(self.total + other.total, self.squares + other.squares)
 
     def estimate(self, runs: int) -> Estimate:
-        """Return the mean over so many runs and its standard error."""
+        """Return the mean over a number of runs and its standard error."""
         mean = self.total / runs
         if runs < 2:
             return Estimate(float(mean), math.nan)

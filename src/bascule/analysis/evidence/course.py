@@ -18,7 +18,7 @@ from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
 
 MOST_TIMES = 1e3
-"""An end that is further away than so many times the data is no prediction any more."""
+"""A test's end is not predicted if it is further away than this multiple of the data."""
 
 
 @dataclass(frozen=True, slots=True)

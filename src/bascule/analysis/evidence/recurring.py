@@ -30,7 +30,7 @@ FEWEST_UNITS = 20
 """With fewer units an estimated spread says too little."""
 
 MOST_TIMES = 100.0
-"""An end that is further away than so many times the data is no prediction any more."""
+"""A test's end is not predicted if it is further away than this multiple of the data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from bascule.analysis.reduce.sums import Growth, Sums
 from bascule.core.errors import InputError
 
 Block = str | int
-"""What a block is: "day", "week", or whole days that have at least so many units."""
+"""What a block is: "day", "week", or whole days that have at least a number of units."""
 
 WEEK = 7
 

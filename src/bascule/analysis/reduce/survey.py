@@ -165,7 +165,7 @@ def _ascending(rows: Any) -> bool:
 
 
 MOST_BITS = 1_000_000_000
-"""So many different whole numbers fit into a row of bits of 125 MB."""
+"""The most different whole numbers that are counted as a row of bits: it takes 125 MB."""
 
 
 def _different(rows: Any, low: int, high: int) -> int:

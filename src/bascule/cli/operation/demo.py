@@ -71,7 +71,7 @@ def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) ->
         link = f"{url}/sign-in?token={make_link(store, time.time())}"
         console.print(
             f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, "
-            f"of those who\nsee the green one {BUY['green']:.0%}; nobody knows that yet. "
+            f"of those who\nsee the green one {BUY['green']:.0%}; that is not known yet. "
             f"A day takes {DAY:g} seconds.\n"
             f"Guarantee: {error_words(0.05)} (proven).\n"
         )

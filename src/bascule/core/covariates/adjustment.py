@@ -23,7 +23,7 @@ from bascule.core.covariates.model import Covariate
 from bascule.core.procedures.intervals.state import FloatArray
 
 RIDGE = 10.0
-"""Units of which a coefficient has to be convinced: with so many it would be halved."""
+"""Shrinkage of a coefficient, in units: with this number of units it is halved."""
 
 FEWEST = 5
 """Units, times one more than there are covariates, before outcomes are adjusted at all.
@@ -46,7 +46,7 @@ Sums = tuple[float, ...]
 
 
 def width(covariates: int) -> int:
-    """Numbers that are kept for so many covariates.
+    """Return how many numbers are kept, by the number of covariates.
 
     >>> width(1), width(2)
     (5, 10)

@@ -31,9 +31,9 @@ def diagnose(
     `periods` are statistics of the units assigned in consecutive stretches of the test, a day each,
     say; `prompt` and `late` split the same periods by when the outcome came.
 
-    Without `look` some of the p-values hold for one look only, as their `validity` says. Who looks
-    again and again gives the number of the look, counted from 1, and then all of them hold at all
-    looks together. A look at the same data as before is not counted again.
+    Without `look` some of the p-values hold for one look only, as their `validity` says. If you
+    look repeatedly, give the number of the look, counted from 1: then all of them hold at all looks
+    together. A look at the same data as before is not counted again.
 
     >>> import bascule as bs
     >>> day = bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))

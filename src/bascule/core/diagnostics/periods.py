@@ -15,7 +15,7 @@ FEWEST_UNITS = 10
 """Fewer units than this say too little about a mean."""
 
 FEWEST_HITS = 5
-"""Of 0/1 outcomes so many of the rarer kind must be expected."""
+"""The outcomes of the rarer kind, 0 or 1, that must be expected."""
 
 ROUNDING = 1e-12
 """Squares that exceed what their total needs by no more than this share do so by rounding."""

@@ -51,7 +51,7 @@ def normal_tails(z: float) -> float:
 
 
 def student_tail(value: float, degrees: float) -> float:
-    """Probability that Student's t with so many degrees of freedom is at least `value`.
+    """Probability that Student's t with `degrees` of freedom is at least `value`.
 
     >>> round(student_tail(2.085963, 20.0), 6), round(student_tail(-1.0, 3.0), 6)
     (0.025, 0.804499)

@@ -17,7 +17,7 @@ from bascule.core.inputs import checks
 from bascule.core.statistics import Statistics
 
 PARTS = 15
-"""An arm's units are cut into at most so many parts: two weeks, when periods are days."""
+"""The most parts that an arm's units are cut into: two weeks, when periods are days."""
 
 
 def trend(periods: Sequence[Statistics], level: float = 0.01, parts: int = PARTS) -> Diagnostic:

@@ -122,7 +122,7 @@ class Audience:
         return (lambda _: True) if self.where is None else rule_of(self.where)
 
     def share_at(self, passed: float) -> float:
-        """Return the share of the traffic that gets in so many seconds after the start.
+        """Return the share of the traffic that is enrolled a number of seconds after the start.
 
         >>> Audience(ramp=[("0d", 0.1), ("2d", 0.5)]).share_at(86400.0)
         0.1
@@ -246,7 +246,7 @@ def read_audience(data: object) -> Audience:
 
 
 def free_slots(needed: int, taken: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...] | None:
-    """Return ranges of so many slots that nobody has, the first ones; None if there are too few.
+    """Return the first ranges of a number of free slots; None if there are too few.
 
     >>> free_slots(350, [(0, 300), (400, 700)])
     ((300, 400), (700, 950))

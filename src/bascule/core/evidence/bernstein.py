@@ -1,4 +1,4 @@
-"""An anytime radius for outcomes within known limits whose variance nobody knows.
+"""An anytime radius for outcomes within known limits whose variance is unknown.
 
 The width follows the squares that were seen: `squares` is the sum of the squared distances of the
 outcomes from what was expected of each before it came. docs/explanation/evidence.md has the proof.

@@ -46,7 +46,7 @@ def curves(slopes: FloatArray) -> FloatArray:
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
-    """What each line is charged for a day with so many units and squares in two arms.
+    """What each line is charged for a day, by the units and squares of its two arms.
 
     The squares are those of the distances from what was expected, in widths of the limits.
 

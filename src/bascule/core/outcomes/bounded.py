@@ -1,4 +1,4 @@
-"""Outcomes within known limits whose spread nobody knows: shares, ratings, money up to a cap."""
+"""Outcomes within known limits whose spread is unknown: shares, ratings, money up to a cap."""
 
 from __future__ import annotations
 

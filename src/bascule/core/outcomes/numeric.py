@@ -1,4 +1,4 @@
-"""Outcomes whose spread nobody knows: it is estimated from the outcomes as they come."""
+"""Outcomes whose spread is unknown: it is estimated from the outcomes as they come."""
 
 from __future__ import annotations
 

@@ -90,10 +90,10 @@ class Rule(ABC):
         """Raise `InputError` if the rule cannot be used with such outcomes; say what can be."""
 
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
-        """Raise `InputError` if the rule must not run with so many arms or with this cap."""
+        """Raise `InputError` if the rule must not run with this number of arms or this cap."""
 
     def check_design(self, design: Problem) -> None:  # noqa: B027
-        """Raise `InputError` if the rule cannot be used with such outcomes and so many arms."""
+        """Raise `InputError` if the rule does not go with these outcomes or this number of arms."""
 
     def with_fixed_plan(self, design: Problem) -> Self:
         """Return the rule with what it plans by the design's error written out.

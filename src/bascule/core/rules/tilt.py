@@ -63,7 +63,7 @@ class Tilt(Rule):
     have without the effect; with a horizon the outcomes correct it, and without one the bets stake
     most on it. `guarantee="gaussian"` takes outcomes with a known spread as normal, which is exact
     for them; the default is proven for all, and asymptotic for `Numeric` outcomes. Instead of
-    `power`, `reach` sets the horizon where `effect` is so many standard errors of its estimate.
+    `power`, `reach` sets the horizon: there `effect` is `reach` standard errors of its estimate.
 
     `futility` ends a test sooner, undecided: once the probability to find `effect` by the horizon,
     given the outcomes so far, is below it. With `on_futility="advise"` the test goes on, and its

@@ -156,7 +156,7 @@ class CommitQueue(Generic[Job]):
         with self._lock:
             first = self._queue[0] if self._queue else None
             self._busy = first is not None
-        # Whoever has waited longest leads the next group.
+        # The caller that has waited longest leads the next group.
         if isinstance(first, _Ticket):
             first.called.release()
         elif first is not None:

@@ -17,9 +17,9 @@ SLOW = 0.2
 """Seconds above which a result is reused; quicker ones are computed for everyone who asks."""
 
 REUSED_FOR, LONGEST_REUSE = 10.0, 60.0
-"""A result is reused for so many times as long as it took to compute, and at most so many seconds.
+"""A result is reused for this multiple of the time it took to compute, up to a number of seconds.
 
-So the results of one experiment keep at most about a tenth of a core busy, however many ask.
+The results of one experiment keep at most about a tenth of a core busy, however many ask.
 """
 
 MOST_KEPT = 1000

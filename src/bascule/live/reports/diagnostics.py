@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 READ_AT_ONCE = 10_000
 
 MUCH_LATER = 10.0
-"""A unit that takes so many times as long as most others did is taken not to report at all."""
+"""A unit that takes longer than most others by this factor is taken not to report at all."""
 
 PATIENCE = 86400.0
 """Seconds for which a test without any outcome is taken to wait for the first."""

@@ -46,7 +46,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
 
 
 def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
-    """At most so many of the points, spread evenly over their places, the last one included.
+    """At most `most` of the points, spread evenly over their places, the last one included.
 
     >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
     ['d', 'f', 'g']

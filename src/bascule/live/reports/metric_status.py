@@ -107,7 +107,7 @@ class RolloutStatus:
 def rollout_of(
     design: Design, statistics: Statistics, audience: Audience | None, passed: float
 ) -> RolloutStatus:
-    """Return how far a guarded rollout is after so many seconds."""
+    """Return how far a guarded rollout is after a number of seconds."""
     ramp = () if audience is None else audience.ramp
     coming = [(float(at), share) for at, share in ramp if float(at) > passed]
     at, share = coming[0] if coming else (None, None)

@@ -244,7 +244,7 @@ def status_of(
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     if state.verdict is not None and isinstance(seen, Statistics):
-        # Whoever comes after the decision gets the winner: that is no longer the test.
+        # Units that come after the decision get the winner: that is no longer the test.
         counted = [arm.units for arm in seen.arms]
     return Status(
         name=name,

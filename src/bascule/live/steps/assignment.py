@@ -230,7 +230,7 @@ def _slots(
 
 
 def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
-    """The parts of so many blocks of the same kind, each in an order of its own."""
+    """The parts of several blocks of the same kind, each in a random order."""
     slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
     parts: list[tuple[int, ...]] = []
     for _ in range(count * block.repeat):

@@ -123,7 +123,7 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
 
 
 def _dealt_slot(deal: Deal, handed: int) -> int:
-    """Which slot of all that were dealt comes after so many that were handed out."""
+    """The slot, of all that were dealt, that follows those that were handed out."""
     slot = 0
     for arm in (arm for part in deal.parts for arm in part):
         if handed == 0:

@@ -53,7 +53,7 @@ class Overdue:
         self._thread: Thread | None = None
 
     def expect(self, connection: Any, seconds: float) -> None:
-        """Expect an answer on a psycopg connection within so many seconds."""
+        """Expect an answer on a psycopg connection within a number of seconds."""
         with self._lock:
             self._waiting[id(connection)] = (monotonic() + seconds, connection)
             # After a fork the thread is there, but not alive.

@@ -45,7 +45,7 @@ def _link(work: UnitOfWork, first: str, other: str) -> Linked:
     found = queries.find_units(connection, experiment, [here, there])
     if here == there:
         return Linked(found[here].arm if here in found else None)
-    # Whoever was assigned first is the unit; before that, the name that was given first.
+    # The name that was assigned first is the unit; before that, the name that was given first.
     number = {name: found[name].number for name in (here, there) if name in found}
     root = min(number, key=number.__getitem__) if number else here
     gone = there if root == here else here

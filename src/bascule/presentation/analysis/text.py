@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bascule.core.procedures.base import Decision
 
 MOST_PAIRS = 10
-"""So many differences are printed; the others are in the data."""
+"""The most differences that are printed; the others are in the data."""
 
 
 def text_lines(analysis: Analysis) -> list[str]:

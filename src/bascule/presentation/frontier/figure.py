@@ -120,7 +120,7 @@ def _put_legend(layout: Layout, frontier: Frontier, legend: Legend) -> None:
 
 
 def _reading(drawn: Sequence[Family]) -> str:
-    """How to read what stands beside the points and how they are filled."""
+    """Explain the labels of the points and how they are filled."""
     knobs = "" if len(drawn) <= FEW_CURVES else "numbers: alpha or tilt; "
     return f"{knobs}filled: efficient; shaded: dominated; bars: ± 2 standard errors"
 
@@ -189,7 +189,7 @@ def _upper(point: Point) -> Spot:
 
 
 def _name(point: Point, full: bool) -> str:
-    """What stands beside a point: the knob of its rule, or its name."""
+    """The label of a point: the knob of its rule, or its name."""
     knob = point.design.rule.knob
     if knob is None or full or point.family is Family.GIVEN:
         return pretty(short_name(point.label))

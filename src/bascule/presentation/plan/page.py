@@ -34,7 +34,7 @@ NEAR = 26.0
 """Labels nearer to each other than this are not all written."""
 
 FAR = 6.0
-"""A deadline so many times later than everything else is not drawn."""
+"""A deadline that is more than this factor later than everything else is not drawn."""
 
 
 def page(plan: Plan) -> str:
@@ -194,7 +194,7 @@ def spoken(plan: Plan, point: Point) -> tuple[str, ...]:
 
 
 def nice_days(first: float, last: float, most: int) -> list[float]:
-    """Return round numbers between two, at most so many.
+    """Return at most `most` round numbers between two.
 
     >>> nice_days(2.6, 33.0, 8)
     [5.0, 10.0, 20.0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Cells = tuple[str, ...]
 
 FIRST_LOOK = 200
-"""So many simulated tests or fewer are a first look, and too few to be shown as a result."""
+"""Up to this number, simulated tests are a first look, and too few to be shown as a result."""
 
 CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero: no arm is worse"}
 

@@ -17,7 +17,7 @@ MARGIN = 8
 """Columns for the numbers beside it."""
 
 FAR = 4.0
-"""A deadline so many times later than everything else is not drawn."""
+"""A deadline that is more than this factor later than everything else is not drawn."""
 
 
 class Mark(NamedTuple):

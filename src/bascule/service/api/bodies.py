@@ -95,7 +95,7 @@ def parse(body: bytes, deepest: int) -> object:
 
 
 def is_deeper(data: object, levels: int) -> bool:
-    """Whether plain data are nested deeper than so many levels.
+    """Whether plain data are nested deeper than a number of levels.
 
     >>> is_deeper({"a": [1]}, 1), is_deeper({"a": [1]}, 2)
     (True, False)

@@ -65,7 +65,7 @@ def too_many(seconds: float) -> Problem:
 def source(address: str) -> str:
     """The source that an address counts for: itself, or its /64 network for IPv6.
 
-    Whoever has one address of an IPv6 network has all of them.
+    One address of an IPv6 network gives access to all of them.
 
     >>> source("203.0.113.7"), source("2001:db8::1:2")
     ('203.0.113.7', '2001:db8::')

@@ -116,7 +116,7 @@ class BlockRuns(Runs):
         )
 
     def settings(self, endless: bool = False) -> tuple[Any, ...]:  # noqa: ARG002
-        """Return what the loop is told beside the runs to play."""
+        """Return the arguments of the loop beside the runs to play."""
         procedure = self.procedure
         return (
             self.cap,

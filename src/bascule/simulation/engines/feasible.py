@@ -37,7 +37,7 @@ HOPELESS = 10
 
 
 def units_limit(design: Design) -> int:
-    """Where a run ends that has no cap of its own: units are followed for so many stages only."""
+    """Where a run without a cap ends: units are followed for a limited number of stages."""
     return LONGEST if design.outcome.recurring else UNITS_LIMIT
 
 

@@ -131,7 +131,7 @@ class IntervalRuns(Runs):
         )
 
     def settings(self, endless: bool = False) -> tuple[Any, ...]:
-        """Return what the loop is told beside the runs to play; endless ones have no table."""
+        """Return the arguments of the loop beside the runs to play; endless ones have no table."""
         radii = NO_TABLE if endless else self.radii
         limits = (self.cap, self.means, self.sigma, self.alpha)
         return (*limits, *self.radius_of, self.threshold, radii, self.ziggurat)

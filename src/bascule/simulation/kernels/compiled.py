@@ -24,7 +24,7 @@ COMPILERS_OWN = ("numpy", "numba")
 """Packages whose functions the compiler knows."""
 
 MANY_RUNS = 20_000
-"""So many runs repay the seconds that it takes to compile a loop for one number of arms alone."""
+"""Runs from which on it pays to compile a loop for one number of arms alone."""
 
 
 def arms_to_fix(arms: int, runs: int) -> int:

@@ -70,7 +70,7 @@ def draw_covariates(
     cell: FloatArray,
     ziggurat: FloatArray,
 ) -> None:
-    """Write the covariates of a unit whose outcome lies so many spreads above its mean."""
+    """Write the covariates of a unit, by how many spreads its outcome lies above its mean."""
     correlation = numbers[CORRELATION]
     for k in range(math.floor(numbers[COUNT])):
         value = normal(streams, cell, ziggurat)

@@ -66,7 +66,7 @@ class Engine(Protocol):
         """How the units differ."""
 
     def room(self, expected: float) -> float:
-        """For how many units to make room when so many are expected; nan if nobody knows."""
+        """For how many units to make room, by how many are expected (nan if that is unknown)."""
 
     def memory(self, arms: int, room: int) -> int:
         """Numbers that the units of a run take."""
@@ -81,7 +81,7 @@ class Engine(Protocol):
         """How the loop finds a radius."""
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
-        """The radii that it finds them in, for runs of so many units and looks."""
+        """The radii that it finds them in, by the units and looks of a run."""
 
 
 @lru_cache(maxsize=4)
@@ -126,7 +126,7 @@ class Plain:
         return max(256.0, 2.0 * expected)
 
     def memory(self, arms: int, room: int) -> int:  # noqa: ARG002
-        """So many numbers a unit."""
+        """Return how many numbers a run takes: some for each unit."""
         return MEMBER * room
 
     def tables(self, room: int) -> Tables:
@@ -173,7 +173,7 @@ class Fast:
         return MEANS if self.even else PRECISE
 
     def memory(self, arms: int, room: int) -> int:
-        """So many numbers an arm, whatever the units."""
+        """Return how many numbers a run takes: some for each arm, whatever its units."""
         width: Callable[[int, int], int] = means_width if self.even else precise_width
         return width(arms, len(self.tables(room)[0]))
 

@@ -47,7 +47,7 @@ algebra is hardly worth a second thread."""
 
 ALL_AGES = 4096
 CHECKED = 512
-"""The accuracy is measured at every age up to the first, and then at so many ages an e-fold."""
+"""The accuracy is measured at every age up to the first, then at the second's number an e-fold."""
 
 
 @dataclass(frozen=True, slots=True)

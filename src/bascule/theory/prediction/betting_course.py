@@ -203,7 +203,7 @@ def bets_around(centre: float) -> tuple[FloatArray, FloatArray]:
 def needed_mean(
     values: FloatArray, chances: FloatArray, threshold: float, centre: float = ORDINARY
 ) -> FloatArray:
-    """The mean difference of so many `BLOCKS` at which the bets have won enough; inf if none is.
+    """The mean difference, by blocks, at which the bets have won enough; inf if there is none.
 
     Given their mean, blocks are as if each had been drawn from the law of a block, bent to that
     mean by an exponential factor.

@@ -105,7 +105,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The pairs of so many arms, each once: the arm `one` against the `other`.
+    """The pairs of a number of arms, each once: the arm `one` against the `other`.
 
     `rivals` are those of each arm, and `place` is where its pair with each of them is.
     """
@@ -151,7 +151,7 @@ def paths_of(arms: int) -> int:
 
 
 def mirrored(rng: np.random.Generator, count: int, *shape: int) -> FloatArray:
-    """Return normals for so many paths, of which every second half mirrors the first."""
+    """Return normals for a number of paths, the second half of which mirrors the first."""
     half = rng.standard_normal((count // 2, *shape))
     return np.concatenate([half, -half])
 
@@ -242,7 +242,7 @@ def blocks(
         stays = active & ~beaten
         won = stays.sum(axis=0) == 1
         over = won | last | futile(beats, clocks, stays, limits, pairs)
-        # Who leaves in a long step leaves half-way, and half of the last block is too much.
+        # An arm that leaves in a long step leaves half-way, and half of the last block is too much.
         part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
         units += taken * np.where(beaten | won, part, repeat)
         done += blocks_ahead * batch

@@ -98,7 +98,7 @@ def first_passage(
         law *= stays[:, None]
         upwards, total = drift * math.sqrt(clock) + GRID >= 0.0, leaves.sum(axis=0)
         sides = leaves[upwards, 0].sum(), leaves[~upwards, 0].sum()
-        # Who leaves between two clocks has spent half of what there is to spend between them.
+        # A path that ends between two clocks has spent half of what there is to spend between them.
         rows.append((clock, *sides, *(total[until] + 0.5 * total[since])))
         if law[:, 0].sum() < ALMOST_SURE or clock > LAST_CLOCK:
             break

@@ -67,7 +67,7 @@ class Prediction:
     wrong: float = math.nan
 
     def decided_by(self, units: float) -> float:
-        """The probability of a decision by so many units; nan where no course is known."""
+        """The probability of a decision by a number of units; nan where no course is known."""
         if not self.course:
             return math.nan
         times, decided = zip(*self.course, strict=True)
@@ -97,7 +97,7 @@ def predict(
 
     0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
     spread that they really have. The noise of a test is taken into account for up to 12 arms. With
-    a `cap`, which is for tests in blocks, a test ends at so many units, and gaps may be 0.
+    a `cap`, which is for tests in blocks, a test ends at that number of units, and gaps may be 0.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))

@@ -164,7 +164,7 @@ def rounds_at_best(difference: float, threshold: float) -> float:
 
 
 def radius_at(design: Design, units: float) -> float:
-    """Return the radius around the mean of an arm with so many units."""
+    """Return the radius around the mean of an arm by its units."""
     shape, delta = _shape(design)
     return shape.radius(units, design.outcome.sigma, shape.factor, shape.count, delta)
 

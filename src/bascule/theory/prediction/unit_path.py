@@ -102,7 +102,7 @@ def twin(design: Design, look: float = 1.0) -> Design:
 
 
 def units_at(clock: float, stages: float, outcome: Outcome) -> float:
-    """Units that arrived evenly over so many stages and have this clock together.
+    """Units that arrived evenly over a number of stages and have this clock together.
 
     >>> from bascule import Recurrent
     >>> round(units_at(90.0, 100.0, Recurrent(1.0, 1.0)), 1)

@@ -1,4 +1,4 @@
-"""Blocks of outcomes within known limits whose variance nobody knows: the evidence is a bet.
+"""Blocks of outcomes within known limits whose variance is unknown: the evidence is a bet.
 
 A test is laid out as in `core.blocks`, followed by the sum of all outcomes, the sum of their
 squares, how many bets were won since the arms were last compared, for each ordered pair of arms

@@ -39,7 +39,7 @@ END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 """What `BlockSteps.over` returns, in words."""
 
 PRIOR_SQUARES = 25.0
-"""A variance that follows from a planned baseline counts as much as so many conversions."""
+"""The conversions that a variance counts for which follows from a planned baseline."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Tests in blocks whose outcomes have a spread that nobody knows: it is estimated."""
+"""Tests in blocks whose outcomes have an unknown spread: it is estimated."""

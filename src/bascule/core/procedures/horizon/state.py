@@ -84,7 +84,7 @@ with."""
 PLAN_SIZE = 9
 
 KNOWN_SQUARES = 25.0
-"""An arm's variance is counted as if so many squares had shown that of all outcomes."""
+"""The squares with which the variance of all outcomes counts in the variance of one arm."""
 
 GOES_ON, HORIZON, FUTILE = range(3)
 """Why a test ends without a decision, or that it does not."""

@@ -23,7 +23,7 @@ STEPS_PER_E_FOLD = 20
 def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
     """Return whether enough units have come to keep the intervals again.
 
-    That is so many times while the units grow by a factor of e, and always at the start.
+    That is `steps` times while the units grow by a factor of e, and always at the start.
 
     >>> is_due(10, 11), is_due(10_000, 10_001), is_due(10_000, 10_600)
     (True, False, True)

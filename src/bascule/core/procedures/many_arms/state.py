@@ -25,7 +25,7 @@ from bascule.core.procedures.horizon.state import PLAN_SIZE
 from bascule.core.procedures.intervals.state import FloatArray
 
 MANY = 20
-"""A test of up to so many arms keeps every bet on every pair (`blocks.betting`)."""
+"""A test of up to this number of arms keeps every bet on every pair (`blocks.betting`)."""
 
 STRETCHES = 11
 """Stretches of one number for each arm before the rows."""
@@ -216,7 +216,7 @@ def compare_reference(
 
 
 def references(size: int) -> int:
-    """Return how many arms a block of so many compares with every other, or slightly more.
+    """Return about how many of the arms of a block are compared with every other.
 
     >>> [references(size) for size in (30, 50, 51, 100, 1000)]
     [30, 50, 24, 12, 2]

@@ -14,7 +14,7 @@ from bascule.core.cohorts import ArmCohorts
 from bascule.core.outcomes.recurrent import Recurrent
 
 Weight = Callable[[float, float, float], float]
-"""(outcomes, sigma_unit, sigma_noise) -> the weight of a unit with so many outcomes."""
+"""(outcomes, sigma_unit, sigma_noise) -> the weight of a unit, by its number of outcomes."""
 
 
 def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:

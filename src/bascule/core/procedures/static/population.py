@@ -142,7 +142,7 @@ def mixture(
 
 
 def scale(units_a: float, units_b: float) -> float:
-    """What the difference of two arms with so many units is multiplied by.
+    """The factor of the difference of two arms, by their units.
 
     >>> scale(50, 50)
     5.0

@@ -22,14 +22,14 @@ FRESH = 1.0
 """Seconds for which a render is used."""
 
 REST = 3.0
-"""A render is used for at least so many times as long as it took, so that no page takes more than
-a third of a thread however many look at it."""
+"""A render is used for at least this multiple of the time that it took, so that no page takes more
+than a third of a thread however many look at it."""
 
 AT_ONCE = 2
 """Renders that are made at once: they compute as much as they read, and assignments come first."""
 
 BUSY, TURN = 4, 0.01
-"""While so many requests of units are being answered, pages have a turn each so many seconds."""
+"""The requests of units in progress from which on pages take turns, and the seconds of a turn."""
 
 MOST_KEPT = 256
 
