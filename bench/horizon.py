@@ -85,6 +85,7 @@ def main() -> None:
     for error in (0.05, 0.001):
         reach = exact_reach(error, POWER)
         for rule in (
+            bs.Tilt(1, effect=GAP),
             bs.Tilt(1, effect=GAP, power=POWER),
             bs.Tilt(1, effect=GAP, power=POWER, futility=0.2),
             bs.Tilt(1, effect=GAP, reach=reach),

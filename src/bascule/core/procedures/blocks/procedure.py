@@ -25,12 +25,12 @@ from bascule.core.procedures.blocks.state import (
 )
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon.state import (
-    EFFECT,
     FUTILE,
     PLAN_SIZE,
     horizon_of,
     plan_of,
     prepare,
+    variance_at_end,
 )
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
@@ -233,19 +233,37 @@ class BlockProcedure(Procedure):
         return END_REASONS[self.steps.over(self.lay_all(statistics), 0, self.arms, self.plan)]
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
-        """Return which part of the way to the horizon the furthest pair of active arms is."""
+        """Return which part of the way to its end a test has gone that decides nothing.
+
+        It ends when every active arm has a pair at its horizon, or the first pair at a flat one.
+        """
         if self.horizon is None:
             return 0.0
         assert isinstance(statistics, Statistics)
-        state, plan = self.lay_all(statistics), self.plan
+        state, general = self.lay_all(statistics), self.general_variance(statistics)
+        end = horizon_of(1.0, self.scaled_effect, self.horizon.reach)
         active = [arm for arm in range(self.arms) if arm not in statistics.out]
-        clocks = [self.steps.read(state, self.arms, i, j).clock for i, j in combinations(active, 2)]
-        end = horizon_of(self.seen_variance(state), float(plan[EFFECT]), self.horizon.reach)
-        return min(1.0, max(clocks) / end) if clocks and end > 0.0 else 0.0
+        furthest = [
+            max((self.information(state, i, j, general) for j in active if j != i), default=0.0)
+            for i in self.runners(state, active)
+        ]
+        ends_at = min if self.steps.boundary is None else max
+        return min(1.0, ends_at(furthest, default=0.0) / end)
 
-    def seen_variance(self, state: FloatArray) -> float:
-        """Return the variance of an outcome that a horizon goes by, in units of the scale."""
-        return float(state[plan_of(0, self.arms) - 1]) if self.steps.prepare is prepare else 1.0
+    def runners(self, state: FloatArray, active: Sequence[int]) -> Sequence[int]:
+        """Return the active arms that are compared with every other."""
+        return active
+
+    def general_variance(self, statistics: Statistics) -> float:
+        """Return the variance of all outcomes, where `information` needs it."""
+        return 1.0
+
+    def information(self, state: FloatArray, i: int, j: int, general: float) -> float:
+        """Return the clock of a pair over the variance that its horizon goes by."""
+        clock, variance = self.steps.read(state, self.arms, i, j).clock, 1.0
+        if self.steps.prepare is prepare:
+            variance = variance_at_end(state, 0, self.arms, i, j)
+        return clock / variance if variance > 0.0 else 0.0
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
         """Return whether the chance to find the planned effect is too small to go on."""

@@ -15,9 +15,8 @@ from bascule.core.procedures.horizon.state import (
     HORIZON,
     REACH,
     THRESHOLD,
-    VARIANCE,
     bets_of,
-    plan_of,
+    variance_at_end,
 )
 from bascule.core.procedures.intervals.state import FloatArray
 
@@ -70,11 +69,9 @@ def outlook_of_bets(
     state: FloatArray, first: int, arms: int, i: int, j: int, plan: FloatArray
 ) -> tuple[float, float]:
     """Return what is left of the clock of a pair, and what its first bet still has to win."""
-    variance = state[plan_of(first, arms) - 1]
+    variance = variance_at_end(state, first, arms, i, j)
     if variance == 0.0:
         return math.inf, 0.0
-    if arms > 2:
-        variance = max(variance, state[bets_of(first, arms, min(i, j), max(i, j)) + VARIANCE])
     clock = state[first + 4 * arms + arms * arms + i * arms + j]
     left = plan[REACH] * plan[REACH] - plan[EFFECT] * plan[EFFECT] / variance * clock
     if left <= 0.0 or plan[FUTILITY] == 0.0:

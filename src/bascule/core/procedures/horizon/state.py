@@ -215,6 +215,15 @@ def variance_in_pair(
     return joint_variance(general, mine, theirs, share)
 
 
+def variance_at_end(state: FloatArray, first: int, arms: int, i: int, j: int) -> float:
+    """Return the variance that the horizon of a pair goes by; 0 before the first block."""
+    general: float = state[plan_of(first, arms) - 1]
+    if arms == 2 or general == 0.0:
+        return general
+    own: float = state[bets_of(first, arms, min(i, j), max(i, j)) + VARIANCE]
+    return max(general, own)
+
+
 def horizon_of(variance: float, effect: float, reach: float) -> float:
     """Return the clock at which an effect is `reach` standard errors.
 

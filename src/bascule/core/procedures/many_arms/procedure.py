@@ -25,10 +25,11 @@ from bascule.core.procedures.horizon.many_arms import (
     LOG_DECISIONS,
     WON,
     many_following_reason_to_end,
+    variance_in_many,
     variance_of_many,
 )
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.core.procedures.many_arms.pairs import SPARED
+from bascule.core.procedures.many_arms.pairs import SPARED, number_of
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
     NUMBERS,
@@ -66,9 +67,20 @@ class ManyArmsProcedure(BlockProcedure):
         """The log of what bets that follow a boundary have to own; the threshold otherwise."""
         return self.threshold - LOG_DECISIONS if self.follows else self.threshold
 
-    def seen_variance(self, state: FloatArray) -> float:
-        """Return the variance of an outcome that a horizon goes by, in units of the scale."""
-        return variance_of_many(state, 0, self.arms) if self.follows else 1.0
+    def runners(self, state: FloatArray, active: Sequence[int]) -> Sequence[int]:
+        """Return the active arms that are compared with every other: those with a row."""
+        return [arm for arm in active if state[6 * self.arms + arm] > 0.0]
+
+    def general_variance(self, statistics: Statistics) -> float:
+        """Return the variance of all outcomes, where `information` needs it."""
+        return variance_of_many(self.lay_out(statistics), 0, self.arms) if self.follows else 1.0
+
+    def information(self, state: FloatArray, i: int, j: int, general: float) -> float:
+        """Return the clock of a pair over the variance that its horizon goes by."""
+        clock = number_of(state, 0, self.arms, i, j, CLOCK)
+        if not self.follows:
+            return clock
+        return clock / variance_in_many(state, 0, self.arms, i, j, general)
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
