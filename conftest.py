@@ -132,3 +132,11 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PageFile |
     if "_build" in file_path.parts or not PAGES.should_parse(file_path):
         return None
     return PageFile.from_parent(parent, path=file_path)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the test that builds the pages: it takes long and compiles no loop.
+
+    Meanwhile another process compiles those of README.md, which many pages and tests use too.
+    """
+    items.sort(key=lambda item: not item.nodeid.startswith("tests/docs/"))
