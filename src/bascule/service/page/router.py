@@ -91,8 +91,9 @@ def _add_tests(router: APIRouter) -> None:
     async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
         access.allow(caller, name)
         shared = looks.shared_caller(caller)
+        entry = await request.app.state.directory.find(name)
         found = await renders_of(request).get(
-            ("diagnostics", name, shared),
+            ("diagnostics", entry.test.id, shared),
             looks.diagnostic_fragments,
             request.app.state.store,
             name,
@@ -280,8 +281,10 @@ async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, A
 
 async def _test_parts(request: Request, name: str, caller: Caller) -> looks.TestParts:
     shared = looks.shared_caller(caller)
+    # By its number: a test may have the name of one that was deleted.
+    entry = await request.app.state.directory.find(name)
     return await renders_of(request).get(
-        ("test", name, shared), looks.test_parts, request.app.state.store, name, shared
+        ("test", entry.test.id, shared), looks.test_parts, request.app.state.store, name, shared
     )
 
 
