@@ -65,19 +65,20 @@ def work(location: str, seed: int, tests: int, seconds: float, meet: Any, result
         event.listen(Engine, "commit", commits.append)
         groups = count()
 
-        def assign_for(seconds: float) -> int:
-            """Assign units of one test after the other; return how many groups."""
+        def assign_for(seconds: float, least: int = 0) -> int:
+            """Assign units of one test after the other, in `least` groups or more; how many."""
             begin, end = next(groups), time.perf_counter() + seconds
             for group in groups:
                 names = [f"{seed} {group} {i}" for i in range(GROUP)]
                 all_tests[(seed + group) % tests].assign_many(names)
-                if time.perf_counter() > end:
+                if time.perf_counter() > end and group - begin >= least:
                     return group - begin
             raise AssertionError
 
         meet.wait()
-        # Caches are filled and leases taken.
-        assign_for(WARMING)
+        # Caches are filled, each test was seen twice, and leases are taken.
+        assign_for(WARMING, 2 * tests)
+        meet.wait()
         commits.clear()
         used = time.process_time()
         assigned = GROUP * assign_for(seconds)
@@ -99,7 +100,7 @@ def measured(location: str, workers: int, tests: int, seconds: float) -> Rate:
         one.start()
     with psycopg.connect(location, autocommit=True) as watch:
         meet.wait()
-        time.sleep(WARMING)
+        meet.wait()
         before, since = server_seconds(watch), time.perf_counter()
         looks, waiting = 0, 0
         while time.perf_counter() < since + seconds:
