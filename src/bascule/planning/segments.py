@@ -54,7 +54,7 @@ class SegmentedPlan:
         }
 
     def __repr__(self) -> str:
-        return "\n".join(presenter("plan.segments").answer(self))
+        return "\n".join(presenter("plan.text").segments_answer(self))
 
 
 def plan_segments(

@@ -6,6 +6,7 @@ import math
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
@@ -13,7 +14,7 @@ from bascule.planning.choose import best_tilt
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.presentation.amounts import Amounts
-from bascule.presentation.guarantees import guarantee
+from bascule.presentation.guarantees import at_most, guarantee
 from bascule.presentation.numbers import (
     amount,
     count,
@@ -26,6 +27,7 @@ from bascule.presentation.plan.text_plot import text_plot
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
+    from bascule.planning.segments import SegmentedPlan
 
 COLUMNS = 80
 """Longer lines of text are broken."""
@@ -345,6 +347,25 @@ def answer(plan: Plan) -> list[str]:
     for note in notes(plan):
         lines += _wrapped(note)
     return lines
+
+
+def segments_answer(plan: SegmentedPlan) -> list[str]:
+    """Return how long each segment takes, then the plan of the smallest."""
+    least = min(plan.weights, key=plan.weights.__getitem__)
+    parts = list(plan.design.by_segment.values())
+    error = sum(one.calibration.error for one in parts)
+    lines = [
+        f"{len(parts)} segments, one design ({plan.design.rule.label}) at {at_most(error)} for "
+        f"all of them together, {at_most(parts[0].calibration.error)} for each",
+        *(
+            f"  {name:<20} {percent(plan.weights[name]):>6} of the units, decided after about "
+            f"{about(days)}"
+            for name, days in plan.expected_days.items()
+        ),
+        "",
+        f"The plan of the smallest, {least}:",
+    ]
+    return [*lines, *repr(plan.smallest).splitlines()]
 
 
 def _wrapped(text: str) -> list[str]:
