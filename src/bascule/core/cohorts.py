@@ -99,7 +99,7 @@ class ArmCohorts:
 class CohortStatistics:
     """What all arms have shown after `stage` stages, and which of them are out of the test.
 
-    `dropped` arms were beaten, `removed` ones were taken out by hand. `bounds` are the narrowest
+    `dropped` arms were beaten, `removed` ones were removed by hand. `bounds` are the narrowest
     interval so far of the difference of each pair of arms, or nothing where none are kept; two
     statistics are equal whatever their bounds, and a sum has none.
 

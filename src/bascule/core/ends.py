@@ -115,7 +115,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     if len(design.arms) - len(removed) < 2:
         raise InputError(
             "arm",
-            f"arm {name!r} cannot be taken out: nothing would be left to compare; end the test",
+            f"arm {name!r} cannot be removed: nothing would be left to compare; end the test",
         )
     # What was kept before the first removal was kept at a weaker threshold.
     kept = statistics.bounds if statistics.removed else ()

@@ -126,7 +126,7 @@ class PairRow:
 class Statistics:
     """What all arms have shown, and which of them are out of the test.
 
-    `dropped` arms were beaten, `removed` ones were taken out by hand. Rules that work in blocks
+    `dropped` arms were beaten, `removed` ones were removed by hand. Rules that work in blocks
     keep `pairs` too: (0, 1), (0, 2) and so on. With many arms they keep `rows` instead, in the
     order of their arms: only pairs that blocks have compared are in one of them. `bounds` are the
     narrowest interval so far of the difference of each pair, or nothing where none are kept; they

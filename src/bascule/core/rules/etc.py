@@ -1,10 +1,10 @@
-"""ETC (explore, then commit): even allocation over the arms still in, elimination of the others.
+"""ETC (explore, then commit): even allocation over the active arms, elimination of the others.
 
 Two arms are compared through their difference, which needs a narrower interval than two arms
 on their own; more arms are compared through their own intervals, as the paper does. With the stop
 of a normal mixture each pair of arms, of however many, is compared through its difference
 (docs/explanation/mixture-rules.md). For units whose outcomes keep coming this is ETC-MM
-(docs/explanation/units.md): a stage brings one unit for every arm still in.
+(docs/explanation/units.md): a stage brings one unit for every active arm.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def take_out(
 ) -> tuple[ExperimentState, Deal | None]:
     """Return the state and the block without an arm, which gets no slot that is left in it.
 
-    The other slots stay: between arms that are still in, sizes remain what they were dealt.
+    The other slots stay: between active arms, sizes remain what they were dealt.
     """
     seen: AnyStatistics = (
         remove_arm(design, state.once, name)

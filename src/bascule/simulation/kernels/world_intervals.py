@@ -6,7 +6,7 @@ comes up with it; both are rings, whose length is a power of two, for the sake o
 
 An even split (alpha = infinity) goes by the units assigned, and compares round with round: the
 outcomes of a round come up together, when the last of them is known and after those of the rounds
-before, and a round of which one is missing is left out. So all arms still in have shown equally
+before, and a round of which one is missing is left out. So all active arms have shown equally
 much, and the order of the rounds says nothing about their outcomes.
 """
 

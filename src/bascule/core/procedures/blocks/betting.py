@@ -41,7 +41,7 @@ def width(arms: int) -> int:
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
-    """Put the test that begins at `first` before its first unit, with every arm in."""
+    """Reset the test that begins at `first`: no units yet, and every arm active."""
     for i in range(width(arms)):
         state[first + i] = 0.0
     for arm in range(arms):
@@ -145,7 +145,7 @@ def highest_log(state: FloatArray, wins: int) -> float:
 def drop_beaten(
     state: FloatArray, first: int, arms: int, threshold: float, centre: float = ORDINARY
 ) -> None:
-    """Take out, in place, each arm that another one still in has beaten."""
+    """Drop, in place, each arm that another active one has beaten."""
     won = first + width_of_pairs(arms) + 2
     if state[won] > 0.0:
         state[won] = 0.0

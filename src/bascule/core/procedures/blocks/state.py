@@ -1,13 +1,13 @@
 """A test that runs in blocks, as a stretch of a flat array: pairs of arms and what they have shown.
 
 A block holds some units of the leader and fewer of each challenger, in random order; how many is
-fixed before it starts. Once it is complete it adds to every pair (i, j) of arms still in
+fixed before it starts. Once it is complete it adds to every pair (i, j) of active arms
 `S += h D` and `V += h`, with D the difference of the block's means, n the block's units and
 `h = n_i n_j / (n_i + n_j)`. `S - gap V` is then a martingale, whatever came before
 (docs/explanation/tilted-blocks.md).
 
-One test of K arms takes four stretches of K numbers (units, whether an arm is in, units and sum of
-the current block) and two of K^2 (S and V of every pair). As in `intervals.state`, the functions
+One test of K arms takes four stretches of K numbers (units, whether an arm is active, units and sum
+of the current block) and two of K^2 (S and V of every pair). As in `intervals.state`, the functions
 take the whole array and where a test begins.
 """
 
@@ -43,7 +43,7 @@ def width(arms: int) -> int:
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
-    """Put the test that begins at `first` before its first unit, with every arm in."""
+    """Reset the test that begins at `first`: no units yet, and every arm active."""
     for i in range(width(arms)):
         state[first + i] = 0.0
     for arm in range(arms):
@@ -51,7 +51,7 @@ def clear(state: FloatArray, first: int, arms: int) -> None:
 
 
 def lead(state: FloatArray, first: int, arms: int, arm: int) -> float:
-    """How far an arm is ahead of its nearest rival still in, in standard deviations (sigma = 1)."""
+    """How far an arm is ahead of its nearest active rival, in standard deviations (sigma = 1)."""
     totals = first + 4 * arms + arm * arms
     clocks = totals + arms * arms
     least = math.inf
@@ -187,7 +187,7 @@ def drop_beaten(
     threshold: float,
     floors: FloatArray,
 ) -> None:
-    """Take out, in place, each arm that another one still in has beaten."""
+    """Drop, in place, each arm that another active one has beaten."""
     totals = first + 4 * arms
     clocks = totals + arms * arms
     for i in range(arms):
@@ -203,7 +203,7 @@ def drop_beaten(
 
 
 def last_in(state: FloatArray, first: int, arms: int) -> int:
-    """The only arm still in, or -1 while there are several."""
+    """The only active arm, or -1 while there are several."""
     found = -1
     several = False
     for arm in range(arms):

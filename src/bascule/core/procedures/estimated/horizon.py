@@ -44,7 +44,7 @@ def width(arms: int) -> int:
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
-    """Put the test that begins at `first` before its first unit, with every arm in."""
+    """Reset the test that begins at `first`: no units yet, and every arm active."""
     clear_estimated(state, first, arms)
     for k in range(PLAN_SIZE):
         state[first + width_of_estimated(arms) + k] = 0.0
@@ -87,7 +87,7 @@ def drop_beaten(
     threshold: float,
     floors: FloatArray,
 ) -> None:
-    """Take out, in place, each arm that another one still in has beaten at the boundary."""
+    """Drop, in place, each arm that another active one has beaten at the boundary."""
     totals = first + 4 * arms
     plan = first + width_of_estimated(arms)
     # No boundary is below that of the smallest variance: most looks end here.
@@ -116,7 +116,7 @@ def all_within(
     threshold: float,
     margin: float,
 ) -> bool:
-    """Whether the boundary shows every difference between arms still in below the margin."""
+    """Whether the boundary shows every difference between active arms below the margin."""
     totals = first + 4 * arms
     clocks = totals + arms * arms
     within = True
@@ -151,7 +151,7 @@ def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) ->
 
 
 def share_of_horizon(state: FloatArray, arms: int) -> float:
-    """Which part of the way to the horizon the furthest pair of arms still in has gone."""
+    """Which part of the way to the horizon the furthest pair of active arms has gone."""
     active = [arm for arm in range(arms) if state[arms + arm] > 0.0]
     ways = [end_of_pair(state, 0, arms, i, j) for i, j in combinations(active, 2)]
     return max((min(1.0, now / end) for now, end, _ in ways if now < math.inf), default=0.0)

@@ -40,7 +40,7 @@ def width(arms: int) -> int:
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
-    """Put the test that begins at `first` before its first unit, with every arm in."""
+    """Reset the test that begins at `first`: no units yet, and every arm active."""
     for i in range(width(arms)):
         state[first + i] = 0.0
     for arm in range(arms):
@@ -158,7 +158,7 @@ def drop_beaten(
     threshold: float,
     floors: FloatArray,
 ) -> None:
-    """Take out, in place, each arm that another one still in has beaten."""
+    """Drop, in place, each arm that another active one has beaten."""
     totals = first + 4 * arms
     clocks = totals + arms * arms
     least = spread_at_least(state, first, arms)
@@ -204,7 +204,7 @@ def pairs_within(
     threshold: float,
     margin: float,
 ) -> bool:
-    """Whether every difference between arms still in is found smaller than the margin."""
+    """Whether every difference between active arms is found smaller than the margin."""
     return scaled_pairs_within(
         state, first, arms, evidence, can_reach, effect, threshold, margin, pair_spread
     )

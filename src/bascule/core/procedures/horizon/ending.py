@@ -36,9 +36,9 @@ def end_by(
 ) -> int:
     """Return why a test ends without a decision, or that it goes on.
 
-    An arm cannot win once a pair of it with another arm still in has reached its horizon, and the
+    An arm cannot win once a pair of it with another active arm has reached its horizon, and the
     test ends when this is so of every arm; or when it is so of any pair, if the `first_ends` it. It
-    is futile if each arm still in has a rival that it would beat by the horizon, were it better by
+    is futile if each active arm has a rival that it would beat by the horizon, were it better by
     the planned effect, with less than the probability that the plan names.
     """
     best = 0.0

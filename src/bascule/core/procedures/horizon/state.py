@@ -100,7 +100,7 @@ def width(arms: int) -> int:
 
 
 def clear(state: FloatArray, first: int, arms: int) -> None:
-    """Put the test that begins at `first` before its first unit, with every arm in."""
+    """Reset the test that begins at `first`: no units yet, and every arm active."""
     for i in range(width(arms)):
         state[first + i] = 0.0
     for arm in range(arms):
@@ -411,7 +411,7 @@ def shifts_won(state: FloatArray, bets: int, threshold: float) -> int:
 
 
 def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> None:
-    """Take out, in place, each arm that another one still in has beaten: its first bet has won."""
+    """Drop, in place, each arm that another active one has beaten: its first bet has won."""
     for i in range(arms):
         for j in range(arms):
             if (
@@ -433,7 +433,7 @@ def all_within(
     threshold: float,
     margin: float,
 ) -> bool:
-    """Whether every difference between arms still in is proven smaller than the margin."""
+    """Whether every difference between active arms is proven smaller than the margin."""
     within = True
     for i in range(arms):
         for j in range(arms):

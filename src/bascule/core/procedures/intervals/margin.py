@@ -1,4 +1,4 @@
-"""Whether every difference between the arms still in is proven smaller than what matters.
+"""Whether every difference between active arms is proven smaller than what matters.
 
 One function for each kind of evidence; docs/explanation/ends.md has the proof. The margin is in
 units of the outcomes' scale, as the totals of the blocks are, but for intervals, whose ends are in
@@ -112,7 +112,7 @@ def intervals_within(
     threshold: float,
     margin: float,
 ) -> bool:
-    """Intervals: from the lowest end to the highest of all arms still in."""
+    """Intervals: from the lowest end to the highest of all active arms."""
     lowest = math.inf
     highest = -math.inf
     for arm in range(arms):

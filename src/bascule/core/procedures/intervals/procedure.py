@@ -184,7 +184,7 @@ class ArmProcedure(Procedure):
         return self.dropped_in(self.decided(statistics)[0], statistics)
 
     def dropped_in(self, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
-        """Return the arms that the steps have taken out of a state, or had before."""
+        """Return the arms that the steps have dropped from a state, or had before."""
         arms = self.arms
         uppers = 2 * arms + 2 * span(arms)
         out = frozenset(

@@ -171,9 +171,9 @@ def parted(state: FloatArray, lowers: int, uppers: int, arms: int) -> int:
 
 
 def round_complete(state: FloatArray, scores: int, arms: int) -> bool:
-    """Whether every arm still in has the same score, hence as many units as the others.
+    """Whether every active arm has the same score, hence as many units as the others.
 
-    In a tournament it is enough that the first arm still in has the highest score: equal scores
+    In a tournament it is enough that the first active arm has the highest score: equal scores
     are served in the order of the arms, so the first one is behind only when a round is over.
 
     >>> round_complete(np.array([-4.0, -math.inf, -4.0]), 0, 3)
@@ -200,7 +200,7 @@ def round_complete(state: FloatArray, scores: int, arms: int) -> bool:
 
 
 def eliminate(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> None:
-    """Take out, in place, each arm whose interval lies wholly below another's.
+    """Drop, in place, each arm whose interval lies wholly below another's.
 
     An arm that is out has minus infinity as score and as both ends: it gets no more units and
     stands in nobody's way.

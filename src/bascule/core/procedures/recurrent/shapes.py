@@ -35,7 +35,7 @@ class UnitShape:
     """Which mean and which radius a rule uses, and how its proof adds up.
 
     The proof adds up `sequences`: one an arm, or one for each pair with the best arm. The radius is
-    given `log(count / delta)`. With `together` a stage brings a unit for every arm still in,
+    given `log(count / delta)`. With `together` a stage brings a unit for every active arm,
     otherwise one unit. `growth` above 0 plans the looks, otherwise every stage is one.
     """
 
