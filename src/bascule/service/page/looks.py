@@ -43,15 +43,15 @@ def list_fragments(
     if search:
         names = {test.name for test in directory.store.search(search)}
         seen = {name: entry for name, entry in seen.items() if name in names}
-    statuses = directory.statuses(list(seen.values())).statuses
+    listing = directory.statuses(list(seen.values()))
     alarms = alarm_names(directory.store)
     lines = []
-    for status in statuses:
+    for status in listing.statuses:
         entry = seen[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
         lines.append((status, views.line(entry.design, status, entry.winner is not None, mismatch)))
-    found = fragment("tests", lines=views.in_order(lines), caller=caller, search=search)
-    return {"tests": found}
+    shown = {"lines": views.in_order(lines), "settling": listing.settling}
+    return {"tests": fragment("tests", **shown, caller=caller, search=search)}
 
 
 @dataclass(frozen=True, slots=True)
