@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bascule.core.approximate import UNKNOWN, about, part, percent
-from bascule.simulation import Estimate
+
+if TYPE_CHECKING:
+    # Not loaded for a report on a log, which has no simulation.
+    from bascule.simulation import Estimate
 
 __all__ = [
     "UNKNOWN",
@@ -103,6 +107,7 @@ def axis_amount(value: float) -> str:
 def estimate(value: Estimate) -> str:
     """Return a mean to four digits with its standard error; a prediction, which has none, to three.
 
+    >>> from bascule.simulation import Estimate
     >>> estimate(Estimate(56.314, 1.02)), estimate(Estimate(56.314, math.nan))
     ('56.3 ± 1.0', '56.3')
     """
@@ -116,6 +121,7 @@ def estimate(value: Estimate) -> str:
 def estimate_95(value: Estimate) -> str:
     """Return a mean with the half width of its 95 % interval, to one digit of the latter.
 
+    >>> from bascule.simulation import Estimate
     >>> estimate_95(Estimate(1234.6, 10.0))
     '1,235 ± 20'
     """

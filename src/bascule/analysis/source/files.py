@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import re
+import shutil
 import zlib
 from collections.abc import Sequence
 from functools import partial
@@ -86,8 +88,12 @@ def _form(path: Path) -> str | None:
     return FORMS.get(endings[-1].lower()) if endings else None
 
 
-def read_store(opened: Connections, source: Source) -> Any:
-    """A file or folder in an object store, which pyarrow reads and DuckDB scans."""
+def read_store(opened: Connections, source: Source) -> tuple[Any, list[str]]:
+    """A file or folder in an object store as a table, and local copies that were made for it.
+
+    pyarrow reads Parquet files where they are, and DuckDB scans them. Text files are copied first:
+    each line is checked before any is used.
+    """
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyarrow import fs
@@ -95,12 +101,55 @@ def read_store(opened: Connections, source: Source) -> Any:
     address, field = str(source.place), source.field
     try:
         system, path = fs.FileSystem.from_uri(address)
-        form = _form(Path(path)) or "parquet"
-        data = ds.dataset(path, filesystem=system, format=form)
+        names, form = _files_of_store(system, path, source)
+        if form == "parquet":
+            data = ds.dataset(names, filesystem=system, format="parquet")
+            return registered(opened.local, data, field), []
+        copies = [str(opened.folder / f"{field}_{i}_{Path(n).name}") for i, n in enumerate(names)]
+        for name, copy in zip(names, copies, strict=True):
+            with system.open_input_stream(name, compression=None) as data, open(copy, "wb") as file:
+                shutil.copyfileobj(data, file)
+    except InputError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as problem:
-        shown = source.shown
-        raise InputError(field, f"{field}: cannot read {shown}: {first_line(problem)}") from None
-    return registered(opened.local, data, field)
+        reason = f"{field}: cannot read {source.shown}: {_without_secrets(problem, address)}"
+        raise InputError(field, reason) from None
+    return read_files(opened, copies, form, source)
+
+
+def _files_of_store(system: Any, path: str, source: Source) -> tuple[list[str], str]:
+    """The files of an address in an object store, which must all be of one form, and that form."""
+    from pyarrow import fs
+
+    found = system.get_file_info(path)
+    if found.type == fs.FileType.NotFound:
+        raise InputError(source.field, f"{source.field}: there is no file {source.shown}")
+    names = [path]
+    if found.type == fs.FileType.Directory:
+        selector = fs.FileSelector(path, recursive=True)
+        names = sorted(one.path for one in system.get_file_info(selector) if one.is_file)
+    by_form: dict[str | None, list[str]] = {}
+    for name in names:
+        by_form.setdefault(_form(Path(name)), []).append(name)
+    by_form.pop(None, None)
+    if len(by_form) != 1:
+        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"
+        raise InputError(
+            source.field,
+            f"{source.field}: {source.shown} must have files of one form, Parquet, CSV or JSON "
+            f"(it has {counts}): name one",
+        )
+    ((form, names),) = by_form.items()
+    return names, str(form)
+
+
+def _without_secrets(problem: BaseException, address: str) -> str:
+    """What a library says is wrong, without keys that the address may hold."""
+    text = first_line(problem)
+    parts = re.match(r"[a-z0-9+]*://([^/@]*)@", address)
+    for secret in parts[1].split(":") if parts else ():
+        text = text.replace(secret, "...") if secret else text
+    return text
 
 
 def read_files(

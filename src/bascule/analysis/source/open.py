@@ -95,7 +95,9 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
         if source.is_ibis and not is_polars(source.place):
             tables.append(source.place)
         elif source.scheme is not None:
-            tables.append(read_store(opened, source))
+            table, copies = read_store(opened, source)
+            files += copies
+            tables.append(table)
         elif isinstance(source.place, (str, Path)):
             names, form = files_of(Path(source.place), source.field)
             table, used = read_files(opened, names, form, source)
