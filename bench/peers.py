@@ -34,6 +34,7 @@ RULES: tuple[Rule, ...] = (
     bs.Tilt(1),
     bs.Tilt(3),
     bs.Tilt(3, 0.1),
+    bs.Tilt(3, 0.1, power=0.9),
     bs.Tilt(8),
     bs.UCB(2, stop="mixture"),
     bs.ETC(stop="mixture"),
