@@ -135,7 +135,9 @@ class Pairs:
         other against the one.
         """
         is_one = np.arange(len(self.place))[:, None] < self.rivals
-        return np.where(is_one[:, :, None], forth[self.place], back[self.place])
+        return np.where(
+            is_one[:, :, None], forth.take(self.place, axis=0), back.take(self.place, axis=0)
+        )
 
 
 NO_LIMITS = Limits()
@@ -208,7 +210,7 @@ def blocks(
         apart = pairs.by_arm(np.where(both, apart, math.inf), np.where(both, -apart, math.inf))
         leads = np.where(active, apart.min(axis=1), -math.inf)
         leader = leads.argmax(axis=0)
-        ahead = np.clip(scale * leads[leader, columns], 0.0, LEADS[-1])
+        ahead = np.clip(scale * leads.max(axis=0), 0.0, LEADS[-1])
         taken = batch * active.astype(float)
         taken[leader, columns] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
         ours, theirs = taken[one], taken[other]
@@ -221,7 +223,7 @@ def blocks(
         room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
         last = room <= 1.5 * blocks_ahead
         repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
-        noise = mirrored(rng, count, arms)[alive].T
+        noise = mirrored(rng, count, arms).take(alive, axis=0).T
         seen = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
         gone = repeat * weight
         totals += gone * (seen[one] - seen[other])
@@ -253,8 +255,11 @@ def blocks(
         if keep.all():
             active, before = stays, bound
         else:
-            units, active, alive = units[:, keep], stays[:, keep], alive[keep]
-            totals, clocks, before = totals[:, keep], clocks[:, keep], bound[:, keep]
+            # `take` is several times as fast as an index.
+            kept = np.flatnonzero(keep)
+            alive, active, units = alive[kept], stays.take(kept, axis=1), units.take(kept, axis=1)
+            totals, clocks = totals.take(kept, axis=1), clocks.take(kept, axis=1)
+            before = bound.take(kept, axis=1)
     found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
     return None if len(alive) > 0.01 * count or not len(found.units) else found
 
