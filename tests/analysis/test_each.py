@@ -45,6 +45,11 @@ def test_a_column_names_the_tests(counts: Any) -> None:
     assert one.low > 0.0
     assert (two.decision, two.arms, two.leader) == (None, 3, "y")
     assert "3 tests, 1 decided, 1 could not be analysed" in str(found)
+    assert found.excluded == {}
+    unnamed = counts.assign(test=counts.test.where(counts.test != "four"))
+    left = bs.analyze_each(unnamed, test="test", **OPTIONS)
+    assert (left.rows, left.excluded) == ((one, two), {"no test": 1})
+    assert "excluded: 1 (no test)" in str(left)
     part = counts[counts.test == "one"].drop(columns="test")
     (alone,) = bs.analyze(part, **OPTIONS).effects
     assert one.high == pytest.approx(-alone.low)

@@ -94,9 +94,11 @@ def command(
         "The logged probability of the unit's arm, if it changed; or a column for each arm: "
         "control=p0,green=p1."
     ),
-    least_probability: float | None = typer.Option(
+    least_probability: str | None = typer.Option(
         None,
-        help="No arm was ever assigned with less; for more than two arms and one column.",
+        metavar="NUMBER",
+        help="No arm was ever assigned with less, for more than two arms and one column; or a "
+        "number for each arm: control=0.5,green=0.1,blue=0.1.",
         show_default=False,
     ),
     design: Path | None = typer.Option(
@@ -236,7 +238,7 @@ def command(
         "looks": 1 if once else None,
         "segment": segment,
         "probability": _probability(probability),
-        "least_probability": least_probability,
+        "least_probability": _least_probability(least_probability),
         "weights": weights or None,
         "until": until,
         "by_day": not today,
@@ -289,6 +291,24 @@ def _missing(text: str | None) -> float | str | None:
         return None if text is None else float(text)
     except ValueError:
         return text
+
+
+def _least_probability(text: str | None) -> float | dict[str, float] | None:
+    """The smallest probability of all arms, or that of each.
+
+    >>> _least_probability("0.1"), _least_probability("a=0.2,b=0.1")
+    (0.1, {'a': 0.2, 'b': 0.1})
+    """
+    parts = _probability(text)
+    try:
+        if isinstance(parts, dict):
+            return {arm: float(number) for arm, number in parts.items()}
+        return None if parts is None else float(parts)
+    except ValueError:
+        raise InputError(
+            "least_probability",
+            f"least_probability must be a number, or one an arm as a=0.2,b=0.1 (got {text!r})",
+        ) from None
 
 
 def _probability(text: str | None) -> str | dict[str, str] | None:
