@@ -57,13 +57,52 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: Any) -> None:
     assert progress == sorted(progress)
 
 
-def test_the_command_line_uses_a_cluster(cluster: Any) -> None:
-    def printed(*options: str) -> dict[str, object]:
-        command = [str(Path(sys.executable).parent / "bascule"), "simulate", "--means", "0", "0.5"]
-        command += ["--rule", "tilt", "--runs", "300", "--json", *options]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        answer: dict[str, object] = json.loads(run.stdout)
-        answer.pop("seconds")
-        return answer
+def bascule(*options: str) -> list[str]:
+    return [str(Path(sys.executable).parent / "bascule"), *options]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("simulate", "--means", "0", "0.5", "--rule", "tilt", "--runs", "300"),
+        ("frontier", "--means", "0", "2", "--runs", "10"),
+        ("audit", "tilt", "--means", "0", "1", "--runs", "20", "--worlds", "steady"),
+        ("plan", "--baseline", "20%", "--lift", "100%", "--runs", "20"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_the_command_line_uses_a_cluster(cluster: Any, options: tuple[str, ...]) -> None:
+    def printed(*more: str) -> object:
+        run = subprocess.run(
+            bascule(*options, "--json", *more), capture_output=True, text=True, check=True
+        )
+        return json.loads(run.stdout, object_hook=without_seconds)
 
     assert printed("--dask", cluster.scheduler_address) == printed()
+
+
+def without_seconds(answer: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in answer.items() if not name.endswith("seconds")}
+
+
+def test_an_interruption_ends_the_command_and_frees_the_workers(cluster: Any) -> None:
+    options = ("simulate", "--means", "0", "0.1", "--rule", "tilt", "--runs", "5000000")
+    with (
+        distributed.Client(cluster, set_as_default=False) as client,
+        subprocess.Popen(
+            bascule(*options, "--dask", cluster.scheduler_address), stderr=subprocess.DEVNULL
+        ) as command,
+    ):
+
+        def busy() -> bool:
+            return any(client.processing().values())
+
+        while not busy():
+            time.sleep(0.05)
+        command.send_signal(signal.SIGINT)
+        assert command.wait(timeout=60) != 0
+        # What a worker has begun it finishes; nothing else follows.
+        deadline = time.monotonic() + 120
+        while busy():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
