@@ -1,4 +1,4 @@
-"""`python -m bench.normals`: 100 million normals of the simulator against the normal distribution."""
+"""`python -m bench.normals`: 10^8 normals of the simulator against the normal distribution."""
 
 from __future__ import annotations
 
