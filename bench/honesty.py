@@ -21,6 +21,7 @@ from pathlib import Path
 from bench.honesty_cells import Cell
 from bench.honesty_live import live_cells
 from bench.honesty_logs import log_cells
+from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import pure_cells
 from bench.honesty_simulated import simulated_cells
 
@@ -29,6 +30,7 @@ OUT = Path("docs/explanation/honesty.md")
 MODES = {
     "pure functions": pure_cells,
     "live store": live_cells,
+    "live metrics": metric_cells,
     "analyze": log_cells,
     "simulate": simulated_cells,
 }

@@ -9,6 +9,7 @@ import pytest
 from bench import honesty
 from bench.honesty_cells import cell_of, design_of
 from bench.honesty_live import drop_in_a_store
+from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import remove_after_looking, turn_the_knob, wrong_pair
 
 import bascule as bs
@@ -71,3 +72,8 @@ def test_the_page_marks_cells_that_exceed_what_is_stated() -> None:
     assert honesty.page([kept]).count("too many") == 0
     assert honesty.page([kept, broken]).count("**too many**") == 1
     assert np.isclose(kept.deviation, deviation(0.05, 100))
+
+
+def test_small_rollouts_through_a_store_keep_their_error() -> None:
+    cells = {cell.adversary: cell for cell in metric_cells(lambda _: 8)}
+    assert honesty.play(cells["an unchanged rollout is rolled back"]).kept
