@@ -57,7 +57,7 @@ def figures() -> list[Figure]:
             against="sums of powers",
             rounds=3,
         )
-        for stages, plain_runs, fast_runs, target in ((1000, 20, 300, 15), (20_000, 1, 20, 200))
+        for stages, plain_runs, fast_runs, target in ((1000, 20, 300, 15), (20_000, 1, 20, 500))
     ]
     return [
         *ratios,
