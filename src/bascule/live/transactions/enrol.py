@@ -58,7 +58,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     known: dict[str, str | Known] = {}
     refused: dict[str, InputError] = {}
     if new and (work.design.covariates is not None or not is_plain):
-        known, refused = _with_covariates(work, zip(asked, items, strict=True))
+        known, refused = _with_covariates(work, asked, items, len(new))
     if new and work.delivery.audience is not None:
         outside = _kept_out(work, work.delivery.audience, zip(asked, items, strict=True))
         refused = {**outside, **refused}
@@ -78,7 +78,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
 
 
 def _with_covariates(
-    work: UnitOfWork, asked: Iterable[tuple[str, Newcomer]]
+    work: UnitOfWork, asked: Sequence[str], items: Sequence[Newcomer], new: int
 ) -> tuple[dict[str, str | Known], dict[str, InputError]]:
     """Return the covariates of new units as they are stored, and the errors of those not valid.
 
@@ -88,7 +88,12 @@ def _with_covariates(
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
     arms, quick = work.arms, quick_text(declared)
-    for unit, item in asked:
+    if new == len(asked) and set(map(type, items)) == {Request}:
+        texts = [quick(item.covariates) for item in cast("Sequence[Request]", items)]
+        if None not in texts:
+            # Nearly always: all units are new, with all covariates.
+            return dict(zip(asked, cast("list[str]", texts), strict=True)), invalid
+    for unit, item in zip(asked, items, strict=True):
         if arms[unit] is not None or unit in known or unit in invalid:
             continue
         given = None if isinstance(item, str) else item.covariates
@@ -183,11 +188,13 @@ def _enrol(
         chances, deals = [*filled.chances, *chances], [*filled.deals, *deals]
     if design.covariates is not None:
         found = [known[unit] for unit in units[: len(arms)]]
-        texts = [one if isinstance(one, str) else one.text for one in found]
-        slow = [one for one in found if not isinstance(one, str)]
-        lacking = state.lacking + sum(one.missing > 0 for one in slow)
-        beyond = state.beyond + sum(one.beyond > 0 for one in slow)
-        work.state = work.state._replace(lacking=lacking, beyond=beyond)
+        texts = cast("list[str]", found)
+        if set(map(type, found)) != {str}:
+            texts = [one if isinstance(one, str) else one.text for one in found]
+            slow = [one for one in found if not isinstance(one, str)]
+            lacking = state.lacking + sum(one.missing > 0 for one in slow)
+            beyond = state.beyond + sum(one.beyond > 0 for one in slow)
+            work.state = work.state._replace(lacking=lacking, beyond=beyond)
     rows = zip(units, arms, numbers, chances, repeat(time), deals, texts, strict=False)
     # In the same order in all programs, so that no two wait for each other.
     work.add_all("assignments", sorted(rows) if state.leased else rows)
