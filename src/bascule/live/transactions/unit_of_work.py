@@ -189,7 +189,7 @@ class UnitOfWork:
             experiment, columns = self.before.id, _columns(table)
             # To bind NULL in a row's last columns takes SQLite a third of the time of an insert.
             used = len(columns) - 1
-            while used and all(row[used - 1] is None for row in rows):
+            while [row[used - 1] for row in rows].count(None) == len(rows):
                 used -= 1
             some = [(experiment, *row[:used]) for row in rows]
             statements.insert(self.connection, table, columns[: used + 1], some)
