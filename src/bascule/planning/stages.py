@@ -42,8 +42,9 @@ FEWEST = 256
 
 MAIN = Budget(steps=40_000_000, fewest=FEWEST, most=2000, longest=800_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
+WIDE = replace(SIDE, longest=1_000_000)
 """Runs of the recommended design, and of any other; where they take too long, the prediction
-has to do."""
+has to do. Where theory says nothing, as of very many arms, they may take longer."""
 
 
 def stages(
@@ -81,11 +82,13 @@ class _Planning:
         self.sweep = sweep
         self.progress = progress
         self.done = 0
+        self.side = SIDE
 
     def answers(self, rules: Sequence[Rule]) -> Iterator[Plan]:
         """Yield the plan after each simulation."""
         request = self.request
         answer = self._expected(rules)
+        self.side = SIDE if by_theory(answer.points) else WIDE
         yield answer
         # What was expected to be in time may turn out not to be; then the next best is played.
         while answer.chosen.simulated is None:
@@ -154,7 +157,7 @@ class _Planning:
         self.progress(f"simulating {what}", self.done, PARTS)
         units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
         played = played_design(request, design)
-        runs = (MAIN if main else SIDE).runs(units * unit_weight(played, units))
+        runs = (MAIN if main else self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
             # A number of runs that was asked for is kept; others are played all the same.
             runs = self.runs if main else max(runs, SIDE.fewest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypedDict, get_args
@@ -308,8 +309,10 @@ class PlanRequest:
 
     @property
     def means_words(self) -> str:
-        """The means of the arms in words: "5 % against 6 %"."""
+        """The means of the arms in words: "5 % against 6 %"; of many arms, equal ones together."""
         first, *others = (self.outcome_words(mean) for mean in self.means)
+        if len(others) > 4:
+            others = [f"{n} arms of {one}" if n > 1 else one for one, n in Counter(others).items()]
         return f"{first} against {', '.join(others)}"
 
     @property

@@ -16,7 +16,7 @@ from bascule.presentation.pages import Frame, Tick, round_steps
 from bascule.presentation.plan import tables
 from bascule.presentation.plan import text as words
 from bascule.presentation.plan.figure import affordable, knob_words, main_curve, other_curves
-from bascule.presentation.plan.tables import decided_words
+from bascule.presentation.plan.tables import decided_words, is_first_look
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -184,7 +184,8 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
 def spoken(plan: Plan, point: Point) -> tuple[str, ...]:
     """Return what a point says when pointed at."""
     seen = point.forecast
-    origin = f"{count(seen.runs)} simulated tests" if seen.simulated else "predicted"
+    few = "a first look, " if is_first_look(seen) else ""
+    origin = f"{few}{count(seen.runs)} simulated tests" if seen.simulated else "predicted"
     return (
         f"{estimate(seen.days)} days",
         f"cost {estimate(seen.cost)} {plan.request.cost_unit}",

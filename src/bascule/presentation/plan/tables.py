@@ -122,7 +122,12 @@ def runs_words(forecast: Forecast) -> str:
     """Say where a forecast comes from: how many simulated tests, a first look, or theory."""
     if not forecast.simulated:
         return "predicted"
-    return count(forecast.runs) if forecast.runs > FIRST_LOOK else "first look"
+    return "first look" if is_first_look(forecast) else count(forecast.runs)
+
+
+def is_first_look(forecast: Forecast) -> bool:
+    """Whether a forecast comes from too few simulated tests to be shown as a result."""
+    return 0 < forecast.runs <= FIRST_LOOK
 
 
 def what_if(plan: Plan) -> list[Cells]:

@@ -22,7 +22,13 @@ from bascule.presentation.numbers import (
     less_or_more,
     percent,
 )
-from bascule.presentation.plan.tables import by_evidence, comparison, text_table, what_if
+from bascule.presentation.plan.tables import (
+    by_evidence,
+    comparison,
+    is_first_look,
+    text_table,
+    what_if,
+)
 from bascule.presentation.plan.text_plot import text_plot
 
 if TYPE_CHECKING:
@@ -325,6 +331,13 @@ def origin(plan: Plan) -> str:
         f"{count(seen.runs)} simulated tests, seed {plan.seed}; ± is one standard error, brackets "
         "are 95 % intervals, and figures without either are predictions."
     )
+    glances = [point.forecast.runs for point in plan.alternatives if is_first_look(point.forecast)]
+    if glances:
+        words += (
+            f" Theory does not say how long a test of {len(plan.design.arms)} arms takes: designs "
+            f"that are not recommended got a first look of {count(min(glances))} simulated tests "
+            "or more, and a dash stands for what would take too long to simulate."
+        )
     missed = plan.prediction_error()
     if missed is None:
         return words
