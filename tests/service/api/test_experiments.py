@@ -449,3 +449,9 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
     shown = admin.get("/v1/experiments/by-form").json()
     assert shown["audience"] == made.json()["audience"]
     assert shown["design"]["decides"] == "guardrails"
+
+
+def test_the_description_holds_all_that_it_refers_to(admin: httpx.Client) -> None:
+    described = admin.get("/openapi.json")
+    named = set(re.findall(r"#/components/schemas/(\w+)", described.text))
+    assert named <= set(described.json()["components"]["schemas"])

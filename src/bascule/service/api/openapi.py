@@ -27,6 +27,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.NewOutcome,
     models.NewOutcomes,
     models.Wish,
+    models.RolloutRequest,
     models.EvaluationRequest,
     answers.ProblemDetails,
     answers.EvaluationFailure,
