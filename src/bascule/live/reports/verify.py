@@ -303,8 +303,10 @@ class _UnitLog:
 
     def _slots_until(self, block: int) -> int:
         """Return how many slots there are from the current block up to another one."""
-        known = self._deals.items()
-        return sum(len(deal.slots) for number, deal in known if self._block <= number < block)
+        deals, between = self._deals, range(self._block, block)
+        # Nearly always the next block; a number that was forged may lie anywhere.
+        numbers = between if len(between) <= len(deals) else filter(between.__contains__, deals)
+        return sum(len(deals[number].slots) for number in numbers if number in deals)
 
     def _check_slots(self) -> None:
         """With leases numbers have gaps: compare all slots with units, open slots and cancelled."""
