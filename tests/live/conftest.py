@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,11 +72,17 @@ class Programs:
         return arms, recorded
 
     def kill_together(
-        self, location: object, rounds: int, seed: int, group: int = 120
+        self,
+        location: object,
+        rounds: int,
+        seed: int,
+        group: int = 120,
+        is_ready: Callable[[], bool] = lambda: True,
     ) -> tuple[dict[int, str], set[int]]:
         """Start two workers on units of their own at a time, and kill both; what they were told.
 
-        Each assigns groups so large that it takes leases, and is killed while it has one.
+        Each assigns groups so large that it takes leases once it has met the other; neither is
+        killed before `is_ready`.
         """
         chance = random.Random(seed)
         arms: dict[int, str] = {}
@@ -87,11 +93,14 @@ class Programs:
                 begin = 1_000_000 * (2 * i + k)
                 self.start(location, begin, begin + 1_000_000, 1, group)
             texts = ["", ""]
-            for k, place in enumerate(pair):
-                output = self.started[place].stdout
-                assert output is not None
-                for _ in range(2 * group * chance.randint(4, 8)):
-                    texts[k] += output.readline()
+            turns = chance.randint(4, 8)
+            while turns > 0 or not is_ready():
+                turns -= 1
+                for k, place in enumerate(pair):
+                    output = self.started[place].stdout
+                    assert output is not None
+                    for _ in range(2 * group):
+                        texts[k] += output.readline()
             for k, place in enumerate(pair):
                 worker = self.started[place]
                 time.sleep(chance.uniform(0.0, 0.05))

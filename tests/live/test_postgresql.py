@@ -89,8 +89,10 @@ def test_what_was_answered_survives_a_kill(
     location: str, programs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with bs.open(location) as store:
-        store.create("test", programs.endless)
-    arms, recorded = programs.kill_together(location, 1, seed=3)
+        made = store.create("test", programs.endless)
+        arms, recorded = programs.kill_together(
+            location, 1, seed=3, is_ready=lambda: made._loaded().state.leased > 0
+        )
     stored: dict[str, int] = dict(ask(location, "SELECT unit, arm FROM assignments"))
     assert {f"unit {i}": "ab".index(arm) for i, arm in arms.items()}.items() <= stored.items()
     events = [row[0] for row in ask(location, "SELECT event FROM outcomes")]
@@ -98,7 +100,6 @@ def test_what_was_answered_survives_a_kill(
     assert len(events) == len(set(events))
     with bs.open(location) as store:
         test = store.get("test")
-        assert test._loaded().state.leased > 0, "they had leases"
         assert test.verify().agrees
         # What the leases left over is filled first, and then all counts that has an outcome.
         monkeypatch.setattr(lease, "LEFT_AFTER", -60.0)
