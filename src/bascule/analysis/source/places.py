@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,11 +145,22 @@ def is_polars(table: Any) -> bool:
 
 
 def load_ibis() -> Any:
-    """Import Ibis, or say how it is installed."""
+    """Import Ibis and its DuckDB, or say how they are installed."""
+    if "ibis.backends.duckdb" in sys.modules:
+        return sys.modules["ibis"]
+    collects = gc.isenabled()
+    # Loading makes very many objects, and none of them is garbage: to look for it takes a tenth of
+    # the time of a small analysis.
+    gc.disable()
     try:
         import ibis
+
+        ibis.duckdb  # noqa: B018
     except ModuleNotFoundError:
         raise InputError("events", f"reading logs needs Ibis and DuckDB: {INSTALL}") from None
+    finally:
+        if collects:
+            gc.enable()
     return ibis
 
 
