@@ -15,6 +15,9 @@ from bascule.core.rules import Rule
 CLOSE = 1e-9
 """The difference of the means: too small to be found but by chance, though one arm is worse."""
 
+LOOSE = 1.5
+"""How many times its stated error a rule has that a cell should tell from a valid one."""
+
 Play = Callable[[bs.Design, np.random.Generator], bool]
 """One test against an adversary -> whether something wrong was said."""
 
@@ -34,6 +37,8 @@ class Cell:
     """How many of these tests, from the one to before the other, say something wrong."""
     whole: bool = False
     """Whether all tests are played in one call."""
+    loose: Callable[[int, int], int] | None = None
+    """As `play`, by a rule that stops at `LOOSE` times its error: what a broken rule would show."""
 
 
 def cell_of(
@@ -44,17 +49,25 @@ def cell_of(
     runs: int,
     share: float = 1.0,
     stated: float | None = None,
+    loose: bs.Design | None = None,
 ) -> Cell:
-    """Return a cell that is played test by test; `share` of the design's error is stated."""
+    """Return a cell that is played test by test; `share` of the design's error is stated.
+
+    `loose` is the design with `LOOSE` times every error.
+    """
     promise = design.calibration
     seed = [ord(letter) for letter in f"{mode}{label_of(design)}{len(design.arms)}{adversary}"]
 
-    def count(first: int, last: int) -> int:
-        return sum(play(design, np.random.default_rng([*seed, i])) for i in range(first, last))
+    def counted(one: bs.Design) -> Callable[[int, int], int]:
+        def count(first: int, last: int) -> int:
+            return sum(play(one, np.random.default_rng([*seed, i])) for i in range(first, last))
+
+        return count
 
     error = share * promise.error if stated is None else stated
     about = (label_of(design), len(design.arms), adversary, promise.guarantee, error)
-    return Cell(mode, *about, runs, count)
+    broken = None if loose is None else counted(loose)
+    return Cell(mode, *about, runs, counted(design), loose=broken)
 
 
 def label_of(design: bs.Design) -> str:

@@ -1,26 +1,47 @@
 """Live tests of metrics that people have, many small ones in a store, for `bench.honesty`.
 
-A test takes its units in large batches, and a store holds many tests, so that hundreds of tests
-take a minute. Nobody acts here: the worlds are those in which estimates, guardrails, covariates and
-segments are most likely to go wrong.
+A test takes its units in large batches, and a store holds many tests. Nobody acts here: the worlds
+are those in which estimates, guardrails, covariates and segments are most likely to go wrong. Most
+tests have a horizon, by which they spend all of their error, and every cell is also played by a
+rule that stops at 1.5 times its error: the page shows whether the cell would see such a rule.
+
+The 400 tests of a cell are 16 slices of 25, which may be played apart. A cell takes 30 to 300 s of
+CPU time, all 13 about 25 minutes of it. On a machine with 16 cores:
+
+    mkdir -p out
+    python -m bench.honesty_metrics --list | xargs -P 16 -L 1 sh -c \\
+        'python -m bench.honesty_metrics --cell "$0" --slices "$1" --out "out/$0-$1.json"'
+    python -m bench.honesty_metrics --add out/*.json
+
+The last command writes the rows of these cells into docs/explanation/honesty.md, and exits with 1
+if one exceeds its error. `--list` prints cells with four slices each; one such part by itself is
+
+    python -m bench.honesty_metrics --cell normal --slices 0:4 --out out/normal-0:4.json
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import random
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import bascule as bs
 from bascule.core.outcomes.noise import Discrete
-from bench.honesty_cells import Cell, Play, cell_of
-from bench.unknown_spread import noise, normal, rare, spending
+from bench.honesty_cells import LOOSE, Cell, Play, cell_of
+from bench.unknown_spread import largest_spread, mean_of, noise, normal, rare, spending
 
-MODE, ERROR, RUNS = "live metrics", 0.2, 400
+MODE, ERROR, RUNS, SLICE, TOGETHER = "live metrics", 0.2, 400, 25, 4
 MARGIN, GUARD = 0.5, "guard"
 NUMBERS = count()
 RAMP = [("0d", 0.05), ("1d", 0.2), ("2d", 0.5)]
@@ -43,7 +64,7 @@ def new_test(design: bs.Design, rng: np.random.Generator, **more: Any) -> bs.Exp
     seed = int(rng.integers(2**31))
     order.seed(seed)
     # Who gets into a share of the traffic is a hash of the name, so that this has to be the same.
-    return store.create(f"test-{seed}", design, **more)
+    return store.create(f"test-{seed}-{design.error}", design, **more)
 
 
 def winner(test: bs.Experiment) -> int | None:
@@ -52,13 +73,13 @@ def winner(test: bs.Experiment) -> int | None:
     return None if reached is None else reached.arm
 
 
-def declared(draw: Draw, units: int, batch: int = 500) -> Play:
-    """Return tests in a store in which it is wrong to declare the second arm the winner."""
+def declared(draw: Draw, batch: int = 200) -> Play:
+    """Return tests with a horizon in which it is wrong to declare the second arm the winner."""
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
         test = new_test(design, rng)
-        for first in range(0, units, batch):
-            names = [str(i) for i in range(first, min(units, first + batch))]
+        for first in count(0, batch):
+            names = [str(i) for i in range(first, first + batch)]
             known = rng.normal(size=len(names))
             more: dict[str, Any] = {}
             if design.covariates is not None:
@@ -112,7 +133,7 @@ def guarded(means: tuple[float, float], units: int, batch: int = 250) -> Play:
     return play
 
 
-def ramped(means: tuple[float, float], users: int = 200) -> Play:
+def ramped(means: tuple[float, float], users: int = 400) -> Play:
     """Return rollouts of six days in which it is wrong to roll the new version back."""
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
@@ -142,64 +163,147 @@ def record(
     )
 
 
-def in_any_segment(design: bs.Design, units: int) -> Play:
+def in_any_segment(segments: bs.Segments, units: int) -> Play:
     """Return tests with segments in which it is wrong to declare the second arm anywhere."""
-    segments = list(design.by_segment)
+    names_of = segments.all
 
-    def play(_: bs.Design, rng: np.random.Generator) -> bool:
+    def play(one: bs.Design, rng: np.random.Generator) -> bool:
         store, _clock, order = shared_store()
         order.seed(int(rng.integers(2**31)))
-        test = store.create_segmented(f"segmented-{next(NUMBERS)}", design)
-        for first in range(0, units * len(segments), 500):
-            names = [str(i) for i in range(first, min(units * len(segments), first + 500))]
-            test.assign_many(names, segments=[segments[int(i) % len(segments)] for i in names])
+        assert one.error is not None
+        whole = replace(one, segments=segments, error=len(segments.all) * one.error)
+        test = store.create_segmented(f"segmented-{next(NUMBERS)}", whole)
+        for first in range(0, units * len(segments.all), 500):
+            names = [str(i) for i in range(first, min(units * len(segments.all), first + 500))]
+            test.assign_many(names, segments=[names_of[int(i) % len(names_of)] for i in names])
             test.record_many(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
         return any(winner(one) == 1 for one in test.tests.values())
 
     return play
 
 
-def metric_cells(times: Callable[[int], int]) -> list[Cell]:
-    """Return the cells; `times` says how often one is played."""
-    runs, both = times(RUNS), ["arm00", "arm01"]
+def loosened(design: bs.Design) -> bs.Design:
+    """Return the design with `LOOSE` times every error."""
+    metrics = [replace(one, error=LOOSE * one.error) for one in design.metrics]
+    assert design.error is not None
+    harm = LOOSE * design.harm_error if metrics else design.harm_error
+    return replace(design, error=LOOSE * design.error, metrics=metrics, harm_error=harm)
+
+
+def named_cells(times: Callable[[int], int]) -> dict[str, Cell]:
+    """Return the cells by their names; `times` says how often one is played."""
+    both = ["arm00", "arm01"]
 
     def of(rule: bs.Tilt, outcome: Any, **more: Any) -> bs.Design:
         return bs.Design(both, outcome, rule, ERROR, **{"reports": "always", **more})
 
     def cell(design: bs.Design, about: str, play: Play) -> Cell:
-        return cell_of(MODE, design, about, play, runs, stated=ERROR)
+        made = times(RUNS)
+        return cell_of(MODE, design, about, play, made, stated=ERROR, loose=loosened(design))
 
-    bought = spending(0.2)
-    mean = sum(value * weight for value, weight in bought.items())
-    # The second arm is the one that looks better for as long as the first has not shown its tail.
-    worlds = {
-        "normal, spreads 3 and 1": noise(normal(3.0), normal(1.0)),
-        "100 or nothing against spending": noise(rare(100.0, mean), bought),
-        "300 or nothing against spending": noise(rare(300.0, mean), bought),
-    }
-    numeric = of(bs.Tilt(8, batch=4), bs.Numeric())
-    x = of(bs.Tilt(3, batch=4), bs.Numeric(), covariates=[bs.Covariate("x")])
-    guard = bs.Metric(GUARD, bs.Gaussian(1), margin=MARGIN, error=ERROR)
+    def numeric(about: str, arms: tuple[Any, Any], tilt: float, effect: float) -> Cell:
+        """A null world of `Numeric()`, with an effect in standard deviations of the wider arm."""
+        world = noise(*arms)
+        rule = bs.Tilt(tilt, batch=4, effect=round(effect * largest_spread(world), 2), power=0.9)
+        return cell(of(rule, bs.Numeric()), about, declared(of_world(world)))
+
+    def at_margin(tilt: float) -> Cell:
+        guard = bs.Metric(GUARD, bs.Gaussian(1), margin=MARGIN, error=ERROR)
+        rule = bs.Tilt(tilt, batch=4)
+        design = of(rule, bs.Gaussian(1), metrics=[guard], harm_error=ERROR)
+        return cell(design, "an arm at its margin is shipped", guarded((1.0, -MARGIN), 1000))
+
+    one, three, bought = normal(1.0), normal(3.0), spending(0.2)
+    mean = mean_of(bought)
+    planned = bs.Tilt(3, batch=4, effect=0.3, power=0.9)
+    x = of(planned, bs.Numeric(), covariates=[bs.Covariate("x")])
     watch = bs.Metric(GUARD, bs.Gaussian(1), margin=MARGIN, error=ERROR, harm="any")
     given: dict[str, Any] = {"harm_error": ERROR, "decides": "guardrails"}
     unchanged = of(bs.Tilt(1, batch=2), bs.Gaussian(1), metrics=[watch], **given)
     places = bs.Segments("place", ["s0", "s1"])
-    parted = of(bs.Tilt(3, batch=2), bs.Gaussian(1), segments=places)
-    return [
-        *[cell(numeric, name, declared(of_world(one), 1500)) for name, one in worlds.items()],
-        cell(x, "a useless covariate", declared(related(0.0), 1000)),
-        *[
-            cell(
-                of(bs.Tilt(tilt, batch=4), bs.Gaussian(1), metrics=[guard], harm_error=ERROR),
-                "an arm at its margin is shipped",
-                guarded((0.5, -MARGIN), 500),
-            )
-            for tilt in (1, 3, 8)
-        ],
-        cell(unchanged, "an unchanged rollout is rolled back", ramped((0.0, 0.0))),
-        cell(
+    parted = of(bs.Tilt(3, batch=2, effect=0.5, power=0.9), bs.Gaussian(1), segments=places)
+    # Of two unlike arms the second one looks better while the first has not shown its tail.
+    return {
+        "normal": numeric("normal", (one, one), 8, 0.3),
+        "spreads-1-3": numeric("normal, spreads 1 and 3", (one, three), 8, 0.3),
+        "spreads-3-1": numeric("normal, spreads 3 and 1", (three, one), 8, 0.3),
+        "spending": numeric("spending, equal arms", (bought, bought), 8, 0.1),
+        "100-or-nothing": numeric(
+            "100 or nothing against spending", (rare(100.0, mean), bought), 8, 0.1
+        ),
+        "300-or-nothing": numeric(
+            "300 or nothing against spending", (rare(300.0, mean), bought), 1, 0.07
+        ),
+        "useless-covariate": cell(x, "a useless covariate", declared(related(0.0))),
+        "covariate-trend": cell(x, "correlation .7, a trend", declared(related(0.7, 1.0))),
+        **{f"margin-tilt-{tilt}": at_margin(tilt) for tilt in (1, 3, 8)},
+        "rollout": cell(unchanged, "an unchanged rollout is rolled back", ramped((0.0, 0.0))),
+        "segments": cell(
             parted.by_segment["s0"],
             "2 segments, a wrong winner in any",
-            in_any_segment(parted, 200),
+            in_any_segment(places, 180),
         ),
-    ]
+    }
+
+
+def metric_cells(times: Callable[[int], int]) -> list[Cell]:
+    """Return the cells; `times` says how often one is played."""
+    return list(named_cells(times).values())
+
+
+def play_slices(name: str, first: int, last: int, out: Path) -> None:
+    """Play slices of a cell, from the one to before the other, and write what was counted."""
+    from bench.honesty import part_of
+
+    cell, since = named_cells(int)[name], time.process_time()
+    tests = first * SLICE, min(last * SLICE, RUNS)
+    wrong, loose = part_of(cell, *tests)
+    used = round(time.process_time() - since, 1)
+    found = {"cell": name, "tests": tests, "wrong": wrong, "loose": loose, "cpu_s": used}
+    out.write_text(json.dumps(found) + "\n", encoding="utf-8")
+    print(json.dumps(found))
+
+
+def add_slices(files: Sequence[Path]) -> int:
+    """Add the slices of whole cells up, write their rows, and return 1 if an error was exceeded."""
+    from bench.honesty import line, row_of, write
+
+    cells, rows = named_cells(int), []
+    read = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    for name in dict.fromkeys(one["cell"] for one in read):
+        parts = sorted((one for one in read if one["cell"] == name), key=lambda one: one["tests"])
+        edges = [0, *(one["tests"][1] for one in parts)]
+        if [one["tests"][0] for one in parts] != edges[:-1] or edges[-1] != RUNS:
+            sys.exit(f"{name}: slices must cover tests 0 to {RUNS} once (got {edges})")
+        wrong, loose, used = (sum(one[key] for one in parts) for key in ("wrong", "loose", "cpu_s"))
+        rows.append(row_of(cells[name], (wrong, loose)))
+        print(f"{name}, {used:.0f} s of CPU: {line(rows[-1])}")
+    write(rows)
+    return 0 if all(row.kept for row in rows) else 1
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Play slices, list them, or add them up."""
+    parser = argparse.ArgumentParser(prog="python -m bench.honesty_metrics")
+    parser.add_argument("--list", action="store_true", help="print cells with their slices")
+    parser.add_argument("--cell", choices=list(named_cells(int)), help="the cell to play")
+    parser.add_argument("--slices", default=f"0:{RUNS // SLICE}", help="which slices, as 0:4")
+    parser.add_argument("--out", type=Path, help="the file for what was counted")
+    parser.add_argument("--add", type=Path, nargs="+", help="files of whole cells to add up")
+    asked = parser.parse_args(given)
+    if asked.add:
+        return add_slices(asked.add)
+    if asked.list:
+        edges = range(0, RUNS // SLICE, TOGETHER)
+        print("\n".join(f"{name} {a}:{a + TOGETHER}" for name in named_cells(int) for a in edges))
+        return 0
+    if asked.cell is None or asked.out is None:
+        parser.error("give --cell and --out, or --list, or --add")
+    first, last = map(int, asked.slices.split(":"))
+    play_slices(asked.cell, first, last, asked.out)
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    sys.exit(main())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import honesty
+from bench import honesty, honesty_metrics
 from bench.honesty_cells import cell_of, design_of
 from bench.honesty_live import drop_in_a_store
-from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import remove_after_looking, turn_the_knob, wrong_pair
 
 import bascule as bs
@@ -69,11 +69,29 @@ def test_the_page_marks_cells_that_exceed_what_is_stated() -> None:
     broken = replace(kept, wrong=14)
     assert kept.kept
     assert not broken.kept
-    assert honesty.page([kept]).count("too many") == 0
-    assert honesty.page([kept, broken]).count("**too many**") == 1
+    assert [line.count("**too many**") for line in map(honesty.line, [kept, broken])] == [0, 1]
     assert np.isclose(kept.deviation, deviation(0.05, 100))
 
 
-def test_small_rollouts_through_a_store_keep_their_error() -> None:
-    cells = {cell.adversary: cell for cell in metric_cells(lambda _: 8)}
-    assert honesty.play(cells["an unchanged rollout is rolled back"]).kept
+def test_slices_of_rollouts_in_a_store_add_up_to_a_row_that_keeps_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "honesty.md"
+    before = honesty.OUT.read_text(encoding="utf-8")
+    page.write_text(before, encoding="utf-8")
+    monkeypatch.setattr(honesty, "OUT", page)
+    monkeypatch.setattr(honesty_metrics, "RUNS", 6)
+    monkeypatch.setattr(honesty_metrics, "SLICE", 3)
+    files = [str(tmp_path / f"{part}.json") for part in range(2)]
+    for part, file in enumerate(files):
+        asked = ["--cell", "rollout", "--slices", f"{part}:{part + 1}", "--out", file]
+        assert honesty_metrics.main(asked) == 0
+    assert honesty_metrics.main(["--add", *files]) == 0
+    rows = page.read_text(encoding="utf-8").splitlines()
+    (row,) = [text for text in rows if "an unchanged rollout is rolled back" in text]
+    assert row.split(" | ")[7] == "6"
+    assert [text for text in before.splitlines() if text not in rows] == [
+        text for text in before.splitlines() if "an unchanged rollout is rolled back" in text
+    ]
+    with pytest.raises(SystemExit, match="slices must cover tests 0 to 6 once"):
+        honesty_metrics.main(["--add", files[1]])
