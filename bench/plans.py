@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import bascule as bs
-from bascule.planning.fixed_horizon import fixed_horizon
-from bascule.planning.stages import stages
+from bascule.planning.search.fixed_horizon import fixed_horizon
+from bascule.planning.search.stages import stages
 
 PROBLEMS, RUNS = 20, 4000
 

@@ -176,7 +176,7 @@ def test_an_interruption_before_anything_is_known_gives_no_result(
     def impatient(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["bascule.planning.stages"], "search", impatient)
+    monkeypatch.setattr(sys.modules["bascule.planning.search.stages"], "search", impatient)
     code, out, err = run(capsys, *QUICK)
     assert code == 130
     assert out == ""

@@ -86,8 +86,8 @@ def test_one_honest_sentence_for_every_outcome() -> None:
         (bs.PlanRequest(bs.Bounded(0, 5), 2, 1), "any outcomes between 0 and 5"),
         (bs.PlanRequest(bs.Recurrent(1, 2), 0, 1), "gaussian, exact if"),
     ):
-        from bascule.planning.candidates import even_split
         from bascule.planning.forecast import design_of
+        from bascule.planning.search.candidates import even_split
 
         sentence = guarantee(design_of(request, even_split(request)))
         assert says in sentence

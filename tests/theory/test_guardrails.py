@@ -6,7 +6,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.request.read import plan_request
-from bascule.planning.stages import stages
+from bascule.planning.search.stages import stages
 from bascule.theory.guardrails import metric_spread, units_within_margin
 
 

@@ -291,7 +291,7 @@ def _outcome(
 
 def _answered(request: PlanRequest, runs: int | None, seed: int, threads: int | None) -> Plan:
     """Return the plan, or as much of it as there was when it was interrupted."""
-    from bascule.planning.stages import stages
+    from bascule.planning.search.stages import stages
 
     last: Plan | None = None
     try:

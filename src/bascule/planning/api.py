@@ -48,7 +48,7 @@ def plan(
     """
     from bascule.planning.request.read import plan_request
     from bascule.planning.request.request import PlanRequest
-    from bascule.planning.stages import stages
+    from bascule.planning.search.stages import stages
 
     if isinstance(outcome, PlanRequest):
         request = outcome.alone(baseline=baseline, lift=lift, sample=sample, cap=cap, **options)

@@ -10,12 +10,12 @@ from bascule.core.design import Design
 from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
-from bascule.planning.candidates import even_split
-from bascule.planning.choose import Point, accepted, best_in_time, best_tilt, nearest
-from bascule.planning.fixed_horizon import FixedHorizon
 from bascule.planning.forecast import Forecast
-from bascule.planning.reach import Reach
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.candidates import even_split
+from bascule.planning.search.choose import Point, accepted, best_in_time, best_tilt, nearest
+from bascule.planning.search.fixed_horizon import FixedHorizon
+from bascule.planning.search.reach import Reach
 from bascule.simulation import Estimate
 from bascule.theory.guardrails import units_within_margin
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bascule.planning.candidates import series
-from bascule.planning.choose import Point
+from bascule.planning.search.candidates import series
+from bascule.planning.search.choose import Point
 from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bascule.planning.choose import Point
+from bascule.planning.search.choose import Point
 from bascule.presentation import numbers, pages
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import amount, count, estimate, percent

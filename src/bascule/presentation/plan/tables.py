@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bascule.planning.choose import Point
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.choose import Point
 from bascule.presentation.numbers import amount, count, day, estimate, part, percent
 from bascule.simulation import Estimate
 

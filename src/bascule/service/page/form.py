@@ -15,7 +15,6 @@ from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
 from bascule.core.segments import Segments
-from bascule.planning.choose import Point
 from bascule.planning.request.amounts import amount
 from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.metric_lines import metric_of
@@ -24,6 +23,7 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
 from bascule.planning.rollout import ramp_of
+from bascule.planning.search.choose import Point
 from bascule.planning.segments import of_all, of_smallest
 from bascule.service.api.schemas import RolloutRequest
 

@@ -12,11 +12,11 @@ from starlette.concurrency import run_in_threadpool
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
-from bascule.planning.choose import Point
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 from bascule.planning.rollout import Rollout
-from bascule.planning.stages import stages
+from bascule.planning.search.choose import Point
+from bascule.planning.search.stages import stages
 from bascule.presentation.amounts import duration
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import percent

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.planning import stages as planning_stages
-from bascule.planning.candidates import even_split
-from bascule.planning.fixed_horizon import fixed_horizon
 from bascule.planning.forecast import predicted
-from bascule.planning.stages import stages
+from bascule.planning.search import stages as planning_stages
+from bascule.planning.search.candidates import even_split
+from bascule.planning.search.fixed_horizon import fixed_horizon
+from bascule.planning.search.stages import stages
 
 PROBLEMS = 20
 FRESH_RUNS = 500

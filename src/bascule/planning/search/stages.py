@@ -10,10 +10,6 @@ from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError
 from bascule.core.inputs import checks
 from bascule.core.rules import Rule
-from bascule.planning.candidates import by_theory, even_split, search, series, soonest
-from bascule.planning.choose import Point, accepted, best_in_time, nearest
-from bascule.planning.chosen_error import with_chosen_error
-from bascule.planning.fixed_horizon import fixed_horizon
 from bascule.planning.forecast import (
     Forecast,
     forecast_of,
@@ -22,10 +18,14 @@ from bascule.planning.forecast import (
     predicted,
     predicted_at_zero,
 )
-from bascule.planning.reach import reach, time_needed
 from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
+from bascule.planning.search.candidates import by_theory, even_split, search, series, soonest
+from bascule.planning.search.choose import Point, accepted, best_in_time, nearest
+from bascule.planning.search.chosen_error import with_chosen_error
+from bascule.planning.search.fixed_horizon import fixed_horizon
+from bascule.planning.search.reach import reach, time_needed
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation import World
 from bascule.simulation.engines.threads import Stages

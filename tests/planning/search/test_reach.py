@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 import bascule as bs
-from bascule.planning.candidates import soonest
 from bascule.planning.forecast import design_of, played
-from bascule.planning.reach import reach, time_needed
+from bascule.planning.search.candidates import soonest
+from bascule.planning.search.reach import reach, time_needed
 
 EASY = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
 HARD = bs.PlanRequest(bs.Gaussian(1), 0, 0.2, units_per_day=20, deadline_days=10)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bascule as bs
-from bascule.planning.candidates import (
+from bascule.planning.forecast import design_of
+from bascule.planning.search.candidates import (
     ALPHAS,
     ENDING_TILTS,
     TILTS,
@@ -13,7 +14,6 @@ from bascule.planning.candidates import (
     series,
     soonest,
 )
-from bascule.planning.forecast import design_of
 
 SPENDING = bs.PlanRequest(bs.Gaussian(5), 20, 2)
 VISITS = bs.PlanRequest(bs.Recurrent(1, 3), 10, 1, units_per_day=50)

@@ -11,9 +11,9 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bascule.planning.candidates import soonest
 from bascule.planning.forecast import prediction
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.candidates import soonest
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
 

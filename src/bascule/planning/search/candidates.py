@@ -12,7 +12,6 @@ from dataclasses import replace
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
-from bascule.planning.choose import Point, accepted, best_in_time
 from bascule.planning.forecast import (
     Forecast,
     design_of,
@@ -23,6 +22,7 @@ from bascule.planning.forecast import (
 )
 from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.choose import Point, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep
 from bascule.simulation.engines.threads import Stages
 from bascule.theory.prediction.many_arms import MOST_ARMS

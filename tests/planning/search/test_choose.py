@@ -7,8 +7,8 @@ import math
 import pytest
 
 import bascule as bs
-from bascule.planning.choose import Point, best_in_time, best_tilt
 from bascule.planning.forecast import Forecast, design_of
+from bascule.planning.search.choose import Point, best_in_time, best_tilt
 
 REQUEST = bs.PlanRequest()
 

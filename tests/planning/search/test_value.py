@@ -7,9 +7,9 @@ import math
 import pytest
 
 import bascule as bs
-from bascule.planning.chosen_error import with_chosen_error
 from bascule.planning.forecast import Forecast
-from bascule.planning.value import Value, value_of
+from bascule.planning.search.chosen_error import with_chosen_error
+from bascule.planning.search.value import Value, value_of
 
 
 def value(wrong: float = 0.0, decided: float = 0.9, **parts: float) -> Value:

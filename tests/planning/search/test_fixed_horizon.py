@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.planning.fixed_horizon import fixed_horizon
+from bascule.planning.search.fixed_horizon import fixed_horizon
 
 
 def test_power_and_error_are_as_promised() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bascule.core.errors import InputError
-from bascule.planning.candidates import candidates, is_possible
 from bascule.planning.forecast import predicted, predicted_at_zero
 from bascule.planning.request.request import PlanRequest
-from bascule.planning.value import value_of
+from bascule.planning.search.candidates import candidates, is_possible
+from bascule.planning.search.value import value_of
 
 ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
 """Errors that are looked at."""

@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
 from bascule.planning.request.request import AcceptedGuarantee, PlanRequest
-from bascule.planning.value import Value, value_of
+from bascule.planning.search.value import Value, value_of
 
 DEFAULT_REQUEST = PlanRequest()
 

@@ -1,0 +1,1 @@
+"""The search of a plan: candidates, their choice, and its stages."""
