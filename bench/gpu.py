@@ -12,8 +12,8 @@ import warnings
 import numpy as np
 
 import bascule as bs
+from bascule.simulation.engines.backends.gpu import check_gpu, play_on_gpu
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.gpu import check_gpu, play_on_gpu
 from bascule.simulation.worlds.world import World
 
 RUNS, CPU_RUNS, KERNEL_RUNS = 1_000_000, 20_000, 4_000_000

@@ -84,8 +84,8 @@ from .simulation import (
     trace,
     trace_stages,
 )
-from .simulation.engines.cluster import use_executor
-from .simulation.engines.gpu import use_device
+from .simulation.engines.backends.cluster import use_executor
+from .simulation.engines.backends.gpu import use_device
 
 __version__: str
 __all__ = [

@@ -17,8 +17,8 @@ from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
 from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.api import world_of
+from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.choose import is_compiled
-from bascule.simulation.engines.threads import Stages
 from bascule.simulation.shares import NORMAL_95, wilson
 from bascule.simulation.worlds.named_worlds import NAMED, named_world
 

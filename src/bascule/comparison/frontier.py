@@ -37,7 +37,7 @@ from bascule.core.procedures.decreasing import reflected
 from bascule.core.rules import Rule
 from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
 from bascule.simulation import Estimate, Simulation, World
-from bascule.simulation.engines.threads import Progress, Stages
+from bascule.simulation.engines.backends.threads import Progress, Stages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

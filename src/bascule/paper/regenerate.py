@@ -22,7 +22,7 @@ from bascule.paper.figures.figure2 import figure2
 from bascule.paper.figures.figure3 import figure3
 from bascule.paper.measure import Measurements, Point, Sheet, measure
 from bascule.presentation.figures import save_figure
-from bascule.simulation.engines.threads import Stages
+from bascule.simulation.engines.backends.threads import Stages
 
 PAGES = ("claims.md", "claims.json")
 """Written last: where they are, everything else is."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bascule.planning.request.request import PlanRequest, RequestOptions
     from bascule.planning.request.sample import Sample
     from bascule.planning.result import Plan
-    from bascule.simulation.engines.threads import Stages
+    from bascule.simulation.engines.backends.threads import Stages
 
 
 def plan(

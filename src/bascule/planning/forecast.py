@@ -17,7 +17,7 @@ from bascule.core.rules import Rule
 from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, simulate
-from bascule.simulation.engines.threads import Progress
+from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
 

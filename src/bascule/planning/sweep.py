@@ -21,9 +21,9 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.rules import UCB
 from bascule.simulation import Simulation, World, simulate
+from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.engines.intervals import LARGEST_TABLE
-from bascule.simulation.engines.threads import Progress
 from bascule.theory import mean_path
 from bascule.theory.prediction.straight_path import rounds_to_win
 

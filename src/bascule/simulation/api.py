@@ -15,18 +15,28 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
-from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.cluster import Columns, Task, chunk_answers, current_executor
-from bascule.simulation.engines.feasible import check_feasible
-from bascule.simulation.engines.gpu import (
+from bascule.simulation.engines.backends.cluster import (
+    Columns,
+    Task,
+    chunk_answers,
+    current_executor,
+)
+from bascule.simulation.engines.backends.gpu import (
     Device,
     Precision,
     check_gpu,
     current_device,
     play_on_gpu,
 )
+from bascule.simulation.engines.backends.threads import (
+    Effort,
+    Progress,
+    available_threads,
+    play_all,
+)
+from bascule.simulation.engines.choose import runs_of
+from bascule.simulation.engines.feasible import check_feasible
 from bascule.simulation.engines.guarded import GuardedPlay, metric_means
-from bascule.simulation.engines.threads import Effort, Progress, available_threads, play_all
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName

@@ -15,7 +15,7 @@ from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
 from bascule.core.presenter import presenter
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.simulation.engines.cluster import Columns, Task
+from bascule.simulation.engines.backends.cluster import Columns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName

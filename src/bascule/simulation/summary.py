@@ -12,7 +12,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.simulation.engines.cluster import Task
+from bascule.simulation.engines.backends.cluster import Task
 from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.result import QUANTILES, Estimate, Simulation, SimulationResult

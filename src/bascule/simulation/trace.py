@@ -22,7 +22,7 @@ from bascule.simulation.kernels.covariates import (
     spreads_of,
 )
 from bascule.simulation.kernels.intervals import BURST
-from bascule.simulation.kernels.world import outcome_of, points_of, world_numbers
+from bascule.simulation.kernels.worlds.unit import outcome_of, points_of, world_numbers
 from bascule.simulation.random.draws import NORMAL, Draws, draws_of
 from bascule.simulation.random.streams import (
     WORDS,

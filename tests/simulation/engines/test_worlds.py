@@ -13,9 +13,9 @@ from bascule.core.procedures.intervals.state import Steps
 from bascule.core.progress import block_procedure, interval_procedure
 from bascule.simulation.engines import worlds as world_runs
 from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
-from bascule.simulation.kernels import world_blocks as world_block_kernel
-from bascule.simulation.kernels import world_intervals as world_interval_kernel
 from bascule.simulation.kernels.control import new_control
+from bascule.simulation.kernels.worlds import blocks as world_block_kernel
+from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 
 CERTAIN = bs.Discrete([0, 1], [[1, 0], [0, 1]])
 """The first arm always gives 0, the second always 1."""

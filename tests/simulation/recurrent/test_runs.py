@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.simulation.engines import threads as engine
+from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 
 WAYS: tuple[EngineName, ...] = ("fast", "plain")

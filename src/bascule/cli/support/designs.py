@@ -184,7 +184,7 @@ class DeviceName(StrEnum):
 def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None]:
     """Simulate on a GPU, or on the workers of a Dask cluster, where one of them is given."""
     if device is not None:
-        from bascule.simulation.engines.gpu import use_device
+        from bascule.simulation.engines.backends.gpu import use_device
 
         if dask is not None:
             raise InputError("device", "--device and --dask cannot both be given: drop one of them")
@@ -194,7 +194,7 @@ def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None
     if dask is None:
         yield
         return
-    from bascule.simulation.engines.cluster import use_executor
+    from bascule.simulation.engines.backends.cluster import use_executor
 
     try:
         from distributed import Client

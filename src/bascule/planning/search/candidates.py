@@ -24,7 +24,7 @@ from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Point, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep
-from bascule.simulation.engines.threads import Stages
+from bascule.simulation.engines.backends.threads import Stages
 from bascule.theory.prediction.many_arms import MOST_ARMS
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)

@@ -28,7 +28,7 @@ from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach, time_needed
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation import World
-from bascule.simulation.engines.threads import Stages
+from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.random.streams import checked_seed
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}

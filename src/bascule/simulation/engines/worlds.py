@@ -16,8 +16,6 @@ from bascule.core.procedures.intervals.state import FloatArray, Steps, Within, w
 from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.intervals import radius_table
 from bascule.simulation.engines.runs import Runs
-from bascule.simulation.kernels import world_blocks as world_block_kernel
-from bascule.simulation.kernels import world_intervals as world_interval_kernel
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
 from bascule.simulation.kernels.covariates import (
@@ -27,7 +25,9 @@ from bascule.simulation.kernels.covariates import (
     room_for,
     spreads_of,
 )
-from bascule.simulation.kernels.world import points_of, world_numbers
+from bascule.simulation.kernels.worlds import blocks as world_block_kernel
+from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
+from bascule.simulation.kernels.worlds.unit import points_of, world_numbers
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World
 

@@ -12,8 +12,8 @@ from bascule.core.procedures.intervals.state import NOBODY, FloatArray
 from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
-from bascule.simulation.kernels.world import arrival, mean_and_gap, outcome_of
-from bascule.simulation.kernels.world_intervals import CALLED, EMPTY, schedule, wipe
+from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
+from bascule.simulation.kernels.worlds.unit import arrival, mean_and_gap, outcome_of
 from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, uniform
 from bascule.simulation.rivals import steps
 from bascule.simulation.rivals.rules import RivalProcedure

@@ -11,7 +11,7 @@ from scipy import stats
 
 import bascule as bs
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.simulation.kernels.world import (
+from bascule.simulation.kernels.worlds.unit import (
     arrival,
     drift,
     mean_and_gap,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.simulation.engines import cluster
-from bascule.simulation.engines.cluster import Task, chunk_answers
+from bascule.simulation.engines.backends import cluster
+from bascule.simulation.engines.backends.cluster import Task, chunk_answers
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, max_units=2000)
 MEANS = [0.0, 0.5]

@@ -34,7 +34,7 @@ from bascule.core.procedures.intervals.state import (
 )
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
-from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
     beta,
     exponential,

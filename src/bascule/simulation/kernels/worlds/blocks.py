@@ -23,7 +23,7 @@ from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
-from bascule.simulation.kernels.world import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
     beta,
     exponential,

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import bascule as bs
 from bascule.core.progress import interval_procedure
 from bascule.simulation.engines import intervals as interval_runs
-from bascule.simulation.engines import threads as engine
+from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
 from bascule.simulation.kernels.control import STOP, new_control
 from bascule.simulation.kernels.intervals import build
