@@ -9,12 +9,12 @@ from datetime import date, datetime
 from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
-from bascule.analysis.guardrails import checked_metrics, judged
-from bascule.analysis.log import Names, read_log
-from bascule.analysis.reduction import reduced
+from bascule.analysis.evidence.guardrails import checked_metrics, judged
+from bascule.analysis.log.log import Names, read_log
+from bascule.analysis.log.naming import named_segments
+from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
-from bascule.analysis.source.naming import named_segments
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
 from bascule.analysis.source.places import Source, first_line
 from bascule.core.design import Design

@@ -7,6 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
+from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
+from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.blocks import Block, merged
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.query import Unfit
@@ -15,8 +17,6 @@ from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
 from bascule.analysis.request import Reduced
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.analysis.source.places import RAGGED_LINE
-from bascule.analysis.source.rows import OF_ASSIGNMENTS, REASONS
-from bascule.analysis.source.times import TimeKind
 from bascule.core.approximate import percent
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic
 from bascule.core.diagnostics.allocation import allocation_any_time

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bascule.analysis.api import analyze, one_line
+from bascule.analysis.log.naming import chosen
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.files import FORMS
-from bascule.analysis.source.naming import chosen
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Source, Unreadable
 from bascule.core.errors import InputError

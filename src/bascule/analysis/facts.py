@@ -13,12 +13,12 @@ import numpy as np
 from bascule.analysis.evidence.course import Course
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import Recurring
+from bascule.analysis.log.rows import DAY, TIME_UNREADABLE
+from bascule.analysis.log.times import FORMAT_HINT
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
-from bascule.analysis.source.rows import DAY, TIME_UNREADABLE
-from bascule.analysis.source.times import FORMAT_HINT
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed

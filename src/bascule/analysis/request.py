@@ -10,7 +10,7 @@ from typing import get_args
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
-from bascule.analysis.reading import Reading
+from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.blocks import Block, checked_block
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table

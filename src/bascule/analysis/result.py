@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.analysis.evidence.course import Day
 from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.reading import Reading
+from bascule.analysis.log.reading import Reading
 from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.inputs.files import write_whole

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.analysis.evidence.course import Course, Day
+from bascule.analysis.log.rows import units_in_window
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.source.backend import Row, run
-from bascule.analysis.source.rows import units_in_window
 from bascule.core.design import Design
 from bascule.core.ends import end_reason
 from bascule.core.errors import InputError

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bascule.analysis.log.rows import good
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.source.backend import Row, run
-from bascule.analysis.source.rows import good
 from bascule.core.errors import InputError
 from bascule.core.procedures.intervals.state import FloatArray
 

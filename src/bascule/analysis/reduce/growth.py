@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bascule.analysis.reduce.query import arrivals_by_day
-from bascule.analysis.source.backend import Row, run, stored
-from bascule.analysis.source.rows import (
+from bascule.analysis.log.rows import (
     DAILY,
     Calendar,
     aggregated,
@@ -16,6 +14,8 @@ from bascule.analysis.source.rows import (
     membership,
     placed,
 )
+from bascule.analysis.reduce.query import arrivals_by_day
+from bascule.analysis.source.backend import Row, run, stored
 from bascule.core.outcomes import Outcome
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from bascule.analysis.log.columns import Arms, coded
+from bascule.analysis.log.rows import DAILY, Calendar, counting, good, joined, placed
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
 from bascule.analysis.source.backend import Row, run
-from bascule.analysis.source.columns import Arms, coded
-from bascule.analysis.source.rows import DAILY, Calendar, counting, good, joined, placed
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 

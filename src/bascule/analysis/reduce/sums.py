@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bascule.analysis.log.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.reduce.moments import POWERS, check_row, moments_of
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
-from bascule.analysis.source.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.core.errors import InputError
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, Statistics

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bascule.analysis.log.columns import Arms, Columns
+from bascule.analysis.log.rows import REASONS, good
 from bascule.analysis.source.backend import batches, is_duckdb, is_own, run
-from bascule.analysis.source.columns import Arms, Columns
-from bascule.analysis.source.rows import REASONS, good
 from bascule.core.inputs.checks import LARGEST
 
 

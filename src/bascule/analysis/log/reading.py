@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from bascule.analysis.source.times import TimeKind
+from bascule.analysis.log.times import TimeKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from bascule.analysis.source.columns import Arms, Columns, coded, no_arm
-from bascule.analysis.source.numbers import number, worded
-from bascule.analysis.source.times import moment
+from bascule.analysis.log.columns import Arms, Columns, coded, no_arm
+from bascule.analysis.log.numbers import number, worded
+from bascule.analysis.log.times import moment
 from bascule.core.metrics.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2

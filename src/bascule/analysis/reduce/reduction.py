@@ -9,7 +9,22 @@ from typing import Any, TypeVar
 
 from bascule.analysis.evidence.recurring import by_count, by_period
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
-from bascule.analysis.log import Log
+from bascule.analysis.log.columns import Arms, Columns
+from bascule.analysis.log.log import Log
+from bascule.analysis.log.rows import (
+    BLANK,
+    OF_ASSIGNMENTS,
+    TWO_ARMS,
+    Calendar,
+    clean,
+    clustered,
+    complete,
+    units_in_window,
+    units_of,
+    units_of_events,
+    units_of_rows,
+    units_to_date,
+)
 from bascule.analysis.reduce.counts import counted_sums
 from bascule.analysis.reduce.growth import cohorts_by_count, growth, growth_of_units, sparse_growth
 from bascule.analysis.reduce.query import (
@@ -31,22 +46,7 @@ from bascule.analysis.reduce.survey import (
 )
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import Row, is_own
-from bascule.analysis.source.columns import Arms, Columns
 from bascule.analysis.source.places import RAGGED_LINE
-from bascule.analysis.source.rows import (
-    BLANK,
-    OF_ASSIGNMENTS,
-    TWO_ARMS,
-    Calendar,
-    clean,
-    clustered,
-    complete,
-    units_in_window,
-    units_of,
-    units_of_events,
-    units_of_rows,
-    units_to_date,
-)
 from bascule.core.errors import InputError
 
 Found = TypeVar("Found")

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bascule.analysis.reading import Reading
+from bascule.analysis.log.columns import Arms, Columns, arms_of
+from bascule.analysis.log.naming import chosen, chosen_value
+from bascule.analysis.log.numbers import check_unit, decimal_of
+from bascule.analysis.log.reading import Reading
+from bascule.analysis.log.rows import clean
+from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
 from bascule.analysis.request import Request
-from bascule.analysis.source.columns import Arms, Columns, arms_of
-from bascule.analysis.source.naming import chosen, chosen_value
-from bascule.analysis.source.numbers import check_unit, decimal_of
 from bascule.analysis.source.places import Unreadable
-from bascule.analysis.source.rows import clean
-from bascule.analysis.source.times import Times, times_of
 from bascule.core.approximate import about as approximate
 from bascule.core.errors import InputError
 

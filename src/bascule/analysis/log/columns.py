@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bascule.analysis.log.times import Times
 from bascule.analysis.source.backend import run
-from bascule.analysis.source.times import Times
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 
