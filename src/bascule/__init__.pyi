@@ -51,10 +51,10 @@ from .live.api.experiment import Experiment
 from .live.api.segmented import SegmentedExperiment
 from .live.api.store import Store
 from .live.clock import ManualClock
-from .live.reports.doctor import StoreCheck, doctor
 from .live.reports.history import Point
 from .live.reports.segmented import SegmentedStatus
 from .live.reports.status import ArmStatus, Status
+from .live.reports.verification.doctor import StoreCheck, doctor
 from .live.steps.maturity import Receipt
 from .planning import plan
 from .planning.request.request import PlanRequest

@@ -17,7 +17,7 @@ import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.live.clock import moment
 from bascule.live.commit import runner
-from bascule.live.reports.verify import verify
+from bascule.live.reports.verification.verify import verify
 from bascule.live.storage.leases import all_leases
 from bascule.live.storage.queries import deal_again, find_deals
 from bascule.live.storage.statements import execute, fetch

@@ -28,7 +28,7 @@ def restore(
 ) -> None:
     """Make a new store from a backup: a new file, or an empty PostgreSQL database."""
     from bascule.live.api.backup import restore as read
-    from bascule.live.storage.database import shown
+    from bascule.live.storage.databases.database import shown
 
     read(file, store)
     print_line(f"{shown(store)} has what {file} has; keys revoked since then are valid again")
@@ -42,7 +42,7 @@ def doctor(
     as_json: bool = AS_JSON,
 ) -> None:
     """Check a store without changing it; the exit code is 1 if something is wrong."""
-    from bascule.live.reports.doctor import doctor as examine
+    from bascule.live.reports.verification.doctor import doctor as examine
 
     found = examine(store, full=full)
     if as_json:

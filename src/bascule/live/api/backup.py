@@ -13,10 +13,10 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
-from bascule.live.reports.verify import verify
+from bascule.live.reports.verification.verify import verify
 from bascule.live.steps.inputs import check_name
 from bascule.live.storage import copies, schema
-from bascule.live.storage.database import Database
+from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
 from bascule.live.storage.queries import load
 from bascule.live.storage.upgrade import NEWEST

@@ -30,7 +30,7 @@ from bascule.theory import Prediction
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.reports.verify import Verification
+    from bascule.live.reports.verification.verify import Verification
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
@@ -140,7 +140,7 @@ class Experiment(Units):
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and list all that is stored differently."""
-        from bascule.live.reports.verify import verify
+        from bascule.live.reports.verification.verify import verify
 
         with self.store.reporting() as connection:
             return verify(connection, self.id, self.name)

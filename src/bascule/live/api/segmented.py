@@ -20,7 +20,7 @@ from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import homes
 
 if TYPE_CHECKING:
-    from bascule.live.reports.verify import Verification
+    from bascule.live.reports.verification.verify import Verification
 
 Result = TypeVar("Result")
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from bascule.live.api.erasure import Expired
-    from bascule.live.reports.verify import Verification
+    from bascule.live.reports.verification.verify import Verification
 
 
 class Store(StoreContext):
@@ -372,7 +372,7 @@ class Store(StoreContext):
 
     def verify(self) -> tuple[Verification, ...]:
         """Compute every experiment again from the raw log, and list rows that belong to none."""
-        from bascule.live.reports.verify import verify_orphans
+        from bascule.live.reports.verification.verify import verify_orphans
 
         with self.reporting() as connection:
             orphans = verify_orphans(connection, self._database.name)

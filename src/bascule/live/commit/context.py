@@ -63,7 +63,7 @@ class StoreContext:
     ) -> None:
         from bascule.live.commit.loop_bridge import LoopBridges
         from bascule.live.commit.runner import Runner
-        from bascule.live.storage.database import Database
+        from bascule.live.storage.databases.database import Database
 
         self.assigning: Action = assign
         self.recording: Action = record

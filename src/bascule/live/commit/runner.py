@@ -21,7 +21,7 @@ from bascule.live.commit.jobs import Action, Job
 from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
-from bascule.live.storage.database import Database
+from bascule.live.storage.databases.database import Database
 from bascule.live.storage.leases import Lease, give_back, open_leases, with_units_only
 from bascule.live.storage.queries import Loaded, load, members
 from bascule.live.storage.state import Deal

@@ -11,7 +11,7 @@ from bascule.live.reports.status import Status
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.reports.verify import Verification
+    from bascule.live.reports.verification.verify import Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class SegmentedStatus:
 
 def verify_segments(connection: Connection, tests: Mapping[str, Any]) -> tuple[Verification, ...]:
     """Compute every segment again from the raw log; a unit that is in two is a difference."""
-    from bascule.live.reports.verify import verify
+    from bascule.live.reports.verification.verify import verify
 
     found = [verify(connection, test.id, test.name) for test in tests.values()]
     numbers = {test.id: segment for segment, test in tests.items()}

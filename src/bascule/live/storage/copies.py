@@ -18,8 +18,8 @@ from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.storage import schema, statements
-from bascule.live.storage.database import MIGRATION_SECONDS, Database
-from bascule.live.storage.sqlite import refuse_other_files
+from bascule.live.storage.databases.database import MIGRATION_SECONDS, Database
+from bascule.live.storage.databases.sqlite import refuse_other_files
 from bascule.live.storage.upgrade import VERSION_TABLE
 
 ROWS_AT_ONCE = 5000

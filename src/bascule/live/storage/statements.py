@@ -85,7 +85,7 @@ def insert(
     """Insert rows into some columns of a table."""
     head = _head(table, tuple(columns))
     if connection.dialect.name != "sqlite" and len(rows) >= COPIED_FROM:
-        from bascule.live.storage.postgresql import copy_in
+        from bascule.live.storage.databases.postgresql import copy_in
 
         copy_in(connection, f"COPY {head} FROM STDIN", rows)
         return

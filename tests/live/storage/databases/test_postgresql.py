@@ -14,8 +14,8 @@ import pytest
 
 import bascule as bs
 from bascule.live.reports import diagnostics
-from bascule.live.storage import database, postgresql
-from bascule.live.storage.postgresql import Limits
+from bascule.live.storage.databases import database, postgresql
+from bascule.live.storage.databases.postgresql import Limits
 from bascule.live.storage.statements import fetch
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")

@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.live.reports import doctor
+from bascule.live.reports.verification import doctor
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
 

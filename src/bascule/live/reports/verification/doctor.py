@@ -13,10 +13,16 @@ from sqlalchemy import Connection
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import TOLERANCE, moment
-from bascule.live.reports.row_checks import DAMAGE, Findings, check_orphans, check_state, reason
-from bascule.live.reports.verify import verify
+from bascule.live.reports.verification.row_checks import (
+    DAMAGE,
+    Findings,
+    check_orphans,
+    check_state,
+    reason,
+)
+from bascule.live.reports.verification.verify import verify
 from bascule.live.storage import queries, statements
-from bascule.live.storage.database import Database
+from bascule.live.storage.databases.database import Database
 from bascule.live.storage.upgrade import NEWEST
 
 LEAST_FREE = 200 * 2**20

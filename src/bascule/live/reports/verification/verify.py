@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
-from bascule.live.reports.row_checks import (
+from bascule.live.reports.verification.row_checks import (
     AUDIT,
     BLOCKS,
     DAMAGE,

@@ -16,8 +16,8 @@ import pytest
 from sqlalchemy import create_engine, inspect, text
 
 import bascule as bs
-from bascule.live.storage import database, sqlite
-from bascule.live.storage.database import Database, shown
+from bascule.live.storage.databases import database, sqlite
+from bascule.live.storage.databases.database import Database, shown
 from bascule.live.storage.schema import metadata
 from bascule.live.storage.statements import fetch
 

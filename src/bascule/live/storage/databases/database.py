@@ -21,8 +21,8 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage.postgresql import Limits, postgresql_engine
-from bascule.live.storage.sqlite import (
+from bascule.live.storage.databases.postgresql import Limits, postgresql_engine
+from bascule.live.storage.databases.sqlite import (
     CACHE,
     CHECKPOINT_PATIENCE,
     HOT_CACHE,

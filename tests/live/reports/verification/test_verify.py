@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 import bascule as bs
-from bascule.live.reports.verify import verify
+from bascule.live.reports.verification.verify import verify
 
 TILTED = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
 MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), measure=bs.Measure("1d", "any"))

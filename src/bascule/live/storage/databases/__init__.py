@@ -1,0 +1,1 @@
+"""Databases that a store can be in: SQLite and PostgreSQL."""
