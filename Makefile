@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
 LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
-	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/test_openapi.py \
+	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/schemas/test_openapi.py \
 	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \

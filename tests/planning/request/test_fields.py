@@ -17,8 +17,8 @@ from bascule.planning.request.fields import FIELDS, Place
 from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import RequestOptions
-from bascule.service.api.schemas import Wish
-from bascule.service.page.form import Form
+from bascule.service.api.schemas.requests import Wish
+from bascule.service.page.creation.form import Form
 from bascule.service.server.planner_process import arguments
 
 GUARDRAIL = "latency; gaussian 30; decrease; margin 5"

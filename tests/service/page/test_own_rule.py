@@ -19,8 +19,8 @@ from bascule.core.procedures.base import Problem
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
 from bascule.service.page import words
+from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.knob import knob_view, meaning, offered
-from bascule.service.page.plans import rule_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bascule.service.api.schemas import Wish
+from bascule.service.api.schemas.requests import Wish
 from bascule.service.server import planner
 from bascule.service.server.planner import Planner
 from bascule.service.server.responses import Problem

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 
 from bascule.live.api import Store
-from bascule.service.api import answers
-from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_model
 from bascule.service.api.calls import calls_of, change
-from bascule.service.api.openapi import described
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import described
 from bascule.service.api.units import named
 from bascule.service.auth.access import Caller, admin, allow
 from bascule.service.server.responses import Answer

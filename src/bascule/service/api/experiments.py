@@ -11,11 +11,11 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
-from bascule.service.api import answers
-from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, take
 from bascule.service.api.calls import Boss, Looker, calls_of, change, find
-from bascule.service.api.openapi import described, refusals
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import described, refusals
 from bascule.service.auth.access import Caller, allow
 from bascule.service.server.responses import Answer, Problem
 

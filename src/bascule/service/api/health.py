@@ -8,8 +8,8 @@ from collections import Counter
 from fastapi import APIRouter, Request, Response
 
 from bascule.live.api import Store
-from bascule.service.api import answers
-from bascule.service.api.openapi import refusals
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas.openapi import refusals
 from bascule.service.auth.access import viewer
 from bascule.service.auth.sessions import write_probe
 from bascule.service.server.observability.telemetry import METRICS_TYPE

@@ -22,10 +22,10 @@ from bascule.live.api import (
     some_rows,
 )
 from bascule.live.api.reads import Summary
-from bascule.service.api import answers
 from bascule.service.api.calls import Looker, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
-from bascule.service.api.openapi import described
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow, unnamed
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Answer, Problem

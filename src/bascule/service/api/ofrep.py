@@ -14,10 +14,10 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.live.api import Evaluation, Store, checked_unit
 from bascule.live.api.reads import Summary, arms_of_unit
-from bascule.service.api import answers
-from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json
-from bascule.service.api.openapi import REFS, body
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import REFS, body
 from bascule.service.auth.access import allow, client
 from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
 

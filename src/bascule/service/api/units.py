@@ -19,10 +19,10 @@ from bascule.live.api import (
     Store,
     checked_unit,
 )
-from bascule.service.api import answers
-from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_json, read_model, whole
-from bascule.service.api.openapi import described
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import allow, client, unnamed
 from bascule.service.server.reading.store_calls import StoreCalls, in_time
 from bascule.service.server.responses import Answer, Problem

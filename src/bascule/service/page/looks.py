@@ -24,8 +24,8 @@ from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
 from bascule.service.page.charts import points_for
+from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.knob import knob_view, turns_of
-from bascule.service.page.plans import rule_name
 from bascule.service.page.render import Fragment, fragment
 from bascule.service.server.reading.experiment_cache import Directory
 

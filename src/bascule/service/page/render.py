@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from bascule.planning.request.fields import FIELDS
-from bascule.service.page.form import LABELS
+from bascule.service.page.creation.form import LABELS
 from bascule.service.page.glossary import term
 
 if TYPE_CHECKING:

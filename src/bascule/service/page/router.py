@@ -16,9 +16,9 @@ from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import looks
 from bascule.service.page.changes import ask, knob_preview, make
-from bascule.service.page.form import Form, problem_words
+from bascule.service.page.creation.form import Form, problem_words
+from bascule.service.page.creation.plans import Plans, plan_view, rollout_view
 from bascule.service.page.glossary import TERMS, anchor
-from bascule.service.page.plans import Plans, plan_view, rollout_view
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.server.responses import Problem
 

@@ -33,7 +33,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
 from bascule.service.api import erasure, experiments, logs, ofrep, units
 from bascule.service.api import health as operation
-from bascule.service.api.openapi import describe
+from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
 from bascule.service.server import background

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
-from bascule.service.api import schemas as models
 from bascule.service.api.bodies import read_model
-from bascule.service.api.openapi import described
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer
 from bascule.service.server.responses import Answer, Problem
 

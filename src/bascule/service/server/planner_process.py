@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
-from bascule.service.api.schemas import RolloutRequest, Wish
+from bascule.service.api.schemas.requests import RolloutRequest, Wish
 
 REQUEST: TypeAdapter[Wish | RolloutRequest] = TypeAdapter(Wish | RolloutRequest)
 

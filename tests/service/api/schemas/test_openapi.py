@@ -28,7 +28,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             test.record("user-42", 1.0)
         command = [
             *(sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"),
-            *("--config-file", str(Path(__file__).parents[1] / "schemathesis.toml")),
+            *("--config-file", str(Path(__file__).parents[2] / "schemathesis.toml")),
             *("run", f"{service.url}/openapi.json", "--checks", "all", "--seed", "1", "--no-color"),
             *("--header", f"Authorization: Bearer {service.keys['admin']}"),
             *("--max-examples", str(CASES), "--request-timeout", "60"),
@@ -59,7 +59,7 @@ def test_the_page_is_not_in_the_description(service: Service) -> None:
 
 
 def test_the_reference_has_every_call(service: Service) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "http.md").read_text("utf-8")
     with service.caller() as caller:
         described = caller.get("/openapi.json").json()["paths"]
     told = set(re.findall(r"^\| `((?:GET|POST|DELETE) /\S+)` \|", page, re.MULTILINE))

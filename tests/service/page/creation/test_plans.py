@@ -11,9 +11,9 @@ import pytest
 import bascule as bs
 from bascule.cli.main import main
 from bascule.planning.request.request import PlanRequest
-from bascule.service.api.schemas import Wish
-from bascule.service.page.form import Form
-from bascule.service.page.plans import Plans
+from bascule.service.api.schemas.requests import Wish
+from bascule.service.page.creation.form import Form
+from bascule.service.page.creation.plans import Plans
 from bascule.service.server.planner import Planner
 
 

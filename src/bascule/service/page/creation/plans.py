@@ -21,8 +21,8 @@ from bascule.presentation.amounts import duration
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import percent
 from bascule.presentation.plan import text as words
-from bascule.service.api.schemas import Wish
-from bascule.service.page.form import chosen
+from bascule.service.api.schemas.requests import Wish
+from bascule.service.page.creation.form import chosen
 from bascule.service.server.planner import Planner
 
 MOST_KEPT = 200

@@ -9,8 +9,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from bascule.service.api import answers
-from bascule.service.api import schemas as models
+from bascule.service.api.schemas import answers
+from bascule.service.api.schemas import requests as models
 from bascule.service.server.responses import MEDIA_TYPE
 
 REFS = "#/components/schemas/"

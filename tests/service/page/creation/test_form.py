@@ -8,8 +8,8 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.service.page.form import Form
-from bascule.service.page.plans import first_stage, plan_view
+from bascule.service.page.creation.form import Form
+from bascule.service.page.creation.plans import first_stage, plan_view
 
 TYPED = {"name": "button", "arms": "control\r\n green \r\n\r\n", "lift": "50%", "start": "yes"}
 

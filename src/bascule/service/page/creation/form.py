@@ -25,7 +25,7 @@ from bascule.planning.result import Plan
 from bascule.planning.rollout import ramp_of
 from bascule.planning.search.choose import Point
 from bascule.planning.segments import of_all, of_smallest
-from bascule.service.api.schemas import RolloutRequest
+from bascule.service.api.schemas.requests import RolloutRequest
 
 LABELS = {
     "name": "Name",

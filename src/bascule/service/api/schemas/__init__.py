@@ -1,0 +1,1 @@
+"""Schemas of requests and responses, and the OpenAPI description made of them."""

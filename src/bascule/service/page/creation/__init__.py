@@ -1,0 +1,1 @@
+"""The form for a new test, and the plans that it shows."""
