@@ -15,15 +15,15 @@ from .analysis.live_test import analyze_experiment
 from .comparison.audit import Audit, AuditRow, audit
 from .comparison.frontier import Frontier, frontier
 from .contract import check_contract
-from .core.calibration import Calibration
-from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from .core.covariates.model import Covariate
 from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from .core.ends import Ending, ending, remove_arm
 from .core.enrolment.audience import Audience, Holdout, Layer
 from .core.enrolment.bucket import bucket, buckets
+from .core.enrolment.segments import Segments
 from .core.errors import InfeasibleError, InputError, StoreError
+from .core.evidence.calibration import Calibration
 from .core.metrics.contrasts import Contrast, contrasts
 from .core.metrics.effects import Effect, effects
 from .core.metrics.guardrails import MetricView, metric_views
@@ -31,6 +31,7 @@ from .core.metrics.measure import Measure
 from .core.metrics.metric import Metric
 from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
+from .core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from .core.procedures.static.procedure import Look
 from .core.progress import (
     close_stage,
@@ -43,7 +44,6 @@ from .core.progress import (
     record,
 )
 from .core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
-from .core.segments import Segments
 from .core.statistics import ArmStatistics, PairStatistics, Statistics
 from .live import open  # noqa: A004
 from .live.api.backup import backup, restore

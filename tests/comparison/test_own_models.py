@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import pytest
 
 import bascule as bs
-from bascule.core.calibration import Calibration
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Discrete, Noise, Outcome
 from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
 from bascule.core.procedures.intervals.state import NOBODY

@@ -15,9 +15,9 @@ from bascule.analysis.reduce.blocks import Block, checked_block
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Table
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
-from bascule.core.design_parts import checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.inputs.design_parts import checked_sides
 from bascule.core.metrics.measure import Aggregate, Measure, seconds
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.procedure import ArmProcedure

@@ -23,12 +23,12 @@ from bascule.comparison.contenders import (
     stalling,
 )
 from bascule.comparison.information import information, oracle_of
-from bascule.core.calibration import Calibration
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
-from bascule.core.design_parts import checked_sides
 from bascule.core.errors import InputError, NoPredictionError
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
+from bascule.core.inputs.design_parts import checked_sides
 from bascule.core.inputs.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome

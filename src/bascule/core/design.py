@@ -11,10 +11,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from bascule.core.calibration import Calibration
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
-from bascule.core.design_parts import (
+from bascule.core.enrolment.segments import Segments
+from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.inputs import checks
+from bascule.core.inputs.design_parts import (
     check_control,
     check_deadline,
     check_goal,
@@ -25,9 +29,6 @@ from bascule.core.design_parts import (
     sides_of_error,
     widened,
 )
-from bascule.core.errors import InputError
-from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import as_data, read, read_json
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Decides, Goal, Metric, check_metrics
@@ -36,7 +37,6 @@ from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
 from bascule.core.rules import RULES, Rule
-from bascule.core.segments import Segments
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

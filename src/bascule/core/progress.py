@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from bascule.core.calibration import Guarantee
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import (
     Blocks,
@@ -27,6 +26,7 @@ from bascule.core.metrics.guardrails import (
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from bascule.core.design import Design
+from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.presenter import presenter
-from bascule.core.segments import Segments
 from bascule.planning.api import plan
 from bascule.planning.request.checks import Lift
 from bascule.planning.request.read import plan_request

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeGuard
 
 from bascule.core.approximate import about
-from bascule.core.design_parts import cost_unit
+from bascule.core.inputs.design_parts import cost_unit
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import amount

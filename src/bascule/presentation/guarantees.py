@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.calibration import Calibration
 from bascule.core.design import Design
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome

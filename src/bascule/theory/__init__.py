@@ -13,7 +13,7 @@ The slips of the paper, with the reading taken here, are listed in docs/explanat
 
 from __future__ import annotations
 
-from bascule.core.calibration import level_for, peel
+from bascule.core.evidence.calibration import level_for, peel
 from bascule.theory.oracle import oracle_information
 from bascule.theory.prediction.predict import Prediction, mean_path, predict
 from bascule.theory.proven.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha

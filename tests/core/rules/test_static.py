@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.calibration import peel
+from bascule.core.evidence.calibration import peel
 
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.service.running import Service
 
 import bascule as bs
-from bascule.core.calibration import Calibration
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import OUTCOMES, Noise, Outcome
 from bascule.core.outcomes.noise import Beta
 from bascule.core.procedures.base import Problem

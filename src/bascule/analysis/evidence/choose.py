@@ -22,9 +22,9 @@ from bascule.analysis.evidence.pairs import (
 from bascule.analysis.evidence.recurring import Recurring, spreads
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
-from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Bernoulli
 from bascule.core.progress import decision, recurrent_procedure

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.calibration import Guarantee
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Goal
 from bascule.core.numerics import smallest

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.outcomes import Outcome
 
 _WITHIN_DAYS = (

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import run
+from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
-from bascule.core.segments import Segments
 
 USUAL: dict[str, tuple[str, ...]] = {
     "unit": (

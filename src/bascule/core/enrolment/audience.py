@@ -18,11 +18,11 @@ from reprlib import repr as shortened
 from typing import Any, ClassVar, NamedTuple
 
 from bascule.core.enrolment.bucket import POINTS, point
+from bascule.core.enrolment.segments import Member, Segments
 from bascule.core.enrolment.targeting import Context, Test, rule_of
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import seconds
-from bascule.core.segments import Member, Segments
 
 SLOTS = 1000
 """Into how many equal slots a layer is cut; each test of it has slots of its own."""

@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.spread import skewness, squares_about_mean, units_needed
 from bascule.core.metrics.effects import Effect

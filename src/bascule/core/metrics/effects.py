@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
 from bascule.core.procedures.intervals.bounds import intersected
 from bascule.core.procedures.intervals.state import NOBODY

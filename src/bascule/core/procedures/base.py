@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Literal, NoReturn, Protocol
 
-from bascule.core.calibration import Calibration, Guarantee
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.bounds import (
     MOST_ARMS,
@@ -26,6 +25,7 @@ from bascule.core.procedures.intervals.bounds import (
     with_dropped,
 )
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
+from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 
 AnyStatistics = Statistics | CohortStatistics

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import (
     AnyStatistics,
@@ -24,6 +23,7 @@ from bascule.core.procedures.base import (
     Procedure,
 )
 from bascule.core.procedures.intervals.bounds import Bounds
+from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Seen = TypeVar("Seen", bound=AnyStatistics)

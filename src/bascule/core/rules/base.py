@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Self
 
-from bascule.core.calibration import Calibration, level_for, peel
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem, Procedure
 from bascule.core.procedures.intervals.procedure import Shape, SpreadOf, known_spread

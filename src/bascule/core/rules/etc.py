@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from bascule.core.calibration import Calibration
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from bascule.core.calibration import Calibration
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.intervals.procedure import IntervalProcedure

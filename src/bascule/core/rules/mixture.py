@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from bascule.core.calibration import Calibration
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms

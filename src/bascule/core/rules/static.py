@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, get_args
 
-from bascule.core.calibration import Calibration, peel
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration, peel
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome

@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Self, get_args
 
-from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY, central_share
+from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.horizon import quantile
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome

@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome

@@ -13,8 +13,8 @@ from operator import attrgetter
 from sqlalchemy import and_, select
 
 from bascule.core.design import Design
+from bascule.core.enrolment.segments import Member
 from bascule.core.errors import StoreError
-from bascule.core.segments import Member
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.api.store import Store

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bascule.core.enrolment.segments import Member, Segments
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
-from bascule.core.segments import Member, Segments
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.units import Covariates
 from bascule.live.commit.context import StoreContext

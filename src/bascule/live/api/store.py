@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design, Reports
 from bascule.core.enrolment.audience import Audience, Delivery
+from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
-from bascule.core.segments import Member, member_name
 from bascule.live.api.designs import read_design
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment

@@ -11,9 +11,9 @@ from warnings import warn
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
+from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError, StoreError
-from bascule.core.segments import Member
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error

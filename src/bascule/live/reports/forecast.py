@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.intervals.procedure import ArmProcedure
+from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import next_arm
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction, mean_path, predict

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bascule.core.approximate import about
-from bascule.core.calibration import Guarantee
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
+from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.guardrails import MetricView, Standing, metric_views, waiting_arm
 from bascule.core.metrics.measure import SECONDS

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bascule.core.approximate import about
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, winner_promise
@@ -21,6 +20,7 @@ from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
+from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left

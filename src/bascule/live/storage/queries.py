@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
+from bascule.core.enrolment.segments import Member
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
-from bascule.core.segments import Member
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.description import Description
 from bascule.live.storage.state import (

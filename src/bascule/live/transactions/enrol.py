@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from bascule.core.covariates.model import Known, known_of, quick_text
 from bascule.core.enrolment.audience import WHY, Audience
+from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
-from bascule.core.segments import Member
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms

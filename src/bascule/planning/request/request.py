@@ -10,11 +10,11 @@ from typing import Any, Literal, TypedDict, get_args
 
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
-from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs import checks
+from bascule.core.inputs.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
 from bascule.planning.request.amounts import amount, tidy

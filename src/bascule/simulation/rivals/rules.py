@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NoReturn
 
-from bascule.core.calibration import Calibration
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure

@@ -11,9 +11,9 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-from bascule.core.calibration import Calibration
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.numerics import turning_point

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from bascule.core.calibration import peel
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import peel
 from bascule.core.evidence.radius import LOG_2
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point

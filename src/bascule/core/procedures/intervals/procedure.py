@@ -11,7 +11,6 @@ from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
@@ -36,6 +35,7 @@ from bascule.core.procedures.intervals.state import (
     value_of,
     width,
 )
+from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 
 REACH_TOLERANCE, CEILING_TOLERANCE, FIRST_REACH_STEP = 1e-7, 1e-3, 0.01

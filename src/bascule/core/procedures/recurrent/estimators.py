@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bascule.core.cohorts import ArmCohorts
 from bascule.core.outcomes.recurrent import Recurrent
+from bascule.core.procedures.recurrent.cohorts import ArmCohorts
 
 Weight = Callable[[float, float, float], float]
 """(outcomes, sigma_unit, sigma_noise) -> the weight of a unit, by its number of outcomes."""

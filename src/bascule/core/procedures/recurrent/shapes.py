@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bascule.core.calibration import Calibration, Guarantee
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, lg
 from bascule.core.numerics import turning_point

@@ -9,12 +9,12 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
+from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
-from bascule.core.segments import Segments
 from bascule.planning.request.amounts import amount
 from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.metric_lines import metric_of

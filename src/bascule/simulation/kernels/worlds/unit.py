@@ -1,7 +1,7 @@
 """What a world does to one unit: its mean, its outcome, and when the rule gets to see it.
 
 A world is a flat array of numbers here, under the names below; `world_numbers` writes it. The loops
-of `world_interval_kernel` and `world_block_kernel` call these functions.
+of `worlds.intervals` and `worlds.blocks` call these functions.
 """
 
 from __future__ import annotations

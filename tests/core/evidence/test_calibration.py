@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.calibration import level_for, peel, stretch
+from bascule.core.evidence.calibration import level_for, peel, stretch
 
 TABLE = [
     (0.05, 0.0170, 0.0117),
