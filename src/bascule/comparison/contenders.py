@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +11,6 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.procedure import ArmProcedure
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
 from bascule.simulation.rivals import DoubleKLUCB, MixtureAdaptive, Thompson, TopTwo, TrackAndStop
@@ -86,23 +84,6 @@ class Contender:
         if self.family is Family.PUBLISHED:
             return Calibration(own.delta, self.error, "proven")
         return own
-
-
-def along_curve(design: Design) -> float | None:
-    """Return where a design lies along the curve of its family; None if it lies beside it.
-
-    ETC' is the end of UCB_alpha, at infinity; ETC drops arms, and is no such end.
-
-    >>> import bascule as bs
-    >>> along_curve(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
-    3.0
-    """
-    knob, procedure = design.rule.knob, design.procedure
-    if knob is not None:
-        return knob.value
-    if isinstance(procedure, ArmProcedure) and procedure.even and not procedure.eliminates:
-        return math.inf
-    return None
 
 
 def short_name(label: str) -> str:

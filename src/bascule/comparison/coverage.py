@@ -7,7 +7,6 @@ import math
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes.noise import Noise, Normal, StudentT
-from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05
@@ -70,7 +69,7 @@ def _of_trend(design: Design, trend: Trend | None) -> str | None:
     procedure = design.increasing.procedure
     if trend is None or trend.size == 0:
         return None
-    if not isinstance(procedure, BlockProcedure):
+    if procedure.largest_block is None:
         return "a trend looks like a difference between the arms"
     if not design.outcome.known_spread:
         return None

@@ -16,7 +16,6 @@ from bascule.comparison.contenders import (
     Contender,
     Family,
     LeftOut,
-    along_curve,
     checked_families,
     checked_knobs,
     contenders,
@@ -81,7 +80,7 @@ class Point:
     @property
     def along_curve(self) -> float | None:
         """Where the rule lies along the curve of its family; None if it lies beside it."""
-        return along_curve(self.design)
+        return self.design.rule.curve_value
 
     @property
     def efficient(self) -> bool:

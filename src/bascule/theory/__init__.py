@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from bascule.core.evidence.calibration import level_for, peel
 from bascule.theory.oracle import oracle_information
-from bascule.theory.prediction.predict import Prediction, mean_path, predict
+from bascule.theory.prediction.predict import mean_path, predict
+from bascule.theory.prediction.prediction import Prediction
 from bascule.theory.proven.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
 from bascule.theory.proven.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.static import smallest_gap

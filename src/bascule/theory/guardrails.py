@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.metrics.metric import Metric
@@ -48,11 +50,14 @@ def units_within_margin(design: Design, metric: Metric) -> float | None:
     """
     procedure = design.metric_design(metric.name).increasing.procedure
     spread = metric_spread(metric)
-    if metric.margin is None or spread is None or not isinstance(procedure, BlockProcedure):
+    theory = MARGINS.get(procedure.kind)
+    if metric.margin is None or spread is None or theory is None:
         return None
-    if spread == 0.0:
-        return 0.0
-    slope, threshold = metric.margin / spread, procedure.threshold
+    return 0.0 if spread == 0.0 else theory(procedure, metric.margin / spread)
+
+
+def _in_blocks(procedure: BlockProcedure, slope: float) -> float | None:
+    threshold = procedure.threshold
 
     def enough(clock: float) -> bool:
         return slope * clock >= uninformed_boundary(clock, threshold, 0.0)
@@ -61,3 +66,8 @@ def units_within_margin(design: Design, metric: Metric) -> float | None:
         return None
     clock = smallest(enough, 1e-3, LARGEST_CLOCK)
     return clock * (1.0 + procedure.tilt) ** 2 / procedure.tilt
+
+
+MARGINS: dict[str, Callable[[Any, float], float | None]] = {"blocks": _in_blocks}
+"""Units until an unchanged arm is found within a margin, in standard deviations, by the kind of the
+procedure that is given."""

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 import bascule as bs
 from bascule.theory.prediction.course import Course
-from bascule.theory.prediction.two_arms import course_of
+from bascule.theory.prediction.two_arms import course_of_blocks, course_of_intervals
 
 RULES = [
     bs.Tilt(1),
@@ -21,6 +22,13 @@ RULES = [
     bs.UCB(2, stop="mixture"),
     bs.ETC(stop="mixture"),
 ]
+
+
+def course_of(design: bs.Design, gap: float, noise: float | None = None) -> Course | None:
+    procedure: Any = design.procedure
+    if procedure.kind == "blocks":
+        return course_of_blocks(design, procedure, gap)
+    return course_of_intervals(design, procedure, gap, noise)
 
 
 def course(rule: object, gap: float, error: float = 0.05, sigma: float = 1.0) -> Course:

@@ -40,6 +40,9 @@ EndReason = Literal["horizon", "futility"]
 UNKNOWN: Ends = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""
 
+OWN_STEPS = "own steps"
+"""The kind of a procedure that states none."""
+
 SAME = "no difference that matters"
 """What a decision is called that declares no arm the best."""
 
@@ -137,14 +140,25 @@ class Procedure(ABC):
     `counts` says what enters the statistics at a time: a unit, a block, or a stage of recurring
     outcomes; `assigns` says how a unit gets its arm: one by one, in blocks, or by a hash of its
     name. A verb that a procedure does not have raises `InputError`.
+
+    `kind` names the compiled loop that plays a procedure and the theory that describes it:
+    simulation, theory and planning have tables by kind. It is not inherited, because a class that
+    changes a step is no longer what the loop plays and the theorem is about. A class that states no
+    kind is played by its own steps, and nothing is predicted or proven of its decision time.
     """
 
     design: Problem
     label: str
     counts: ClassVar[Literal["units", "blocks", "stages"]]
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
+    kind: ClassVar[str] = OWN_STEPS
     has_intervals: ClassVar[bool] = False
     """Whether `intervals` gives an interval of each arm."""
+
+    def __init_subclass__(cls) -> None:
+        """Make a class that states no kind one of its own steps."""
+        if "kind" not in cls.__dict__:
+            cls.kind = OWN_STEPS
 
     # Facts
 
@@ -187,6 +201,11 @@ class Procedure(ABC):
     def even(self) -> bool:
         """Whether every active arm gets equally many units whatever the outcomes."""
         return False
+
+    @property
+    def largest_block(self) -> int | None:
+        """Units of a block at the most, where arms are compared within blocks alone; else None."""
+        return None
 
     @property
     def last_stage(self) -> int | None:

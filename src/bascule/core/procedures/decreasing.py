@@ -93,6 +93,11 @@ class DecreasingProcedure(Procedure):
         return self.inner.even
 
     @property
+    def largest_block(self) -> int | None:
+        """Units of a block at the most, where arms are compared within blocks alone; else None."""
+        return self.inner.largest_block
+
+    @property
     def last_stage(self) -> int | None:
         """The stage at which the test ends at the latest, where it is planned by stages."""
         return self.inner.last_stage

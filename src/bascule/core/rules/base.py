@@ -69,6 +69,11 @@ class Rule(ABC):
         """The setting that trades regret against decision time, if the rule has one."""
         return None
 
+    @property
+    def curve_value(self) -> float | None:
+        """Where the rule lies on the curve along its family's knob; None if it lies beside it."""
+        return None if self.knob is None else self.knob.value
+
     def explain(self, arms: int) -> str:
         """Say in a sentence or two how units get their arms and what ends a test."""
         return f"Units get their arms by {self.words}, until the rule declares a winner."

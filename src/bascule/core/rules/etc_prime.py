@@ -39,6 +39,11 @@ class ETCPrime(Rule):
         """The rule in a few words."""
         return f"even split, {self.label}"
 
+    @property
+    def curve_value(self) -> float:
+        """The end of the curve of UCB_alpha."""
+        return LIMIT.alpha
+
     def explain(self, arms: int) -> str:
         """Say that arms take turns and what ends a test."""
         return LIMIT.explain(arms)

@@ -15,11 +15,11 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.procedures.base import AnyStatistics
-from bascule.core.procedures.intervals.procedure import ArmProcedure
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import next_arm
 from bascule.live.steps.folding import with_knob
-from bascule.theory import Prediction, mean_path, predict
+from bascule.theory import Prediction
+from bascule.theory.prediction.predict import quick_prediction
 
 FURTHEST = 20
 """How many times as long as so far a test may take all in all to be forecast."""
@@ -224,13 +224,9 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
 def _expected(
     design: Design, gaps: tuple[float, ...], best: float, spread: float
 ) -> Prediction | None:
-    # Dear enough to be kept. Where the noise of two arms is dearer still, the mean path has to do.
+    # It takes long enough to be kept.
     try:
-        procedure = design.increasing.procedure
-        if isinstance(procedure, ArmProcedure) and procedure.pairwise and not procedure.even:
-            expected = mean_path(design, gaps)
-        else:
-            expected = predict(design, gaps, best=best, noise=spread or None)
+        expected = quick_prediction(design, gaps, best, spread or None)
     except (InputError, ArithmeticError):
         return None
     return expected if math.isfinite(expected.decision_time) else None

@@ -22,6 +22,7 @@ class RivalProcedure(Procedure):
     step: int = 0
     setting: float = 0.0
     sigma: float = 0.0
+    kind: ClassVar[str] = "rival"
     counts = "units"
     assigns = "units"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.progress import arm_procedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.theory.prediction.course import (
     Course,
     course_in_blocks,
@@ -28,28 +28,19 @@ LEFT /= LEFT.mean()
 """How `left_at_end` varies around its mean: twelve values, equally likely, as in simulation."""
 
 
-def course_of(design: Design, gap: float, noise: float | None = None) -> Course | None:
-    """The course of a test of two arms whose rule goes by a known spread; None if it never ends.
+def course_of_blocks(design: Design, procedure: BlockProcedure, gap: float) -> Course | None:
+    """Return the course of a test of two arms in blocks with a known spread; None if it never ends.
 
-    `noise` is the spread that the outcomes really have, where it is less.
+    A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other, with r
+    from the lead before the block.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
-    >>> course = course_of(design, 0.1)
+    >>> course = course_of_blocks(design, design.procedure, 0.1)
     >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
     (129, 4100.0)
     """
-    procedure = design.procedure
-    if isinstance(procedure, BlockProcedure):
-        return _course_of_blocks(procedure, gap / design.outcome.sigma)
-    noise = design.outcome.sigma if noise is None else noise
-    return _course_of_intervals(design, gap / noise, design.outcome.sigma / noise)
-
-
-def _course_of_blocks(procedure: BlockProcedure, gap: float) -> Course | None:
-    """Units along the clock: a pair gains h for (1 + r) h of the leader and (1 + 1/r) h of the
-    other, with r from the lead before the block.
-    """
+    gap /= design.outcome.sigma
     effect, threshold = procedure.shape, procedure.threshold
     line = procedure.steps.boundary
     assert line is not None
@@ -65,10 +56,17 @@ def _course_of_blocks(procedure: BlockProcedure, gap: float) -> Course | None:
     return course_in_blocks(passage, most, procedure.batch)
 
 
-def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | None:
-    """At each information at which the test can end, the units of both arms follow from level
-    indices. All in units of the noise, of which the rule thinks that it is `wide` times as large.
+def course_of_intervals(
+    design: Design, procedure: IntervalProcedure, gap: float, noise: float | None = None
+) -> Course | None:
+    """Return the course of a test of two arms by their intervals; None if it never ends.
+
+    At each information at which the test can end, the units of both arms follow from level indices.
+    `noise` is the spread that the outcomes really have, where it is less than the rule thinks.
     """
+    noise = design.outcome.sigma if noise is None else noise
+    # All in units of the noise, of which the rule thinks that it is `wide` times as large.
+    gap, wide = gap / noise, design.outcome.sigma / noise
     radii = radii_of(design, wide)
     ends = ends_of(design, radii, gap, wide)
     if ends is None:
@@ -90,8 +88,8 @@ def _course_of_intervals(design: Design, gap: float, wide: float) -> Course | No
         for column in (ends.worse, ends.better, ends.level)
     )
     several = better[:, None]
-    if arm_procedure(design).alpha < math.inf:
-        left = left_at_end(arm_procedure(design).alpha, ends, radii) * ends.level
+    if procedure.alpha < math.inf:
+        left = left_at_end(procedure.alpha, ends, radii) * ends.level
         wider = np.interp(log_middles, log_clocks, left) / worse
         several = radii.reaching(radii.at(several) + wider[:, None] * LEFT)
     several[1:] += 0.5

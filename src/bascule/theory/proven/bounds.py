@@ -8,16 +8,17 @@ are in docs/explanation/bounds.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
-from bascule.core.progress import arm_procedure, interval_procedure
+from bascule.core.progress import interval_procedure
 from bascule.core.rules import UCB
 from bascule.theory.proven.published import check_published, published_shape, published_unit_shape
 from bascule.theory.proven.solve import units_until, units_within
@@ -103,37 +104,14 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> round(promise.decision_time), round(promise.regret)
     (1359, 126)
     """
-    others = checked_gaps(design, gaps)
     procedure = design.increasing.procedure
-    if isinstance(procedure, StaticProcedure):
-        return _static_bounds(design, procedure, others)
-    family = arm_procedure(design)
-    if family.eliminates:
-        return _etc_bounds(design, others)
-    if family.pairwise:
+    if procedure.kind not in BOUNDS:
         raise InputError(
             "rule",
-            f"{design.rule.label} has no proven bound on its decision time: "
-            'use theory.predict, or leave out stop="mixture"',
+            f"{design.rule.label} on {design.outcome!r} has no proven bound on its decision time: "
+            "use theory.predict or simulate it, or UCB(alpha), ETC() or ETCPrime()",
         )
-    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
-        raise InputError(
-            "rule",
-            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
-            'decision time: leave out radius="bernstein" for the bound with the largest spread',
-        )
-    if isinstance(procedure, RecurrentProcedure) and procedure.shape.growth > 0:
-        raise InputError(
-            "rule",
-            f"{design.rule.label} has no proven bound on its decision time, because between the "
-            'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
-        )
-    alpha = family.alpha
-    smallest = min(others)
-    best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
-    units = [_reach(design, best_width)]
-    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in others]
-    return _summed(design, units, others)
+    return BOUNDS[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
 def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
@@ -144,39 +122,102 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> round(promise.decision_time), round(promise.regret)
     (1841, 171)
     """
-    others = checked_gaps(design, gaps)
     procedure = design.increasing.procedure
-    if isinstance(procedure, StaticProcedure):
-        check_published(procedure)
-        return _static_bounds(design, procedure, others)
-    recurrent = design.outcome.recurring
-    if recurrent:
-        published_unit_shape(design)
-    else:
-        shape, delta = published_shape(design), design.calibration.delta
-    family = arm_procedure(design)
-    if family.eliminates:
-        return _etc_bounds(design, others)
-    alpha = family.alpha
-    # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
-    # beaten still gets units while the leader's nearest rival is not.
-    constant = c_alpha(alpha) if len(others) == 1 else _first_branch(alpha)
-    spread = math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
-    if math.isinf(alpha):
-        constant, spread = (4.0 if len(others) == 1 else math.inf), 1.0
+    if procedure.kind not in PUBLISHED:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} on {design.outcome!r} is not in the paper, which says nothing "
+            "about it: use theory.predict or simulate it, or UCB(alpha), ETC() or ETCPrime()",
+        )
+    return PUBLISHED[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
-    if recurrent:
-        # The radius has no simple inverse for units: the same inequalities, solved for the radius.
-        width = min(others) / (2 * math.sqrt(constant * spread))
-        units = [_reach(design, width)]
-        units += [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
-        return _summed(design, units, others)
+
+def _published_static(
+    design: Design, procedure: StaticProcedure, others: tuple[float, ...]
+) -> Bounds:
+    check_published(procedure)
+    return _static_bounds(design, procedure, others)
+
+
+def _published_recurrent(
+    design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
+) -> Bounds:
+    published_unit_shape(design)
+    if procedure.eliminates:
+        return _etc_bounds(design, others)
+    constant, spread = _published_constants(procedure.alpha, len(others))
+    # The radius has no simple inverse for units: the same inequalities, solved for the radius.
+    width = min(others) / (2 * math.sqrt(constant * spread))
+    units = [_reach(design, width)]
+    units += [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
+    return _summed(design, units, others)
+
+
+def _published_intervals(
+    design: Design, procedure: IntervalProcedure, others: tuple[float, ...]
+) -> Bounds:
+    shape, delta = published_shape(design), design.calibration.delta
+    if procedure.eliminates:
+        return _etc_bounds(design, others)
+    constant, spread = _published_constants(procedure.alpha, len(others))
 
     def information(gap: float) -> float:
         return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
 
     units = [units_within(spread * information(min(others)) + 1, shape, delta)]
     units += [units_within(information(gap), shape, delta) for gap in others]
+    return _summed(design, units, others)
+
+
+def _published_constants(alpha: float, rivals: int) -> tuple[float, float]:
+    """The constant of the regret, and how many times as many units the best arm takes."""
+    # With more than two arms only the first branch of c_alpha has a proof: an arm that is already
+    # beaten still gets units while the leader's nearest rival is not.
+    constant = c_alpha(alpha) if rivals == 1 else _first_branch(alpha)
+    if math.isinf(alpha):
+        return (4.0 if rivals == 1 else math.inf), 1.0
+    return constant, math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
+
+
+def _interval_bounds(
+    design: Design, procedure: IntervalProcedure, others: tuple[float, ...]
+) -> Bounds:
+    if procedure.follows_spread:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
+            'decision time: leave out radius="bernstein" for the bound with the largest spread',
+        )
+    return _arm_bounds(design, procedure, others)
+
+
+def _recurrent_bounds(
+    design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
+) -> Bounds:
+    if procedure.shape.growth > 0:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time, because between the "
+            'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
+        )
+    return _arm_bounds(design, procedure, others)
+
+
+def _arm_bounds(design: Design, procedure: ArmProcedure, others: tuple[float, ...]) -> Bounds:
+    """Bounds of tests that end when intervals have parted."""
+    if procedure.eliminates:
+        return _etc_bounds(design, others)
+    if procedure.pairwise:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time: "
+            'use theory.predict, or leave out stop="mixture"',
+        )
+    alpha = procedure.alpha
+    smallest = min(others)
+    best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
+    units = [_reach(design, best_width)]
+    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in others]
     return _summed(design, units, others)
 
 
@@ -220,3 +261,18 @@ def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bo
     cap = math.inf if design.max_units is None else float(design.max_units)
     time = min(cap, sum(units))
     return Bounds(time, min(regret, time * max(others)), tuple(units), design.calibration.error)
+
+
+BOUNDS: dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]] = {
+    "intervals": _interval_bounds,
+    "recurrent": _recurrent_bounds,
+    "static": _static_bounds,
+}
+"""Our proofs, by the kind of procedure that they are about."""
+
+PUBLISHED: dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]] = {
+    "intervals": _published_intervals,
+    "recurrent": _published_recurrent,
+    "static": _published_static,
+}
+"""The paper's theorems, by the kind of procedure that they are about."""

@@ -79,6 +79,7 @@ class BlockProcedure(Procedure):
     horizon: Horizon | None = None
     centre: float = ORDINARY
     counts: ClassVar[Literal["blocks"]] = "blocks"
+    kind: ClassVar[str] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
 
     @property

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import ClassVar
 
 from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
@@ -83,6 +84,8 @@ ESTIMATED_FLAT = ESTIMATED._replace(
 @dataclass(frozen=True, slots=True)
 class EstimatedProcedure(BlockProcedure):
     """Blocks of units whose outcomes have a spread that is estimated as they come."""
+
+    kind: ClassVar[str] = "blocks"
 
     def _plan(self, futility: bool) -> FloatArray:
         plan = BlockProcedure._plan(self, futility)

@@ -244,6 +244,7 @@ class IntervalProcedure(ArmProcedure):
 
     shape: Shape
     counts: ClassVar[Literal["units"]] = "units"
+    kind: ClassVar[str] = "intervals"
 
     @property
     def sequences(self) -> int:

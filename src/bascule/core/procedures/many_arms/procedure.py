@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class ManyArmsProcedure(BlockProcedure):
 
     Its intervals are those of the differences from the control and from the leader.
     """
+
+    kind: ClassVar[str] = "blocks"
 
     @property
     def threshold(self) -> float:

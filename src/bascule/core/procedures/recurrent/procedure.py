@@ -37,6 +37,7 @@ class RecurrentProcedure(ArmProcedure):
     shape: UnitShape
     clock_shape: Shape | None
     counts: ClassVar[Literal["stages"]] = "stages"
+    kind: ClassVar[str] = "recurrent"
 
     @property
     def spreads(self) -> tuple[float, float]:

@@ -55,6 +55,7 @@ class StaticProcedure(Procedure):
     looks: int
     is_counted: bool = True
     counts: ClassVar[Literal["stages"]] = "stages"
+    kind: ClassVar[str] = "static"
     assigns: ClassVar[Literal["hash"]] = "hash"
 
     @property

@@ -1,0 +1,172 @@
+"""What to expect of tests in blocks, with their noise or on their mean path."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.errors import NoPredictionError
+from bascule.core.evidence.horizon import normal_constant
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.theory.prediction.betting_course import (
+    ROUNDS,
+    Outcomes,
+    bell,
+    bets_win,
+    coins,
+    course_of_bets,
+    walk_of_bets,
+)
+from bascule.theory.prediction.course import shares_of
+from bascule.theory.prediction.many_arms import MOST_ARMS, Limits, Line, Paths, blocks, tabulated
+from bascule.theory.prediction.prediction import (
+    Prediction,
+    Question,
+    noise_of_two,
+    of_course,
+    of_paths,
+    of_units,
+)
+from bascule.theory.prediction.straight_path import block_units
+from bascule.theory.prediction.two_arms import course_of_blocks
+
+
+def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
+    """Return what to expect of a test in blocks, its noise included as far as it is followed."""
+    if asked.cap is not None or procedure.has_horizon:
+        return _limited(design, procedure, asked)
+    if len(asked.gaps) == 1:
+        return _two_arms(design, procedure, asked)
+    if len(asked.gaps) >= MOST_ARMS:
+        return mean_path_of_blocks(design, procedure, asked.gaps)
+    paths = _paths(design, procedure, asked)
+    if paths is not None:
+        # Only paths that found the best arm are there, and how many did not is not known well.
+        return replace(of_paths(paths, asked.gaps), wrong=math.nan)
+    if procedure.steps.boundary is None:
+        return Prediction(math.inf, math.inf, (math.inf,) * len(design.arms))
+    return mean_path_of_blocks(design, procedure, asked.gaps)
+
+
+def mean_path_of_blocks(
+    design: Design, procedure: BlockProcedure, gaps: tuple[float, ...]
+) -> Prediction:
+    """Return what to expect of a test in blocks without its noise."""
+    if procedure.has_horizon:
+        raise NoPredictionError(
+            "rule", f"{procedure.label} ends at a horizon, and has no mean path: use predict"
+        )
+    if procedure.steps.evidence is None:
+        raise NoPredictionError(
+            "outcome",
+            f"{design.rule.label} has no prediction for more than two arms with "
+            f"{design.outcome!r}, whose spread is not known: simulate it",
+        )
+    best, rivals = block_units(procedure, gaps)
+    return of_units((best, *rivals), gaps)
+
+
+def _two_arms(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
+    (gap,) = asked.gaps
+    noise = noise_of_two(design.outcome, gap, asked.best, asked.noise)
+    if procedure.steps.boundary is not None:
+        return of_course(course_of_blocks(design, procedure, gap), gap)
+    outcomes = _outcomes_of(design, gap, asked.best, noise)
+    return of_course(
+        course_of_bets(procedure, procedure.threshold, outcomes, procedure.centre), gap
+    )
+
+
+def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
+    """A test in blocks that ends at a horizon or a cap."""
+    if len(asked.gaps) >= MOST_ARMS:
+        raise NoPredictionError(
+            "rule", f"{procedure.label} has no prediction with an end for these arms: simulate it"
+        )
+    paths = _paths(design, procedure, asked)
+    if paths is None:
+        raise NoPredictionError("rule", f"{procedure.label} has no prediction here: simulate it")
+    return of_paths(paths, asked.gaps)
+
+
+def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths | None:
+    others, best, noise, end_at = asked
+    cap = math.inf if end_at is None else end_at
+    shares = shares_of(procedure.tilt, procedure.steps.share)
+    if procedure.horizon is not None:
+        spread = _spread(design, others, best, noise)
+        effect, reach = procedure.effect / spread, procedure.horizon.reach
+        end = (reach / effect) ** 2
+        line = _flat(procedure, end)
+        limits = Limits(end, cap, effect, procedure.horizon.futility)
+        return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits)
+    limits, line_at = Limits(units=cap), procedure.steps.boundary
+    if line_at is not None:
+        level = (procedure.threshold, procedure.shape)
+        line = tabulated(lambda clock: line_at(clock, *level))
+        gaps = _over(others, design.outcome.sigma)
+        return blocks(gaps, line, shares, procedure.batch, 1.0, limits)
+    outcomes = _outcomes_of(design, min(others), best, noise)
+    paths, typical = None, float(shares[-1])
+    # A block of the usual size stands for all of them, as for two arms.
+    for _ in range(ROUNDS):
+        if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
+            return None
+        walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
+        gaps = _over(others, design.outcome.scale * walk.deviation)
+        line = tabulated(walk.boundary)
+        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits)
+        if paths is None:
+            return None
+        units = paths.units.mean(axis=0)
+        typical = min(float(shares[-1]), max(1.0, float(units[0] / units[1:].max())))
+    return paths
+
+
+def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
+    return tuple(gap / spread for gap in gaps)
+
+
+def _flat(procedure: BlockProcedure, end: float) -> Line:
+    """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
+    line = procedure.steps.boundary
+    height = normal_constant(procedure.design.calibration.delta) * math.sqrt(end)
+    if line is not None:
+        height = line(end, procedure.threshold, end)
+    return lambda clocks: np.where(clocks > 0.0, height, math.inf)
+
+
+def _spread(
+    design: Design, others: tuple[float, ...], best: float | None, noise: float | None
+) -> float:
+    """The spread of one outcome, as far as it is known: that of the best arm and its rival."""
+    outcome = design.outcome
+    if outcome.known_spread:
+        return outcome.sigma
+    if best is not None:
+        known = [outcome.variance(best), outcome.variance(best - min(others))]
+        stated = [variance for variance in known if variance is not None]
+        if len(stated) == len(known):
+            return math.sqrt(sum(stated) / len(stated))
+    if noise is None:
+        raise NoPredictionError(
+            "noise", f"{design.rule.label} is predicted with the spread of outcomes: give noise"
+        )
+    return noise
+
+
+def _outcomes_of(design: Design, gap: float, best: float | None, noise: float | None) -> Outcomes:
+    outcome = design.outcome
+    if outcome.binary and best is not None:
+        return coins(best, best - gap)
+    if noise is None:
+        missing = "best, the mean of the best arm" if outcome.binary else "noise"
+        raise NoPredictionError(
+            "best" if outcome.binary else "noise",
+            f"{design.rule.label} is predicted for {outcome!r} with {missing}: give it, "
+            "or simulate",
+        )
+    return bell(gap / outcome.scale, noise / outcome.scale)
