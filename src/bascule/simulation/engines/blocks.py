@@ -78,6 +78,8 @@ class BlockRuns(Runs):
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.precision = 1.0 / design.outcome.scale
         self.procedure = procedure
+        # Runs have no intervals but those that a margin asks for.
+        self.steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
         self.floors = floors_of(procedure)
         self.draws = draws
         self.fixed_arms = arms_to_fix(self.arms, runs)
@@ -91,11 +93,11 @@ class BlockRuns(Runs):
     @property
     def functions(self) -> tuple[Any, ...]:
         """The functions of the rule that make up the loop."""
-        return (self.procedure.steps,)
+        return (self.steps,)
 
     def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
         """Return the loop, uncompiled."""
-        return build(self.procedure.steps, draws, fixed_arms, "", by_sums)
+        return build(self.steps, draws, fixed_arms, "", by_sums)
 
     @property
     def can_draw_sums(self) -> bool:
@@ -169,6 +171,6 @@ class BlockRuns(Runs):
             streams = np.empty(WORDS, np.uint64)
             loop(np.empty(2), streams, self.seed, first_run, runs, *settings, *columns, control)
             return
-        loop = block_loop(self.procedure.steps, self.draws, self.fixed_arms, fast)
+        loop = block_loop(self.steps, self.draws, self.fixed_arms, fast)
         before = (*self.scratch(), self.arms, self.seed, first_run, runs)
         loop(*before, *self.settings(), *columns, control)

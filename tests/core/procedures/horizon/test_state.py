@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.horizon.state import BETS, PEAKS, SHIFTS, bets_of
+from bascule.core.procedures.horizon.state import BETS, PEAKS, SHIFTS, STAKE, bets_of
 from bascule.core.procedures.horizon.steps import FOLLOWING
 from bascule.core.progress import block_procedure
 
@@ -78,7 +78,7 @@ def test_a_sub_gaussian_bet_is_fair_for_normal_outcomes() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8))
     procedure, generator = block_procedure(design), np.random.default_rng(5)
     wealth = []
-    for _ in range(400):
+    for _ in range(150):
         seen = bs.Statistics.empty(2)
         for x, y in generator.normal(size=(3, 2)):
             block = (bs.ArmStatistics(1, x, x * x), bs.ArmStatistics(1, y, y * y))
@@ -105,3 +105,32 @@ def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
 
     # The last block may end beyond the horizon, and its look counts.
     assert boundary(20) > boundary(1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rule"),
+    [
+        (bs.Bernoulli(), bs.Tilt(3, effect=0.1, power=0.9, baseline=0.3)),
+        (bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9)),
+    ],
+)
+def test_what_decides_is_the_same_without_the_bets_that_make_intervals(
+    outcome: bs.Outcome, rule: bs.Rule
+) -> None:
+    procedure = block_procedure(bs.Design(["a", "b", "c"], outcome, rule))
+    generator = np.random.default_rng(7)
+    whole, less = (procedure.lay_out(bs.Statistics.empty(3)) for _ in range(2))
+    decides = [
+        bets_of(0, 3, i, j) + k for i, j in itertools.permutations(range(3), 2) for k in (0, STAKE)
+    ]
+    for _ in range(150):
+        values = (generator.random(4) < [0.3, 0.3, 0.4, 0.3]).astype(float)
+        for steps, state in ((procedure.steps, whole), (procedure.steps.deciding, less)):
+            state[6:9] = 2, 1, 1
+            for arm, value in zip((0, 0, 1, 2), values, strict=True):
+                steps.observe(state, 0, 3, arm, float(value))
+            steps.fold(state, 0, 3, 1.0)
+            state[9:12] = 0.0
+        assert whole[decides].tolist() == less[decides].tolist()
+    # The others were played on one side only.
+    assert whole[bets_of(0, 3, 0, 1) + 1] > 0.0 == less[bets_of(0, 3, 0, 1) + 1]

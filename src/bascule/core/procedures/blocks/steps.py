@@ -65,6 +65,7 @@ class BlockSteps(NamedTuple):
     `can_reach` says quickly whether the evidence need be computed.
     Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
     test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
+    `decide` stands for `fold` where only decisions count, if that is less work.
     """
 
     width: Callable[[int], int]
@@ -84,6 +85,12 @@ class BlockSteps(NamedTuple):
     prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
     over: Callable[[FloatArray, int, int, FloatArray], int] = never_over
     can_reach: CanReach = average_can_reach
+    decide: Callable[[FloatArray, int, int, float], None] | None = None
+
+    @property
+    def deciding(self) -> BlockSteps:
+        """The steps for a test of which nobody asks for intervals, nor for a margin."""
+        return self if self.decide is None else self._replace(fold=self.decide)
 
 
 # A known spread: the evidence is a normal mixture

@@ -253,9 +253,15 @@ def set_stake(
 
 
 def bet_on_block(
-    state: FloatArray, bets: int, step: float, weight: float, since: float, known: bool
+    state: FloatArray,
+    bets: int,
+    step: float,
+    weight: float,
+    since: float,
+    known: bool,
+    intervals: bool,
 ) -> None:
-    """Play one block of the first bet on an ordered pair, and pay its shifts.
+    """Play one block of the first bet on an ordered pair, and pay its shifts for `intervals`.
 
     The block adds `step` to the total and `weight` to the clock; `since` has gone by on the clock
     with it since a block last added to the total. With a `known` spread a gain is exponential, else
@@ -265,9 +271,11 @@ def bet_on_block(
     if share > 0.0:
         if known:
             state[bets] += share * (step - 0.5 * share * weight)
-            state[bets + INCOME] += math.exp(min(LOG_MOST, state[bets])) * share * since
+            if intervals:
+                state[bets + INCOME] += math.exp(min(LOG_MOST, state[bets])) * share * since
         else:
-            state[bets + INCOME] += math.exp(state[bets]) * min(share, MOST_STAKE) * since
+            if intervals:
+                state[bets + INCOME] += math.exp(state[bets]) * min(share, MOST_STAKE) * since
             state[bets] += log_factor(min(share, MOST_STAKE / weight) * step)
 
 
@@ -320,7 +328,9 @@ def close_round(
     state[bets + START] = state[bets]
 
 
-def _fold(state: FloatArray, first: int, arms: int, precision: float, known: bool) -> None:
+def _fold(
+    state: FloatArray, first: int, arms: int, precision: float, known: bool, intervals: bool
+) -> None:
     counts = first + 2 * arms
     sums = counts + arms
     totals = sums + arms
@@ -358,8 +368,8 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                     own = after
                     if not known:
                         own = variance_in_pair(state, first, arms, i, j, after)
-                    bet_on_block(state, pair, step, weight, unpaid, known)
-                    bet_on_block(state, reverse, -step, weight, unpaid, known)
+                    bet_on_block(state, pair, step, weight, unpaid, known, intervals)
+                    bet_on_block(state, reverse, -step, weight, unpaid, known, intervals)
                     set_stake(state, plan, pair, now, own, known)
                     set_stake(state, plan, reverse, now, own, known)
                     state[pair + LAST] = now
@@ -368,8 +378,9 @@ def _fold(state: FloatArray, first: int, arms: int, precision: float, known: boo
                 state[pair + WEIGHTS] += weight * weight
                 if ends:
                     gained = total + step - state[pair + TOTAL]
-                    close_round(state, plan, pair, pair, 1.0, gained, since, known)
-                    close_round(state, plan, reverse, pair, -1.0, -gained, since, known)
+                    if intervals:
+                        close_round(state, plan, pair, pair, 1.0, gained, since, known)
+                        close_round(state, plan, reverse, pair, -1.0, -gained, since, known)
                     state[pair + CLOCK] = now
                     state[pair + VARIANCE] = own
                     state[pair + TOTAL] = total + step
@@ -388,7 +399,7 @@ def fold_known(state: FloatArray, first: int, arms: int, precision: float) -> No
 
     `precision` is 1 / sigma. The next block can follow at once, with the same units for each arm.
     """
-    _fold(state, first, arms, precision, True)
+    _fold(state, first, arms, precision, True, True)
 
 
 def fold_limited(state: FloatArray, first: int, arms: int, precision: float) -> None:
@@ -397,7 +408,17 @@ def fold_limited(state: FloatArray, first: int, arms: int, precision: float) -> 
     `precision` is 1 / width of the limits. The next block can follow at once, with the same units
     for each arm.
     """
-    _fold(state, first, arms, precision, False)
+    _fold(state, first, arms, precision, False, True)
+
+
+def decide_known(state: FloatArray, first: int, arms: int, precision: float) -> None:
+    """Take a block in as `fold_known` does, without the bets that only make intervals."""
+    _fold(state, first, arms, precision, True, False)
+
+
+def decide_limited(state: FloatArray, first: int, arms: int, precision: float) -> None:
+    """Take a block in as `fold_limited` does, without the bets that only make intervals."""
+    _fold(state, first, arms, precision, False, False)
 
 
 def shifts_won(state: FloatArray, bets: int, threshold: float) -> int:

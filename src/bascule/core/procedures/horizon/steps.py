@@ -175,10 +175,14 @@ FOLLOWING = BlockSteps(
     boundary=None,
     prepare=prepare,
     over=reason_to_end,
+    decide=state_of_bets.decide_limited,
 )
 """Outcomes within limits, up to a horizon."""
 
 FOLLOWING_KNOWN = FOLLOWING._replace(
-    leader=UNINFORMED.leader, observe=UNINFORMED.observe, fold=state_of_bets.fold_known
+    leader=UNINFORMED.leader,
+    observe=UNINFORMED.observe,
+    fold=state_of_bets.fold_known,
+    decide=state_of_bets.decide_known,
 )
 """Sub-Gaussian outcomes with a known spread, up to a horizon."""
