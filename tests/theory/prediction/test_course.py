@@ -30,7 +30,7 @@ def test_the_leader_gets_what_the_rule_gives(tilt: float) -> None:
 
 
 def test_the_arm_ahead_gets_the_larger_part() -> None:
-    units = pace_of_blocks(0.0, 0.75, shares_of(3.0), gaussian_sizes)(100.0)
+    units = pace_of_blocks(0.0, 0.75, shares_of(3.0), gaussian_sizes)(np.array([100.0]))[0].T
     assert (units[GRID > 2.5] == [4.0, 4.0 / 3]).all()
     assert (units[GRID < -2.5] == [4.0 / 3, 4.0]).all()
     assert units[np.abs(GRID) < 0.1] == pytest.approx(2.0)
@@ -40,13 +40,15 @@ def test_the_arm_ahead_gets_the_larger_part() -> None:
 
 
 def test_a_block_goes_by_the_lead_before_it() -> None:
-    early = pace_of_blocks(1.0, 8.0, shares_of(3.0), gaussian_sizes)(4.0)
-    assert early == pytest.approx(pace_of_blocks(0.0, 8.0, shares_of(3.0), gaussian_sizes)(4.0))
+    early = pace_of_blocks(1.0, 8.0, shares_of(3.0), gaussian_sizes)(np.array([4.0]))[0].T
+    assert early == pytest.approx(
+        pace_of_blocks(0.0, 8.0, shares_of(3.0), gaussian_sizes)(np.array([4.0]))[0].T
+    )
 
 
 def test_a_smaller_lead_is_seen_where_the_scale_is_smaller() -> None:
-    full = pace_of_blocks(0.1, 0.75, shares_of(10.0), gaussian_sizes)(100.0)
-    half = pace_of_blocks(0.1, 0.75, shares_of(10.0), gaussian_sizes, 0.5)(100.0)
+    full = pace_of_blocks(0.1, 0.75, shares_of(10.0), gaussian_sizes)(np.array([100.0]))[0].T
+    half = pace_of_blocks(0.1, 0.75, shares_of(10.0), gaussian_sizes, 0.5)(np.array([100.0]))[0].T
     assert full[:, 0].sum() > half[:, 0].sum()
 
 

@@ -110,7 +110,7 @@ def test_a_corridor_that_widens_too_fast_keeps_the_walk() -> None:
 
 def test_what_is_spent_by_the_clock_is_the_clock() -> None:
     passage = first_passage(
-        0.1, constant(20.0), 2.0, 1.0, lambda clock: np.column_stack([np.ones_like(GRID)] * 2)
+        0.1, constant(20.0), 2.0, 1.0, lambda clocks: np.ones((len(clocks), 2, len(GRID)))
     )
     spent = passage.spent[:, 0]
     assert spent == pytest.approx((passage.middles - 2.0) * passage.leaving, abs=1e-9)
@@ -118,8 +118,8 @@ def test_what_is_spent_by_the_clock_is_the_clock() -> None:
 
 
 def test_what_is_spent_depends_on_where_the_walk_has_been() -> None:
-    def above(clock: float) -> FloatArray:
-        return (GRID + 0.1 * math.sqrt(clock) > 0).astype(np.float64)[:, None]
+    def above(clocks: FloatArray) -> FloatArray:
+        return (GRID + 0.1 * np.sqrt(clocks)[:, None] > 0).astype(np.float64)[:, None]
 
     passage = first_passage(0.1, constant(20.0), 0.01, 0.0, above)
     alone = first_passage(0.1, constant(20.0), 0.01, 0.0)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
-from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.prediction.passage import Boundary, first_passage
@@ -32,6 +31,9 @@ SLOPES = np.geomspace(1e-6, 60.0, 300)
 
 STEEPEST = 60.0
 """Where the fair game is looked for."""
+
+SLOPES_AT_ONCE = 64
+"""Slopes at which the fair game is looked for at once."""
 
 LEAST = 1e-9
 """The least that outcomes vary."""
@@ -252,9 +254,13 @@ def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatA
 
 
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
-    """The slope of the factor that makes the mean difference 0."""
-
-    def too_low(slope: float) -> bool:
-        return float(_bent(values, chances, np.array([slope]))[0] @ values) <= 0.0
-
-    return turning_point(too_low, -STEEPEST / deviation, 0.0)
+    """The slope of the factor that makes the mean difference 0, which is positive without it."""
+    low, high = -STEEPEST / deviation, 0.0
+    while True:
+        slopes = np.linspace(low, high, SLOPES_AT_ONCE)
+        means = _bent(values, chances, slopes) @ values
+        place = int(np.searchsorted(means > 0.0, True))
+        narrower = slopes[max(place - 1, 0)], slopes[min(place, SLOPES_AT_ONCE - 1)]
+        if narrower[1] - narrower[0] <= 1e-15 * abs(narrower[0]) or narrower == (low, high):
+            return float(high)
+        low, high = narrower

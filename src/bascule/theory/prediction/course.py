@@ -56,18 +56,18 @@ def pace_of_blocks(
     The rule sees a lead that is `scale` times the standardised one.
 
     >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0), lambda r: (1 + r, 1 + 1 / r))
-    >>> even(10.0)[0].tolist()
+    >>> even(np.array([10.0]))[0, :, 0].tolist()
     [2.0, 2.0]
     """
     last = len(LEADS) - 1
 
-    def pace(clock: float) -> FloatArray:
-        leads = scale * (GRID + drift * np.sqrt(max(clock - block / 2, 0.0)))
+    def pace(clocks: FloatArray) -> FloatArray:
+        leads = scale * (GRID + drift * np.sqrt(np.maximum(clocks - block / 2, 0.0))[:, None])
         places = np.minimum(np.abs(leads) * (last / FULL_TILT_AT), last).astype(np.int64)
         leader, other, *more = sizes(shares[places])
         ahead = leads > 0
         better, worse = np.where(ahead, leader, other), np.where(ahead, other, leader)
-        return np.column_stack([better, worse, *more])
+        return np.stack([better, worse, *more], axis=1)
 
     return pace
 

@@ -21,7 +21,10 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import LEADS, POINTS
-from bascule.theory.prediction.passage import OVERSHOOT
+from bascule.theory.prediction.passage import overstep
+
+FEWEST_STEPS = 64
+"""Steps whose noise is drawn together, at the least."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 1000, 150
 """Paths times pairs of arms that are followed at once, and how many paths there are."""
@@ -158,22 +161,41 @@ def mirrored(rng: np.random.Generator, count: int, *shape: int) -> FloatArray:
     return np.concatenate([half, -half])
 
 
+def noise_at(step: int, count: int, arms: int) -> FloatArray:
+    """Return the noise of one step: a row for each arm, a column for each path.
+
+    It is the same in every prediction, so it is drawn once for many steps.
+
+    >>> noise_at(0, 1000, 2).shape, bool(noise_at(70, 4, 3)[2, 0] == -noise_at(70, 4, 3)[2, 2])
+    ((2, 1000), True)
+    """
+    noise: FloatArray = _noise(count, arms, max(FEWEST_STEPS, 2 ** step.bit_length()))[step]
+    return noise
+
+
+@lru_cache(maxsize=4)
+def _noise(count: int, arms: int, steps: int) -> FloatArray:
+    half = np.random.default_rng(1).standard_normal((steps, count // 2, arms)).transpose(0, 2, 1)
+    return np.concatenate([half, -half], axis=2)
+
+
 def tabulated(line: Callable[[float], float]) -> Line:
     """Return a boundary that is computed at some clocks and interpolated between them."""
-    logs = np.linspace(math.log(0.05), math.log(1e13), 200)
-    known = np.array([line(math.exp(log)) for log in logs])
+    first, last, parts = math.log(0.05), math.log(1e13), 199
+    known = np.array([line(math.exp(log)) for log in np.linspace(first, last, parts + 1)])
+    with np.errstate(invalid="ignore"):
+        rises = np.diff(known)
+    # A clock beside one at which nothing can be decided has no boundary either.
+    rises[~np.isfinite(rises)] = 0.0
 
     def at(clocks: FloatArray) -> FloatArray:
-        places = np.log(np.maximum(clocks, 1e-12))
-        return np.asarray(np.interp(places, logs, known, left=math.inf))
+        places = (np.log(np.maximum(clocks, 1e-12)) - first) * (parts / (last - first))
+        left = np.clip(places, 0.0, parts - 1.0).astype(np.int64)
+        found = known.take(left) + rises.take(left) * np.minimum(places - left, 1.0)
+        found[places < 0.0] = math.inf
+        return np.asarray(found)
 
     return at
-
-
-def overstep(length: FloatArray, speed: FloatArray) -> FloatArray:
-    """Return `passage.overstep` of many steps at once."""
-    root = np.sqrt(length)
-    return np.asarray(OVERSHOOT * root * np.exp(-speed * root / (4 * OVERSHOOT)))
 
 
 def blocks(
@@ -192,7 +214,7 @@ def blocks(
     arms = len(gaps) + 1
     if arms == 2:
         return two_arms(gaps[0], line, shares, batch, scale, limits)
-    count, rng = paths_of(arms), np.random.default_rng(1)
+    count, step = paths_of(arms), 0
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
     one, other = pairs.one, pairs.other
@@ -223,7 +245,7 @@ def blocks(
         room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
         last = room <= 1.5 * blocks_ahead
         repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
-        noise = mirrored(rng, count, arms).take(alive, axis=0).T
+        noise, step = noise_at(step, count, arms).take(alive, axis=1), step + 1
         seen = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
         gone = repeat * weight
         totals += gone * (seen[one] - seen[other])
@@ -271,60 +293,93 @@ def two_arms(
 
     One total and one clock stand for the pair. The better arm comes first.
     """
-    count, rng = paths_of(2), np.random.default_rng(1)
-    better, worse = np.zeros(count), np.zeros(count)
-    total, clock = np.zeros(count), np.zeros(count)
-    alive, done, table = np.arange(count), 0.0, (len(LEADS) - 1) / LEADS[-1]
+    count, step, places = paths_of(2), 0, len(LEADS) - 1
+    better, worse, total, clock = np.zeros((4, count))
+    bound, alive, done, table = line(clock), np.arange(count), 0.0, scale * places / LEADS[-1]
+    # A block has few sizes: what depends on them alone is computed once for each.
+    sizes, kinds = np.unique(batch * shares, return_inverse=True)
+    weights = sizes * batch / (sizes + batch)
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
     while len(total) and done < LONGEST:
         leads = total >= 0.0
-        ahead = np.minimum(scale * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), LEADS[-1])
-        most = batch * shares[(ahead * table).astype(np.int64)]
+        ahead = np.minimum(table * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), places)
+        kind = kinds.take(ahead.astype(np.int64))
+        most, weight = sizes.take(kind), weights.take(kind)
         mine, theirs = np.where(leads, most, batch), np.where(leads, batch, most)
-        size = mine + theirs
-        weight = mine * theirs / size
-        early = clock.max() < EARLY * limits.clock
-        growth = GROWTH if math.isinf(limits.clock) or early else GROWTH_TO_END
+        early = math.isinf(limits.clock) or clock.max() < EARLY * limits.clock
+        growth = GROWTH if early else GROWTH_TO_END
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
-        room = np.minimum((limits.clock - clock) / weight, (limits.units - better - worse) / size)
-        last = room <= 1.5 * blocks_ahead
-        repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
-        noise = mirrored(rng, count, 2)[alive]
-        gone = repeat * weight
-        before = line(clock)
-        one = noise[:, 0] / np.sqrt(np.maximum(repeat * mine, 1e-12))
-        two = noise[:, 1] / np.sqrt(np.maximum(repeat * theirs, 1e-12))
+        repeat, last = np.array(blocks_ahead), None
+        if not limits.none:
+            room = (limits.units - better - worse) / (most + batch)
+            room = np.minimum((limits.clock - clock) / weight, room)
+            if room.min() <= 1.5 * blocks_ahead:
+                last = room <= 1.5 * blocks_ahead
+                repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
+        noise = noise_at(step, count, 2)
+        one, two = noise if len(alive) == count else noise.take(alive, axis=1)
+        gone, before = repeat * weight, bound
+        one, two = one / np.sqrt(repeat * mine), two / np.sqrt(repeat * theirs)
         total = total + gone * (gap + one - two)
         clock = clock + gone
         bound = line(clock)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rising = np.where(before < math.inf, (bound - before) / gone, 0.0)
-        rising = np.where(np.isfinite(rising), rising, 0.0)
-        least, still = np.minimum(weight, gone), ~last
-        speed = still * np.maximum(0.0, gap - rising)
-        above = bound - (overstep(gone, speed) - overstep(least, speed))
-        speed = still * np.maximum(0.0, -gap - rising)
-        below = bound - (overstep(gone, speed) - overstep(least, speed))
+        if last is None and np.array_equal(bound, before):
+            moves = _moved(gap, np.zeros(1), repeat * weights, weights, last).take(kind, axis=1)
+        else:
+            moves = _moved(gap, _rising(before, bound, gone), gone, weight, last)
+        above, below = bound - moves
         wins, loses = total >= above, -total >= below
         wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
         won = wins | loses
-        over = won | last
+        over = won if last is None else won | last
         if limits.futility > 0.0:
             left = limits.effect**2 * (limits.clock - clock)
             rooms = np.interp(left, *futile_rooms(limits.effect**2 * limits.clock, limits.futility))
             nearest = np.minimum(above - total, below + total)
             over = over | (limits.effect * nearest > rooms)
-        part = np.where(won, np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat), repeat)
+        done, step = done + blocks_ahead * batch, step + 1
+        if not over.any():
+            better, worse = better + mine * repeat, worse + theirs * repeat
+            continue
+        part = np.where(won & (repeat > 1.0), 0.5 * (repeat + 1.0), repeat)
         better, worse = better + mine * part, worse + theirs * part
-        done += blocks_ahead * batch
         lost = loses & limits.none
-        leaving, keep = over & ~lost, ~over & ~lost
+        leaving, kept = over & ~lost, np.flatnonzero(~over & ~lost)
         winners = np.where(wins, 0, np.where(loses, 1, -1))
         ended.append((np.column_stack([better, worse])[leaving], winners[leaving]))
-        better, worse, alive = better[keep], worse[keep], alive[keep]
-        total, clock = total[keep], clock[keep]
+        better, worse, alive = better.take(kept), worse.take(kept), alive.take(kept)
+        total, clock, bound = total.take(kept), clock.take(kept), bound.take(kept)
     found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
     return None if len(total) > 0.01 * count or not len(found.units) else found
+
+
+def _rising(before: FloatArray, bound: FloatArray, gone: FloatArray) -> FloatArray:
+    """How fast a boundary rises that was `before` and is at `bound`; 0 where it was not finite."""
+    with np.errstate(invalid="ignore"):
+        rising = (bound - before) / gone
+    rising[~np.isfinite(rising)] = 0.0
+    return np.asarray(rising)
+
+
+def _moved(
+    drift: float,
+    rising: FloatArray,
+    gone: FloatArray,
+    weight: FloatArray,
+    last: NDArray[np.bool_] | None,
+) -> FloatArray:
+    """By how much long steps move the boundaries of a pair, above and below, to the inside.
+
+    At the end what counts is whether a path has been beyond one, and not when.
+    """
+    least, moves = np.minimum(weight, gone), []
+    for towards in (drift, -drift):
+        speed = np.maximum(0.0, towards - rising)
+        if last is not None:
+            speed = np.where(last, 0.0, speed)
+        fast = speed if speed.any() else 0.0
+        moves.append(overstep(gone, fast) - overstep(least, fast))
+    return np.stack(moves)
 
 
 def futile(

@@ -17,11 +17,14 @@ import numpy as np
 
 from bascule.core.procedures.intervals.state import FloatArray
 
-RATIO = 1.06
-"""Of each clock to the one before it."""
+RATIO, STEPS = 1.06, 40
+"""Of each clock to the one before it, and how many are prepared at once."""
 
 EDGE, CELLS = 6.0, 121
 """The noise is followed within this many standard deviations, in this many cells."""
+
+PARTS, NEVER = 4, 1e-17
+"""Parts of the cells that are carried on one after the other, and what is not worth carrying."""
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
@@ -39,8 +42,9 @@ LAST_CLOCK, MOST_LEFT = 1e18, 0.01
 Boundary = Callable[[float], float]
 """(clock) -> how far from 0 the corridor ends on either side; inf while nothing can leave it."""
 
-Pace = Callable[[float], FloatArray]
-"""(clock) -> what is spent for each unit of the clock from there on: a row for each of `GRID`."""
+Pace = Callable[[FloatArray], FloatArray]
+"""(clocks) -> what is spent for each unit of the clock from each of them on: as many rows of
+numbers as there is to spend, a number for each of `GRID`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,75 +87,111 @@ def first_passage(
     >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
     (1.0, 5.0)
     """
-    kinds = 0 if pace is None else pace(start).shape[1]
-    until, since = slice(1, 1 + kinds), slice(1 + kinds, None)
-    # A column of probability, then what was spent until the clock before, then what since.
-    law = np.zeros((CELLS, 1 + 2 * kinds))
-    law[:, 0] = np.exp(-0.5 * GRID * GRID)
-    law[:, 0] /= law[:, 0].sum()
-    clock, before, last = start, start, math.inf
-    rows = []
+    kinds = 0 if pace is None else pace(np.array([start])).shape[1]
+    # A row of probability, then what was spent; and what of it was spent since the clock before.
+    law, flow = np.zeros((1 + kinds, CELLS)), np.zeros((kinds, CELLS))
+    law[0] = np.exp(-0.5 * GRID * GRID)
+    law[0] /= law[0].sum()
+    clock, last, gone, found = start, math.inf, 0.0, []
     while True:
-        line = boundary(clock)
-        stays = _stays(drift, look, clock, clock - before, line, last)
-        leaves = law * (1.0 - stays)[:, None]
-        law *= stays[:, None]
-        upwards, total = drift * math.sqrt(clock) + GRID >= 0.0, leaves.sum(axis=0)
-        sides = leaves[upwards, 0].sum(), leaves[~upwards, 0].sum()
-        # A path that ends between two clocks has spent half of what there is to spend between them.
-        rows.append((clock, *sides, *(total[until] + 0.5 * total[since])))
-        if law[:, 0].sum() < ALMOST_SURE or clock > LAST_CLOCK:
-            break
+        clocks = np.multiply.accumulate(np.append(clock, np.full(STEPS - 1, RATIO)))
+        lines = np.array([boundary(clock) for clock in clocks.tolist()])
+        stays = _stays(drift, look, clocks, np.append(gone, np.diff(clocks)), lines, last)
+        leaves, paid = 1.0 - stays, np.zeros((STEPS, kinds, CELLS))
         if pace is not None:
-            law[:, until] += law[:, since]
-            law[:, since] = law[:, :1] * pace(clock) * ((RATIO - 1.0) * clock)
-        law = _step() @ law
-        clock, before, last = RATIO * clock, clock, line
-    clocks, above, below, *spent = np.array(rows).T
-    return Passage(clocks, above, below, np.array(spent).T)
+            paid = pace(clocks) * ((RATIO - 1.0) * clocks)[:, None, None]
+        laws = np.empty((STEPS + 1, 1 + kinds, CELLS))
+        laws[0] = law
+        for k in range(STEPS):
+            law = laws[k] * stays[k]
+            law[1:] += law[0] * paid[k]
+            _carry(law, laws[k + 1])
+        law, inside = laws[-1], laws[:-1, 0] * stays
+        spent = (laws[:-1, 1:] @ leaves[:, :, None])[:, :, 0]
+        upwards = drift * np.sqrt(clocks)[:, None] + GRID >= 0.0
+        sides = [(laws[:-1, 0] * leaves * side).sum(axis=1) for side in (upwards, ~upwards)]
+        # A path that ends between two clocks has spent half of what is spent between them.
+        flows = np.concatenate([flow[None], inside[:, None] * paid])
+        halves = 0.5 * (flows[:-1] @ _came_from(leaves)[:, :, None])[:, :, 0]
+        rows = np.column_stack([clocks, *sides, spent - halves])
+        ends = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
+        found.append(rows[: ends[0] + 1] if len(ends) else rows)
+        flow, last, clock = flows[-1], float(lines[-1]), RATIO * float(clocks[-1])
+        gone = clock - float(clocks[-1])
+        if len(ends):
+            break
+    clocks, above, below, *columns = np.concatenate(found).T
+    return Passage(clocks, above, below, np.array(columns).T)
 
 
 def _stays(
-    drift: float, look: float, clock: float, gone: float, line: float, last: float
+    drift: float, look: float, clocks: FloatArray, gone: FloatArray, lines: FloatArray, last: float
 ) -> FloatArray:
-    """Which part of each cell is inside at a clock, and was at every look since the clock before.
+    """Which part of each cell is inside at each clock, and was at every look since the one before.
 
+    `gone` is the time since that, and `last` where the corridor ended before the first of them.
     Between our clocks the walk is seen more often than at them, or not even at each, and so found
     outside sooner or later: as if the corridor were narrower or wider by the difference between
     what it oversteps a line by in steps of either length.
     """
-    above = below = 0.0
-    if gone > 0.0:
-        speed = max(0.0, drift - (line - last) / gone) if last < math.inf else 0.0
-        above = overstep(gone, speed) - overstep(look, speed)
-        below = overstep(gone) - overstep(look)
-    root = math.sqrt(clock)
-    low, high = (below - line) / root - drift * root, (line - above) / root - drift * root
+    before, later = np.append(last, lines[:-1]), gone > 0.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        nearing = np.maximum(0.0, drift - (lines - before) / gone)
+    speed = np.where(later & (before < math.inf), nearing, 0.0)
+    root = np.sqrt(clocks)
+    above, below = (
+        np.where(later, overstep(gone, fast) - overstep(look, fast), 0.0) for fast in (speed, 0.0)
+    )
+    low, high = (below - lines) / root - drift * root, (lines - above) / root - drift * root
     # The part of a cell that lies below the one side, and the part above the other.
-    lower = np.minimum((high - GRID) / CELL + 0.5, 1.0)
-    upper = np.minimum((GRID - low) / CELL + 0.5, 1.0)
+    lower = np.minimum((high[:, None] - GRID) / CELL + 0.5, 1.0)
+    upper = np.minimum((GRID - low[:, None]) / CELL + 0.5, 1.0)
     return np.asarray(np.maximum(np.minimum(lower, upper), 0.0))
 
 
-def overstep(length: float, speed: float = 0.0) -> float:
+def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> FloatArray:
     """By how much a line is to be moved away for a walk that is seen all the time to leave as late
     as one that is seen after steps of this length, and comes nearer with this speed.
 
-    >>> round(overstep(1.0), 4), round(overstep(4.0), 4), round(overstep(1.0, 1.0), 4)
-    (0.5826, 1.1652, 0.3793)
+    >>> overstep(np.array([1.0, 4.0])).round(4), overstep(1.0, 1.0).round(4)
+    (array([0.5826, 1.1652]), np.float64(0.3793))
     """
-    root = math.sqrt(length)
-    return OVERSHOOT * root * math.exp(-speed * root / (4 * OVERSHOOT))
+    reach = OVERSHOOT * np.sqrt(length)
+    if isinstance(speed, float) and speed == 0.0:
+        return np.asarray(reach)
+    return np.asarray(reach * np.exp(speed * reach / (-4 * OVERSHOOT * OVERSHOOT)))
+
+
+def _carry(law: FloatArray, carried: FloatArray) -> None:
+    """Write the law at the next clock: a row for each number, a column for each cell."""
+    for came, gets, part in _steps():
+        np.matmul(law[:, came], part, out=carried[:, gets])
+
+
+def _came_from(weights: FloatArray) -> FloatArray:
+    """What the cells of a clock weigh that get to those of the next one with these weights."""
+    weighed = np.zeros_like(weights)
+    for came, gets, part in _steps():
+        weighed[:, came] += weights[:, gets] @ part.T
+    return weighed
 
 
 @lru_cache(maxsize=1)
-def _step() -> FloatArray:
-    """How the standardised noise gets from each cell to each other one between two clocks."""
+def _steps() -> list[tuple[slice, slice, FloatArray]]:
+    """How the standardised noise gets to some cells between two clocks: from which, and how.
+
+    A step is short: in parts its matrix is small, and the zeros around them are left out.
+    """
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
     # A cell adds the variance of its own width.
     spread = math.sqrt(2.0 * (1.0 - 1.0 / RATIO - CELL * CELL / 12.0))
     reached = np.array(
         [[math.erf((edge - here / math.sqrt(RATIO)) / spread) for here in GRID] for edge in edges]
     )
-    step: FloatArray = np.diff(0.5 * reached, axis=0)
-    return step
+    step = np.diff(0.5 * reached, axis=0).T
+    parts = []
+    for gets in np.array_split(np.arange(CELLS), PARTS):
+        came = np.flatnonzero((step[:, gets] > NEVER).any(axis=1))
+        rows, columns = slice(came[0], came[-1] + 1), slice(gets[0], gets[-1] + 1)
+        parts.append((rows, columns, np.ascontiguousarray(step[rows, columns])))
+    return parts
