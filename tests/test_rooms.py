@@ -99,6 +99,16 @@ def test_every_folder_is_a_room_of_the_design() -> None:
     assert folders == set(ROOMS)
 
 
+def test_no_folder_has_more_than_ten_modules() -> None:
+    crowded = {
+        str(folder.relative_to(PACKAGE)): modules
+        for folder in {path.parent for path in sources()}
+        if (modules := sum(path.name != "__init__.py" for path in folder.glob("*.py"))) > 10
+        if folder.name != "versions"  # of the database, one migration each
+    }
+    assert not crowded
+
+
 def test_core_needs_the_standard_library_numpy_and_pydantic_only() -> None:
     for path in sorted((PACKAGE / "core").rglob("*.py")):
         roots = {module.split(".")[0] for module in imported_modules(path)}

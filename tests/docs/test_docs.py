@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 import bascule
 from bascule import theory
+from bascule.cli.main import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 LOADED_BY_A_PAGE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*https?://", re.IGNORECASE)
@@ -121,6 +124,33 @@ def test_glossary_has_the_terms_that_people_search_for() -> None:
     absent = {"GrowthBook", "SRM", "Thompson", "bandit", "dashboard", "docker"}
     absent |= {"ratio metric", "sample size"}
     assert set(PAGES) - absent <= terms
+
+
+def test_reference_has_every_command_with_its_options_and_no_others() -> None:
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    named = []
+    told: dict[str, set[str]] = {}
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        title = section.splitlines()[0]
+        named += (names := re.findall(r"bascule (\w+)", title))
+        parts = [vars(commands[name]).get("commands", {name: commands[name]}) for name in names]
+        for part in (part for each in parts for part in each):
+            assert re.search(rf"`(?:{names[0]} )?{part}\b|bascule {part}\b", section), part
+        options = {
+            option
+            for each in parts
+            for command in each.values()
+            for parameter in command.params
+            for option in parameter.opts
+            if option.startswith("--") and option != "--help"
+        }
+        told[title] = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
+        # An audit takes options of `simulate` and says so.
+        elsewhere = told["bascule simulate"] if names == ["audit"] else set()
+        assert options <= told[title] | elsewhere, title
+        assert {each.replace("--no-", "--") for each in told[title]} <= options, title
+    assert sorted(named) == sorted(commands)
 
 
 def test_first_page_is_short(built: Path) -> None:
