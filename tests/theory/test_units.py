@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.procedures.recurrent.estimators import precision_weight
-from bascule.theory.prediction.unit_path import units_at
+from bascule.theory.prediction.paths.unit_path import units_at
 from bascule.theory.proven.unit_solve import arm_units_until, clock_until, widest_radius
 
 SPREAD = st.one_of(st.just(0.0), st.floats(1e-3, 10))

@@ -25,7 +25,7 @@ from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.engines.intervals import LARGEST_TABLE
 from bascule.theory import mean_path
-from bascule.theory.prediction.straight_path import rounds_to_win
+from bascule.theory.prediction.paths.straight_path import rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Runs of a first look at a design of which theory says nothing, and where each of them ends."""

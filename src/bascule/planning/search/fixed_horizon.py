@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 from bascule.planning.request.request import PlanRequest
-from bascule.theory.prediction.unit_path import units_at
+from bascule.theory.prediction.paths.unit_path import units_at
 
 ROUNDS = 50
 """More than it takes to find units that agree with the length of their own test."""

@@ -13,13 +13,13 @@ from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
-from bascule.theory.prediction.predict import with_known_spread
-from bascule.theory.prediction.straight_path import (
+from bascule.theory.prediction.paths.straight_path import (
     information,
     rounds_at_best,
     rounds_to_win,
     units_to_convince,
 )
+from bascule.theory.prediction.predict import with_known_spread
 from bascule.theory.proven.solve import units_until
 from bascule.theory.proven.unit_solve import arm_units_until
 

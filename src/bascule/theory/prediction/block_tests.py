@@ -22,6 +22,7 @@ from bascule.theory.prediction.betting_course import (
 )
 from bascule.theory.prediction.course import shares_of
 from bascule.theory.prediction.many_arms import MOST_ARMS, Limits, Line, Paths, blocks, tabulated
+from bascule.theory.prediction.paths.straight_path import block_units
 from bascule.theory.prediction.prediction import (
     Prediction,
     Question,
@@ -30,7 +31,6 @@ from bascule.theory.prediction.prediction import (
     of_paths,
     of_units,
 )
-from bascule.theory.prediction.straight_path import block_units
 from bascule.theory.prediction.two_arms import course_of_blocks
 
 

@@ -13,6 +13,8 @@ from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.progress import interval_procedure
 from bascule.theory.prediction.many_arms import MOST_ARMS, Paths, levels, rounds
+from bascule.theory.prediction.paths.straight_path import interval_units, radius_at
+from bascule.theory.prediction.paths.unit_path import settled_path, twin
 from bascule.theory.prediction.prediction import (
     Prediction,
     Question,
@@ -21,9 +23,7 @@ from bascule.theory.prediction.prediction import (
     of_paths,
     of_units,
 )
-from bascule.theory.prediction.straight_path import interval_units, radius_at
 from bascule.theory.prediction.two_arms import course_of_intervals
-from bascule.theory.prediction.unit_path import settled_path, twin
 
 
 def predict_intervals(design: Design, procedure: IntervalProcedure, asked: Question) -> Prediction:
