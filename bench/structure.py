@@ -3,6 +3,10 @@
 ROOT is a checkout, this one unless given. The counts need no import of the package, so that
 checkouts of any version can be compared. The last row serves assignments over HTTP and counts the
 functions of the package that one of them calls, from the first byte to the answer.
+
+Lines are also split by feature: `NEW` names the modules and folders that serve only what the first
+edition could not do. Everything else counts as the features of the first edition, modules that
+serve both included.
 """
 
 from __future__ import annotations
@@ -42,11 +46,111 @@ print("%d in %d files" % statistics.median_low(seen[1:]))
 """
 
 
+NEW = {
+    "guardrails, secondary metrics and guarded rollouts": """
+        core/metrics/guardrails.py core/metrics/metric.py analysis/evidence/guardrails.py
+        live/reports/metric_status.py planning/request/metric_lines.py planning/rollout.py
+        simulation/engines/guarded.py simulation/guardrails.py theory/guardrails.py""",
+    "covariates and ratio metrics": """
+        core/covariates/ core/outcomes/ratio.py analysis/evidence/adjusted.py
+        analysis/reduce/moments.py simulation/kernels/covariates.py""",
+    "segments": """
+        core/enrolment/segments.py live/api/segmented.py live/reports/segmented.py
+        planning/segments.py simulation/segments.py""",
+    "horizons and futility": "core/evidence/horizon.py core/procedures/horizon/",
+    "outcomes of unknown spread": """
+        core/evidence/spread.py core/outcomes/numeric.py core/procedures/estimated/""",
+    "hundreds of arms, and predictions for three and more": """
+        core/procedures/many_arms/ theory/prediction/many_arms.py""",
+    "goals to decrease, relative lifts, running intersections of intervals": """
+        core/metrics/contrasts.py core/procedures/decreasing.py
+        core/procedures/intervals/bounds.py""",
+    "rules and outcome models of users, and their contract": """
+        contract.py core/registry.py simulation/engines/plain.py""",
+    "audiences, layers, holdouts and linked names": """
+        core/enrolment/audience.py core/enrolment/targeting.py live/storage/delivery.py
+        live/transactions/link.py""",
+    "erasure, backup, import and doctor": """
+        cli/operation/backup.py cli/unit.py live/api/backup.py live/api/erasure.py
+        live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py
+        service/api/erasure.py""",
+    "checks of single rows, and words about an experiment": """
+        live/reports/verification/row_checks.py live/steps/description.py""",
+    "leases, and results that many readers share": """
+        live/commit/shared_results.py live/storage/leases.py live/transactions/lease.py
+        service/server/reading/shared_renders.py""",
+    "OpenID Connect, notifications, traces, assistants, slow clients": """
+        cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
+        service/notifications/notify.py service/server/connection.py
+        service/server/observability/tracing.py""",
+    "Dask, GPU, summaries of many runs, quicker loops": """
+        simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
+        simulation/kernels/block_differences.py simulation/kernels/gpu.py
+        simulation/kernels/two_arms.py simulation/summary.py""",
+    "rules of other tools": "simulation/rivals/",
+    "worth to a population": "planning/search/chosen_error.py planning/search/value.py",
+    "logs in databases and Spark, of any form, of many tests, with one look": """
+        analysis/each.py analysis/evidence/fixed.py analysis/live_test.py analysis/log/naming.py
+        analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
+        analysis/reduce/counts.py analysis/source/backend.py analysis/source/csv_checked.py
+        analysis/source/csv_files.py analysis/source/databases.py analysis/source/frames.py""",
+    "notebooks, glossary of the page, numbers as people write them": """
+        cli/support/numbers.py core/inputs/written_numbers.py presentation/notebook.py
+        service/page/glossary.py""",
+    "units within limits in the paper's setting": "paper/bounded_units.py",
+}
+"""Modules and folders that serve only features that the first edition did not have."""
+
+
 def trees(root: Path) -> Iterator[tuple[Path, int, ast.Module]]:
     package = root / "src" / "bascule"
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         yield path.relative_to(package), text.count("\n"), ast.parse(text)
+
+
+def code_lines(path: Path, tree: ast.Module) -> int:
+    """Count the lines of a file that are not blank, a comment, or text that documents."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    text = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+    return sum(
+        number not in text and bool(line.strip()) and not line.lstrip().startswith("#")
+        for number, line in enumerate(lines, start=1)
+    )
+
+
+def features(root: Path) -> dict[str, str]:
+    """Return lines and lines of code, of old and new features and of each of the latter."""
+    package = root / "src" / "bascule"
+    places = [package / place for names in NEW.values() for place in names.split()]
+    absent = [place for place in places if not place.exists()]
+    assert len(absent) in (0, len(places)), f"moved or removed: {absent}"
+    sums = {name: [0, 0] for name in ("features of the first edition", "new features", *NEW)}
+    for path, lines, tree in trees(root):
+        code = code_lines(package / path, tree)
+        new = [
+            name
+            for name, places in NEW.items()
+            if any(
+                f"{path.as_posix()}/".startswith(f"{place.rstrip('/')}/")
+                for place in places.split()
+            )
+        ]
+        assert len(new) < 2, path
+        for name in ["new features", *new] if new else ["features of the first edition"]:
+            sums[name] = [sums[name][0] + lines, sums[name][1] + code]
+    return {
+        f"lines of {name}"
+        if name in NEW
+        else f"lines that serve {name}": f"{lines:,}, {code:,} of them code"
+        for name, (lines, code) in sums.items()
+    }
 
 
 def asked(tree: ast.Module, classes: set[str]) -> int:
@@ -132,5 +236,5 @@ def hops(root: Path) -> str:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    table = counts(where) | {"functions that an HTTP assign calls": hops(where)}
+    table = counts(where) | features(where) | {"functions that an HTTP assign calls": hops(where)}
     print(json.dumps(table, indent=2))
