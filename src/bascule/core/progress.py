@@ -19,13 +19,14 @@ from bascule.core.metrics.guardrails import (
     all_harmed,
     fold_metrics,
     harmed,
-    may_ship,
     record_metrics,
+    shipped,
     still_compared,
 )
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import Look, StaticProcedure
@@ -165,14 +166,13 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
         return reached
     if all_harmed(design, statistics):
         return _kept_control(design, statistics)
-    if design.decides == "guardrails":
-        return _rolled_out(design, statistics)
-    if reached is None:
+    winner = NOBODY
+    if reached is not None:
+        winner = NO_DIFFERENCE if reached.arm is None else reached.arm
+    winner = shipped(design, statistics, winner)
+    if winner == NOBODY:
         return None
-    if reached.arm is None:
-        # Then the control stays, which is safe if it is still among the equals.
-        return None if design.arms.index(design.control_arm) in statistics.out else reached
-    return reached if may_ship(design, statistics, reached.arm) else None
+    return _rolled_out(design, winner) if design.decides == "guardrails" else reached
 
 
 def _all_kept(design: Design, before: Statistics, after: Statistics) -> Statistics:
@@ -180,11 +180,8 @@ def _all_kept(design: Design, before: Statistics, after: Statistics) -> Statisti
     return after if design.decides == "primary" else replace(after, dropped=before.dropped)
 
 
-def _rolled_out(design: Design, statistics: Statistics) -> Decision | None:
-    """Return the decision for the new version once every guardrail allows it."""
-    new = 1 - design.arms.index(design.control_arm)
-    if not may_ship(design, statistics, new):
-        return None
+def _rolled_out(design: Design, new: int) -> Decision:
+    """Return the decision for the new version, which every guardrail allows."""
     kinds = [one.calibration for one in design.metric_designs]
     guarded = [kind for kind, m in zip(kinds, design.metrics, strict=True) if m.is_guardrail]
     guarantee = guarded[0].guarantee if len({one.guarantee for one in guarded}) == 1 else ASYMPTOTIC

@@ -36,7 +36,7 @@ from bascule.simulation.engines.backends.threads import (
 )
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.feasible import check_feasible
-from bascule.simulation.engines.guarded import GuardedPlay, metric_means
+from bascule.simulation.engines.guarded import guarded_play, metric_means
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName
@@ -113,7 +113,7 @@ def simulate(
         if (device or current_device()) == "cuda":
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         means_of_metrics = metric_means(design, metrics)
-        guarded = GuardedPlay(*task.increasing, means_of_metrics, task.seed, runs)
+        guarded = guarded_play(*task.increasing, means_of_metrics, task.seed, runs, engine)
         found = Columns.of(guarded, play_all(guarded, runs, threads, progress))
         made = Simulation.of(task, found, time.perf_counter() - started)
         return replace(made, guarded=replace(guarded.guarded(), design=design))

@@ -17,14 +17,20 @@ BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 class GuardedRuns:
     """What guardrails did in the runs of a simulation.
 
-    `means` has the true means of the arms on each metric. `removed` says, run by run, which arms
-    were removed as harmful, and `by_harm` which runs ended because no other arm was left.
+    `means` has the true means of the arms on each metric. `removed_at` says, run by run, after how
+    many units of the test each arm was found harmful, -1 for never, and `by_harm` which runs ended
+    because no other arm was left.
     """
 
     design: Design
     means: dict[str, tuple[float, ...]]
-    removed: BoolArray
+    removed_at: IntArray
     by_harm: BoolArray
+
+    @property
+    def removed(self) -> BoolArray:
+        """Which arms were removed as harmful, run by run."""
+        return self.removed_at >= 0
 
     def losses(self, name: str) -> tuple[float, ...]:
         """Return by how much each arm is truly worse than the control on a metric."""

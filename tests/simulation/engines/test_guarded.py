@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 import bascule as bs
 
-RUNS = 100
+RUNS = 2000
+NORMAL, SHARE, NUMBER = bs.Gaussian(1), bs.Bernoulli(), bs.Numeric(1)
 
 
 def design(arms: int = 2, tilt: float = 3, **changes: Any) -> bs.Design:
@@ -46,6 +48,93 @@ def test_a_harmful_arm_is_removed_and_the_next_one_ships() -> None:
     assert two.guarded.by_harm.mean() > 0.8
     # To keep the control is no claim about the primary metric.
     assert two.error_rate == 0.0
+    # It is known when an arm was found harmful, also where the test went on.
+    assert (two.guarded.removed_at[:, 1] == two.decision_time)[two.guarded.by_harm].all()
+    assert (played.guarded.removed_at[:, 2] < played.decision_time)[played.winner == 1].any()
+
+
+def guard(name: str, outcome: bs.Outcome, **changes: Any) -> bs.Metric:
+    return bs.Metric(name, outcome, **{"margin": 0.5, "error": 0.2, **changes})
+
+
+def made(primary: bs.Outcome, rule: bs.Tilt, *metrics: bs.Metric, **changes: Any) -> bs.Design:
+    given = {"arms": ["a", "b"], "harm_error": 0.2, "max_units": 150, **changes}
+    return bs.Design(outcome=primary, rule=rule, metrics=metrics, **given)
+
+
+THREE_KINDS = (
+    guard("x", NORMAL),
+    guard("y", SHARE, margin=0.4, goal="decrease"),
+    guard("z", NUMBER, goal="decrease", harm="any"),
+    bs.Metric("shown", SHARE, role="secondary", baseline=0.5),
+)
+WORLDS: dict[str, tuple[bs.Design, Sequence[float], dict[str, Sequence[float]]]] = {
+    "three arms": (
+        made(NORMAL, bs.Tilt(3), guard("x", NORMAL), arms=["a", "b", "c"], control="b"),
+        [1.0, 0.0, 1.3],
+        {"x": [0.0, 0.0, -1.5]},
+    ),
+    "three kinds of evidence": (
+        made(NORMAL, bs.Tilt(3), *THREE_KINDS, max_units=300),
+        [0.0, 1.0],
+        {"x": [0.0, 0.0], "y": [0.3, 0.4], "z": [0.0, 0.2]},
+    ),
+    "bets of three arms": (
+        made(
+            SHARE,
+            bs.Tilt(3, batch=2),
+            guard("x", NORMAL, harm="any"),
+            guard("y", bs.Bounded(0, 1), margin=0.4),
+            arms=["a", "b", "c"],
+        ),
+        [0.1, 0.6, 0.7],
+        {"x": [0.0, 0.0, -1.0], "y": [0.5, 0.5, 0.5]},
+    ),
+    "estimates, and no difference that matters": (
+        made(
+            NUMBER,
+            bs.Tilt(3),
+            guard("x", NORMAL, harm="any"),
+            arms=["a", "b", "c"],
+            goal="decrease",
+            min_effect=0.8,
+        ),
+        [0.0, 0.1, -0.9],
+        {"x": [0.0, 0.0, -1.0]},
+    ),
+    "a horizon": (
+        made(NORMAL, bs.Tilt(1, effect=1.0, power=0.9), guard("x", NORMAL, harm="never")),
+        [0.0, 0.7],
+        {"x": [0.0, 0.0]},
+    ),
+    "a rollout": (
+        made(NORMAL, bs.Tilt(1), guard("x", NORMAL), decides="guardrails"),
+        [0.0, 0.0],
+        {"x": [0.0, -0.2]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_compiled_loop_plays_run_by_run_what_calling_the_core_plays(name: str) -> None:
+    design, means, metrics = WORLDS[name]
+    given: dict[str, Any] = {"runs": 12, "seed": 5, "metrics": metrics}
+    quick, plain = (bs.simulate(design, means, engine=kind, **given) for kind in (None, "plain"))
+    assert quick.guarded is not None
+    assert plain.guarded is not None
+    assert len(set(quick.winner.tolist())) > 1
+    for column in ("winner", "decision_time", "units"):
+        assert (getattr(quick, column) == getattr(plain, column)).all()
+    assert (quick.guarded.removed_at == plain.guarded.removed_at).all()
+    assert (quick.guarded.by_harm == plain.guarded.by_harm).all()
+
+
+def test_designs_without_a_compiled_loop_are_played_too() -> None:
+    one = made(NORMAL, bs.Tilt(3), guard("x", NORMAL), arms=list("abcd"))
+    played = bs.simulate(one, [0, 0, 0, 2.0], runs=3, metrics={"x": [0, 0, 0, 0]})
+    assert (played.winner == 3).any()
+    with pytest.raises(bs.InputError, match="draws sums of blocks for one metric"):
+        bs.simulate(one, [0, 0, 0, 1.0], runs=3, metrics={"x": [0, 0, 0, 0]}, engine="fast")
 
 
 def test_means_of_metrics_are_given_or_known() -> None:

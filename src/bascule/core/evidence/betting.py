@@ -143,17 +143,66 @@ def log_shifted_wealth(
     >>> log_shifted_wealth(1000.0, 100.0, 200.0, 0.1) <= 0.0
     True
     """
+    return shifted_wealth_and_slope(blocks, differences, squares, shift, centre)[0]
+
+
+def shifted_wealth_and_slope(
+    blocks: float, differences: float, squares: float, shift: float, centre: float
+) -> tuple[float, float]:
+    """`log_shifted_wealth`, and how fast it grows as the shift falls."""
     scale = 1.0 / (1.0 + shift)
-    gains = (differences - blocks * shift) * scale
-    charged = (squares + shift * (blocks * shift - 2.0 * differences)) * scale * scale
+    rest = differences - blocks * shift
+    charge = squares + shift * (blocks * shift - 2.0 * differences)
+    gains, charged = rest * scale, charge * scale * scale
     top = -math.inf
     for j in range(len(BETS)):
         top = max(top, share_at(j, centre) * gains - curve_at(j, centre) * charged)
-    wealth = 0.0
+    wealth, shares, curves = 0.0, 0.0, 0.0
     for j in range(len(BETS)):
-        won = share_at(j, centre) * gains - curve_at(j, centre) * charged
-        wealth += math.exp(won - top + log_part_at(j, centre))
-    return top + math.log(wealth)
+        share, curve = share_at(j, centre), curve_at(j, centre)
+        part = math.exp(share * gains - curve * charged - top + log_part_at(j, centre))
+        wealth += part
+        shares += part * share
+        curves += part * curve
+    # So much do the gains and the charge grow as the shift falls.
+    gained = blocks * scale + rest * scale * scale
+    more_charged = 2.0 * scale * scale * (rest + charge * scale)
+    return top + math.log(wealth), (gained * shares - more_charged * curves) / wealth
+
+
+def shift_ruled_out(
+    blocks: float, differences: float, squares: float, threshold: float, centre: float = ORDINARY
+) -> float:
+    """Return the largest shift that bets have ruled out, below the mean difference.
+
+    `shifts_ruled_out` searches in the same way for many pairs at once.
+
+    >>> round(shift_ruled_out(1000.0, 100.0, 200.0, 3.0), 4)
+    0.0558
+    """
+    mean = differences / blocks
+    # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
+    near, far = 0.0, 1.0 + mean
+    below = min(math.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
+    for _ in range(HALVINGS):
+        excess, slope = math.inf, 0.0
+        if mean - below > -1.0:
+            log_wealth_there, slope = shifted_wealth_and_slope(
+                blocks, differences, squares, mean - below, centre
+            )
+            excess = log_wealth_there - threshold
+        if excess >= 0.0:
+            far = below
+        else:
+            near = below
+        after = below - excess / slope if slope > 0.0 else far
+        if not near < after < far:
+            after = 0.5 * (near + far)
+        moved = abs(after - below)
+        below = after
+        if moved <= CLOSE * after:
+            break
+    return mean - below
 
 
 def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:

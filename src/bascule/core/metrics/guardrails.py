@@ -15,20 +15,21 @@ from typing import Literal
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.metrics import guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
-from bascule.core.procedures.intervals.bounds import STEPS_PER_E_FOLD, intersected, is_due
+from bascule.core.procedures.intervals.bounds import intersected
+from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.statistics import ArmStatistics, Statistics
 
-Standing = Literal["within margin", "harmed", "open"]
+Standing = Literal["open", "within margin", "harmed"]
 """What a guardrail says of an arm so far."""
+
+STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed")
+"""What `guard_rule.standing_of` returns, in words."""
 
 Blocks = Sequence[Sequence[ArmStatistics]]
 """For each metric what the arms have given in a block."""
-
-
-WAITING_STEPS = 100
-"""Looks while the units grow by a factor of e and an arm waits for its guardrails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +91,8 @@ def _check_count(design: Design, given: Sequence[object]) -> None:
 def _judged(
     design: Design, before: Statistics, after: Statistics, metrics: Sequence[Statistics]
 ) -> Statistics:
-    """Return the statistics with intervals and harm as of now, where it is time to look.
-
-    To look is dear, so it is done for guardrails alone, once in 5 % more units, and once in 1 %
-    while an arm that the primary metric has chosen waits for them. Any choice of looks is valid.
-    """
-    steps = WAITING_STEPS if guardrails_decide(design, after) else STEPS_PER_E_FOLD
-    if is_due(before.units, after.units, steps):
+    """Return the statistics with intervals and harm of guardrails as of now, if a look is due."""
+    if guard_rule.look_is_due(before.units, after.units, guardrails_decide(design, after)):
         metrics = [
             _looked(design, which, seen) if design.metrics[which].is_guardrail else seen
             for which, seen in enumerate(metrics)
@@ -111,45 +107,49 @@ def _looked(design: Design, which: int, seen: Statistics) -> Statistics:
     line, harm = design.metrics[which].harm_line, design.harm_designs[which]
     if line is None or harm is None:
         return seen
-    found = {arm for arm, (_, high) in enumerate(_against_control(harm, seen)) if high < -line}
+    ends = enumerate(_against_control(harm, seen))
+    found = {arm for arm, (_, high) in ends if guard_rule.is_harmful(high, line)}
     return replace(seen, dropped=seen.dropped | found)
 
 
 def _against_control(design: Design, seen: Statistics) -> list[tuple[float, float]]:
     """Return by how much each arm is better than the control: the bounds that hold now."""
-    procedure, control = design.procedure, design.arms.index(design.control_arm)
-    found = [(-math.inf, math.inf)] * len(design.arms)
-    found[control] = (0.0, 0.0)
     # Harmful arms are listed with all others: the procedure must not leave them out.
     seen = replace(seen, dropped=frozenset(), bounds=())
-    listed = zip(procedure.compared(seen), procedure.known_ends(seen), strict=True)
-    for (i, j), (_, low, high) in listed:
-        if i == control:
-            found[j] = (-high, -low)
-        elif j == control:
-            found[i] = (low, high)
-    return found
+    return design.procedure.advantages(seen, design.arms.index(design.control_arm))
 
 
 def standing(metric: Metric, seen: Statistics, arm: int) -> Standing:
     """Return what a guardrail says of an arm, by the last look."""
-    if arm in seen.dropped:
-        return "harmed"
     low = seen.bounds[arm][0] if seen.bounds else -math.inf
-    inside = metric.margin is not None and low > -metric.margin
-    return "within margin" if inside else "open"
+    margin = -math.inf if metric.margin is None else metric.margin
+    return STANDINGS[guard_rule.standing_of(low, margin, arm in seen.dropped)]
+
+
+def _standings(design: Design, statistics: Statistics) -> list[int]:
+    """Return what every guardrail says of every arm, as `guard_rule` takes it."""
+    seen = statistics.metrics or empty_metrics(design)
+    return [
+        STANDINGS.index(standing(metric, its, arm))
+        for metric, its in zip(design.metrics, seen, strict=True)
+        if metric.is_guardrail
+        for arm in range(len(design.arms))
+    ]
 
 
 def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
     """Return whether every guardrail has found an arm within its margin."""
-    if arm == design.arms.index(design.control_arm):
-        return True
-    seen = statistics.metrics or empty_metrics(design)
-    return all(
-        standing(metric, its, arm) == "within margin"
-        for metric, its in zip(design.metrics, seen, strict=True)
-        if metric.is_guardrail
-    )
+    control = design.arms.index(design.control_arm)
+    sizes = len(design.arms), len(design.guardrails)
+    return guard_rule.allowed(_standings(design, statistics), *sizes, arm, control)
+
+
+def shipped(design: Design, statistics: Statistics, winner: int) -> int:
+    """Return what is decided where `winner` is that of the primary metric, harm aside."""
+    control, arms = design.arms.index(design.control_arm), len(design.arms)
+    out = [arm in statistics.out for arm in range(arms)]
+    facts = (_standings(design, statistics), arms, len(design.guardrails), control)
+    return guard_rule.shipped(winner, design.decides == "guardrails", out, *facts)
 
 
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
@@ -165,10 +165,9 @@ def waiting_arm(design: Design, statistics: Statistics) -> int | None:
     """Return the arm that only its guardrails keep from being shipped, or None."""
     if not design.guardrails:
         return None
-    left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
-    if len(left) != 1 or left[0] == design.arms.index(design.control_arm):
-        return None
-    return None if may_ship(design, statistics, left[0]) else left[0]
+    out = [arm in statistics.out for arm in range(len(design.arms))]
+    only = guard_rule.only_treatment(out, len(out), design.arms.index(design.control_arm))
+    return None if only == NOBODY or may_ship(design, statistics, only) else only
 
 
 def guardrails_decide(design: Design, statistics: Statistics) -> bool:
@@ -191,9 +190,12 @@ def still_compared(design: Design, statistics: Statistics) -> Statistics:
 
 def all_harmed(design: Design, statistics: Statistics) -> bool:
     """Return whether every treatment that is left is harmful, so that the control stays."""
-    control = design.arms.index(design.control_arm)
-    left = set(range(len(design.arms))) - statistics.removed - {control}
-    return control not in statistics.removed and bool(left) and left <= harmed(statistics).keys()
+    if not any(seen.dropped for seen in statistics.metrics):
+        return False
+    control, arms = design.arms.index(design.control_arm), len(design.arms)
+    removed = [arm in statistics.removed for arm in range(arms)]
+    facts = (_standings(design, statistics), arms, len(design.guardrails), control)
+    return guard_rule.all_harmed(removed, *facts)
 
 
 def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:

@@ -316,6 +316,21 @@ class Procedure(ABC):
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""
         return list(combinations(range(self.arms), 2))
 
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
+        """Return by how much each arm is better than the control: bounds that may be intersected.
+
+        Dropped arms are listed with all others.
+        """
+        found = [(-math.inf, math.inf)] * self.arms
+        found[control] = (0.0, 0.0)
+        listed = zip(self.compared(statistics), self.known_ends(statistics), strict=True)
+        for (i, j), (_, low, high) in listed:
+            if i == control:
+                found[j] = (-high, -low)
+            elif j == control:
+                found[i] = (low, high)
+        return found
+
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
         """Return the arms that the evidence puts below some arm that is not among `without`."""
         beaten = set()

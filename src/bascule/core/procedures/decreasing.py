@@ -158,6 +158,10 @@ class DecreasingProcedure(Procedure):
         """Return the intervals that may be intersected with those of other looks."""
         return self.inner.known_ends(self._turned(statistics))
 
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
+        """Return by how much each arm is better than the control."""
+        return self.inner.advantages(self._turned(statistics), control)
+
     def bounds(self, before: AnyStatistics, after: AnyStatistics) -> Bounds:
         """Return the running intersections of all intervals after one more step of a test."""
         return self.inner.bounds(self._turned(before), self._turned(after))

@@ -1,12 +1,15 @@
-"""Runs of designs with guardrails or secondary metrics, played by calling the core, uncompiled.
+"""Runs of designs with guardrails or secondary metrics.
 
 Every unit gives one outcome of each metric, drawn independently of the others. Harmful arms are
-removed as a live test removes them.
+removed as a live test removes them. A compiled loop plays designs in blocks; any other, and every
+design with `engine="plain"`, is played by calling the core step by step, with the same draws.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,14 +19,21 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.progress import decision, fold_block, next_arm, next_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.guardrails import GuardedRuns
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray
+from bascule.simulation.kernels import guarded as kernel
+from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.kernels.intervals import BURST
+from bascule.simulation.kernels.worlds.unit import world_numbers
 from bascule.simulation.random.streams import WORDS, seed_stream
+from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.trace import Values, outcome_source
 from bascule.simulation.worlds.world import World
 
@@ -61,8 +71,45 @@ def metric_means(
     return found
 
 
+def guarded_play(
+    design: Design,
+    world: World,
+    means: Mapping[str, tuple[float, ...]],
+    seed: int,
+    runs: int,
+    engine: EngineName | None = None,
+) -> GuardedPlay:
+    """Return the runs of a design with metrics: compiled where there is a loop for it."""
+    if engine == "fast":
+        raise InputError(
+            "engine",
+            "the fast engine draws sums of blocks for one metric: leave engine out with metrics, "
+            'or use engine="plain" to play them step by step',
+        )
+    compiled = engine is None and can_compile(design)
+    kind = CompiledPlay if compiled else GuardedPlay
+    return kind(design, world, means, seed, runs)
+
+
+def can_compile(design: Design) -> bool:
+    """Return whether the compiled loop plays a design with metrics.
+
+    It does for blocks of up to 20 arms, but for a horizon with three or more arms of which one may
+    be removed, and for four or more arms of which several may.
+    """
+    procedure = design.procedure
+    if not isinstance(procedure, BlockProcedure) or not design.guardrails:
+        return False
+    metrics = [one.increasing.procedure for one in design.metric_designs]
+    if any(not isinstance(one, BlockProcedure) or one.steps.pair_ends is None for one in metrics):
+        return False
+    searching = any(metric.harm_line is not None for metric in design.metrics)
+    arms = len(design.arms)
+    return arms == 2 or not searching or (arms == 3 and procedure.steps.pair_ends is not None)
+
+
 class GuardedPlay(Runs):
-    """Runs that play every metric of a design."""
+    """Runs that play every metric of a design, step by step."""
 
     def __init__(
         self,
@@ -80,21 +127,22 @@ class GuardedPlay(Runs):
                 "give means alone",
             )
         self.design, self.metric_means = design, means
-        self.removed = np.zeros((runs, self.arms), np.bool_)
-        self.by_harm = np.zeros(runs, np.bool_)
+        self.removed_at = np.full(runs * self.arms, -1)
+        self.by_harm = np.zeros(runs, np.int64)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs."""
         for run in range(first_run, first_run + runs):
             if control[STOP]:
                 return
-            seen, reached = self._play_one(run)
+            seen, reached, removed_at = self._play_one(run)
             units = [arm.units for arm in seen.arms]
             self.winners[run] = NOBODY
             if reached is not None:
                 self.winners[run] = NO_DIFFERENCE if reached.arm is None else reached.arm
                 self.by_harm[run] = bool(reached.harm)
-            self.removed[run, [*seen.removed, *harmed(seen)]] = True
+            for arm, at in removed_at.items():
+                self.removed_at[run * self.arms + arm] = at
             self.times[run] = sum(units)
             self.units[run] = units
             control[FINISHED] += 1
@@ -102,9 +150,10 @@ class GuardedPlay(Runs):
 
     def guarded(self) -> GuardedRuns:
         """Return what the guardrails did."""
-        return GuardedRuns(self.design, dict(self.metric_means), self.removed, self.by_harm)
+        removed_at = self.removed_at.reshape(-1, self.arms)
+        return GuardedRuns(self.design, dict(self.metric_means), removed_at, self.by_harm > 0)
 
-    def _play_one(self, run: int) -> tuple[Statistics, Decision | None]:
+    def _play_one(self, run: int) -> tuple[Statistics, Decision | None, dict[int, int]]:
         design = self.design
         sources = [self._source(design, tuple(self.means.tolist()), run, 0)]
         for which, (one, metric) in enumerate(
@@ -112,25 +161,121 @@ class GuardedPlay(Runs):
         ):
             sources.append(self._source(one, self.metric_means[metric.name], run, which))
         step = _block_step if design.procedure.counts == "blocks" else _unit_step
-        seen = Statistics.empty(self.arms)
+        seen, removed_at = Statistics.empty(self.arms), dict[int, int]()
         while True:
             after = step(design, seen, sources, self.cap)
             if after is None:
-                return seen, None
+                return seen, None, removed_at
             seen = after
             for arm in harmed(seen):
+                removed_at.setdefault(arm, seen.units)
                 if self.arms - len(seen.removed) > 2:
                     seen = remove_arm(design, seen, design.arms[arm])
             reached = decision(design, seen)
             if reached is not None or end_reason(design, seen) is not None:
-                return seen, reached
+                return seen, reached, removed_at
+
+    def seed_of(self, which: int) -> np.uint64:
+        """Return the seed of a metric: 0 is the primary one."""
+        return np.uint64((int(self.seed) + which * APART) % 2**64)
 
     def _source(self, design: Design, means: tuple[float, ...], run: int, which: int) -> Values:
         streams = np.empty(WORDS, np.uint64)
-        seed = (int(self.seed) + which * APART) % 2**64
         with np.errstate(over="ignore"):
-            seed_stream(streams, 0, np.uint64(seed), np.uint64(run))
+            seed_stream(streams, 0, self.seed_of(which), np.uint64(run))
         return outcome_source(design, means, streams, BURST)
+
+
+class CompiledPlay(GuardedPlay):
+    """Runs that play the primary metric and all guardrails in a compiled loop."""
+
+    def __init__(
+        self,
+        design: Design,
+        world: World,
+        means: Mapping[str, tuple[float, ...]],
+        seed: int,
+        runs: int,
+    ) -> None:
+        super().__init__(design, world, means, seed, runs)
+        procedure, strict = design.procedure, design.stricter.procedure
+        assert isinstance(procedure, BlockProcedure)
+        assert isinstance(strict, BlockProcedure)
+        places = [0, *(1 + k for k, one in enumerate(design.metrics) if one.is_guardrail)]
+        designs = [(design, *design.metric_designs)[place] for place in places]
+        all_means = [tuple(self.means.tolist())]
+        all_means += [means[design.metrics[place - 1].name] for place in places[1:]]
+        kinds: list[BlockSteps] = []
+        rows, first = [], 0
+        for place, one in zip(places[1:], designs[1:], strict=True):
+            metric, its = design.metrics[place - 1], one.increasing.procedure
+            harm = design.harm_designs[place - 1]
+            assert isinstance(its, BlockProcedure)
+            if its.steps not in kinds:
+                kinds.append(its.steps)
+            row = np.zeros(kernel.NUMBERS)
+            row[kernel.FIRST], row[kernel.KIND] = first, kinds.index(its.steps)
+            row[kernel.SCALE], row[kernel.THRESHOLD] = one.outcome.scale, its.threshold
+            row[kernel.MARGIN] = metric.margin or 0.0
+            row[kernel.HARM_THRESHOLD] = row[kernel.LINE] = math.inf
+            row[kernel.TURNED] = one.goal == "decrease"
+            row[kernel.CENTRE] = one.oriented(0.0)
+            if harm is not None and metric.harm_line is not None:
+                judge = harm.increasing.procedure
+                assert isinstance(judge, BlockProcedure)
+                row[kernel.HARM_THRESHOLD], row[kernel.LINE] = judge.threshold, metric.harm_line
+            first += its.steps.width(self.arms)
+            rows.append(row)
+        steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
+        self.loop = guarded_loop(steps, tuple(kinds))
+        self.widths = procedure.steps.width(self.arms), first
+        self.seeds = np.array([self.seed_of(place) for place in places])
+        worlds = [
+            world_numbers(World(its).for_outcome(one.outcome, self.arms))
+            for one, its in zip(designs, all_means, strict=True)
+        ]
+        self.largest_block = procedure.largest_block
+        self.settings = (
+            self.cap,
+            *(np.array(worlds), np.array(all_means), np.array(rows)),
+            design.arms.index(design.control_arm),
+            design.decides == "guardrails",
+            *(1.0 / design.outcome.scale, procedure.tilt, procedure.batch),
+            np.array([procedure.shape, strict.shape]),
+            np.array([procedure.threshold, strict.threshold]),
+            procedure.margin,
+            np.array([floors_of(procedure), floors_of(strict)]),
+            procedure.plan,
+            self.ziggurat,
+        )
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        own, others = self.widths
+        cells = (len(self.seeds) - 1) * self.arms
+        here = slice(first_run * self.arms, (first_run + runs) * self.arms)
+        self.loop(
+            np.empty(own),
+            np.empty(others),
+            np.empty((len(self.seeds), WORDS), np.uint64),
+            np.empty(1),
+            np.empty(self.largest_block),
+            np.empty(cells, np.int64),
+            *(np.empty(cells), np.empty(cells)),
+            *(np.empty(self.arms, np.int64), np.empty(self.arms, np.int64)),
+            *(self.arms, self.seeds, first_run, runs),
+            *self.settings,
+            *self.columns(first_run, runs),
+            self.removed_at[here],
+            self.by_harm[first_run : first_run + runs],
+            control,
+        )
+
+
+@lru_cache(maxsize=16)
+def guarded_loop(steps: BlockSteps, kinds: tuple[BlockSteps, ...]) -> Kernel:
+    """The loop for a rule in blocks, and guardrails of some kinds of evidence."""
+    return compile_loop(lambda fingerprint: kernel.build(steps, kinds, fingerprint), kernel.CALLED)
 
 
 def _unit_step(

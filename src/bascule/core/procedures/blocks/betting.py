@@ -142,6 +142,11 @@ def highest_log(state: FloatArray, wins: int) -> float:
     return float(best)
 
 
+def has_won(state: FloatArray, wins: int, threshold: float, centre: float) -> bool:
+    """Whether the bets on an ordered pair, which begin at `wins`, have won enough to decide."""
+    return highest_log(state, wins) >= threshold and log_wealth(state, wins, centre) >= threshold
+
+
 def drop_beaten(
     state: FloatArray, first: int, arms: int, threshold: float, centre: float = ORDINARY
 ) -> None:
@@ -154,7 +159,6 @@ def drop_beaten(
                 if (
                     state[first + arms + i] > 0.0
                     and state[first + arms + j] > 0.0
-                    and highest_log(state, stake(first, arms, i, j)) >= threshold
-                    and log_wealth(state, stake(first, arms, i, j), centre) >= threshold
+                    and has_won(state, stake(first, arms, i, j), threshold, centre)
                 ):
                     state[first + arms + j] = 0.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from bascule.core.procedures.blocks.state import (
     begin_block,
     last_in,
 )
-from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.blocks.steps import BlockSteps, advantage
 from bascule.core.procedures.horizon.state import (
     FUTILE,
     PLAN_SIZE,
@@ -113,6 +113,12 @@ class BlockProcedure(Procedure):
     def asked(self) -> tuple[Evidence | None, CanReach, float, float]:
         """What `drop` and `within` are given of the evidence."""
         return self.steps.evidence, self.steps.can_reach, self.shape, self.threshold
+
+    @property
+    def asked_of_pair(self) -> tuple[Any, ...]:
+        """What `pair_ends` is given of the evidence."""
+        evidence, can_reach, shape, threshold = self.asked
+        return evidence, can_reach, self.steps.boundary, shape, threshold
 
     @property
     def plan(self) -> FloatArray:
@@ -282,6 +288,26 @@ class BlockProcedure(Procedure):
         pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
         found = self.steps.ends(pairs, self.steps, self.shape, self.threshold)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
+
+    def ends_of_pair(self, state: FloatArray, i: int, j: int) -> Ends:
+        """Return the interval of one difference, i before j, by a laid-out test."""
+        assert self.steps.pair_ends is not None
+        found = self.steps.pair_ends(state, 0, self.arms, i, j, *self.asked_of_pair)
+        middle, low, high = (float(self.outcome.scale * end) for end in found)
+        return middle, low, high
+
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
+        """Return by how much each arm is better than the control, by the evidence that decides."""
+        pair_ends = self.steps.pair_ends
+        if pair_ends is None:
+            return Procedure.advantages(self, statistics, control)
+        assert isinstance(statistics, Statistics)
+        state, asked = self.lay_out(statistics), (*self.asked_of_pair, self.outcome.scale)
+        found = (
+            advantage(state, 0, self.arms, arm, control, pair_ends, *asked)
+            for arm in range(self.arms)
+        )
+        return [(float(low), float(high)) for low, high in found]
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next block takes."""

@@ -8,13 +8,14 @@ are. docs/explanation/tilted-blocks.md has the proofs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.evidence.betting import ORDINARY, log_wealth, shifts_ruled_out
+from bascule.core.evidence.betting import ORDINARY, shift_ruled_out, shifts_ruled_out
 from bascule.core.evidence.normal import (
     informed_boundary,
     log_informed,
@@ -24,7 +25,7 @@ from bascule.core.evidence.normal import (
 from bascule.core.procedures.base import UNKNOWN, Ends
 from bascule.core.procedures.blocks import betting as betting_state
 from bascule.core.procedures.blocks import state as block_state
-from bascule.core.procedures.blocks.betting import STAKES, SUMS, stake, sums_of
+from bascule.core.procedures.blocks.betting import STAKES, SUMS, has_won, stake, sums_of
 from bascule.core.procedures.blocks.betting import drop_beaten as drop_beaten_by_bets
 from bascule.core.procedures.blocks.state import (
     CanReach,
@@ -33,12 +34,20 @@ from bascule.core.procedures.blocks.state import (
     drop_beaten,
     units_of_leader,
 )
-from bascule.core.procedures.intervals.margin import bets_within, pairs_within
+from bascule.core.procedures.intervals.margin import (
+    PairSpread,
+    bets_within,
+    known_spread,
+    pairs_within,
+)
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
 
 Boundary = Callable[[float, float, float], float]
 """(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""
+
+
+PairEnds = Callable[[FloatArray, int, int, int, int, Any, CanReach, Any, float, float], Ends]
 
 
 def plan_nothing(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
@@ -63,6 +72,9 @@ class BlockSteps(NamedTuple):
     With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
     large block. `evidence` and `boundary` belong to a known spread and are None where bets decide;
     `can_reach` says quickly whether the evidence need be computed.
+    `pair_ends` is given (state, first, arms, i, j, evidence, can_reach, boundary, effect,
+    threshold), with i before j, and returns one interval as `ends` does; None where there is no
+    function for a single pair.
     Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
     test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
     `decide` stands for `fold` where only decisions count, if that is less work.
@@ -85,6 +97,7 @@ class BlockSteps(NamedTuple):
     prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
     over: Callable[[FloatArray, int, int, FloatArray], int] = never_over
     can_reach: CanReach = average_can_reach
+    pair_ends: PairEnds | None = None
     decide: Callable[[FloatArray, int, int, float], None] | None = None
 
     @property
@@ -145,10 +158,59 @@ def ends_of_totals(
             steps.can_reach(total, clock, threshold)
             and evidence(abs(total), clock, effect) >= threshold
         )
-        low, high = (total - reach) / clock, (total + reach) / clock
-        beats, beaten = decided and total > 0.0, decided and total < 0.0
-        found.append(one_sided(total / clock, low, high, beats, beaten))
+        found.append(ends_at(total, clock, reach, decided))
     return found
+
+
+def ends_at(total: float, clock: float, reach: float, decided: bool) -> Ends:
+    """Return the interval of a difference whose total decides at plus or minus `reach`."""
+    low, high = (total - reach) / clock, (total + reach) / clock
+    return one_sided(total / clock, low, high, decided and total > 0.0, decided and total < 0.0)
+
+
+def pair_ends_of_totals(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    i: int,
+    j: int,
+    evidence: Evidence,
+    can_reach: CanReach,
+    boundary: Boundary,
+    effect: float,
+    threshold: float,
+) -> Ends:
+    """Return the interval of one difference of a known spread."""
+    return scaled_pair_ends(
+        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold, known_spread
+    )
+
+
+def scaled_pair_ends(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    i: int,
+    j: int,
+    evidence: Evidence,
+    can_reach: CanReach,
+    boundary: Boundary,
+    effect: float,
+    threshold: float,
+    spread_of: PairSpread,
+) -> Ends:
+    """Return the interval of one difference whose pair has a spread; infinite is not known yet."""
+    totals = first + 4 * arms
+    total, clock = state[totals + i * arms + j], state[totals + arms * arms + i * arms + j]
+    spread = spread_of(state, first, arms, i, j)
+    if clock == 0.0 or spread == math.inf:
+        return total / clock if clock > 0.0 else 0.0, -math.inf, math.inf
+    total, effect = total / spread, effect / spread
+    decided = (
+        can_reach(total, clock, threshold) and evidence(abs(total), clock, effect) >= threshold
+    )
+    middle, low, high = ends_at(total, clock, boundary(clock, threshold, effect), decided)
+    return spread * middle, spread * low, spread * high
 
 
 # Limits only: the evidence is a bet
@@ -291,18 +353,87 @@ def _beaten_by_bets(pair: PairStatistics, threshold: float, centre: float) -> tu
     """Whether the first arm of a pair has beaten the second, and the second the first."""
     if not pair.wins:
         return False, False
-    half, wins = len(pair.wins) // 2, np.array(pair.wins)
-    # All bets together never have more than the best of them.
-    beats, beaten = (
-        max(pair.wins[at : at + half]) >= threshold and log_wealth(wins, at, centre) >= threshold
-        for at in (0, half)
+    wins = np.array(pair.wins)
+    return has_won(wins, 0, threshold, centre), has_won(wins, STAKES, threshold, centre)
+
+
+def pair_ends_betting(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    i: int,
+    j: int,
+    evidence: None,
+    can_reach: CanReach,
+    boundary: None,
+    effect: float,
+    threshold: float,
+) -> Ends:
+    """Return the interval of one difference by bets."""
+    return bets_of_pair(state, first, arms, i, j, threshold, ORDINARY)
+
+
+def pair_ends_planned(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    i: int,
+    j: int,
+    evidence: None,
+    can_reach: CanReach,
+    boundary: None,
+    centre: float,
+    threshold: float,
+) -> Ends:
+    """Return the interval of one difference by bets around a central share."""
+    return bets_of_pair(state, first, arms, i, j, threshold, centre)
+
+
+def bets_of_pair(
+    state: FloatArray, first: int, arms: int, i: int, j: int, threshold: float, centre: float
+) -> Ends:
+    """Return the interval of one difference by what the bets on it have won."""
+    at = sums_of(first, arms, i, j)
+    blocks, differences, squares = state[at], state[at + 1], state[at + 2]
+    if blocks == 0.0:
+        return 0.0, -math.inf, math.inf
+    return one_sided(
+        differences / blocks,
+        shift_ruled_out(blocks, differences, squares, threshold, centre),
+        -shift_ruled_out(blocks, -differences, squares, threshold, centre),
+        has_won(state, stake(first, arms, i, j), threshold, centre),
+        has_won(state, stake(first, arms, j, i), threshold, centre),
     )
-    return beats, beaten
 
 
 def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:
     """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
     return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high
+
+
+def advantage(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    arm: int,
+    control: int,
+    pair_ends: PairEnds,
+    evidence: Any,
+    can_reach: CanReach,
+    boundary: Any,
+    effect: float,
+    threshold: float,
+    scale: float,
+) -> tuple[float, float]:
+    """Return by how much an arm is better than the control: the ends of an interval."""
+    if arm == control:
+        return 0.0, 0.0
+    i, j = min(arm, control), max(arm, control)
+    _, low, high = pair_ends(
+        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold
+    )
+    low, high = scale * low, scale * high
+    return (low, high) if arm < control else (-high, -low)
 
 
 UNINFORMED = BlockSteps(
@@ -320,6 +451,7 @@ UNINFORMED = BlockSteps(
     split=False,
     evidence=uninformed,
     boundary=uninformed_boundary,
+    pair_ends=pair_ends_of_totals,
 )
 """A known spread, and a difference of any size."""
 
@@ -341,6 +473,7 @@ BETTING = BlockSteps(
     split=True,
     evidence=None,
     boundary=None,
+    pair_ends=pair_ends_betting,
 )
 """Limits only."""
 
@@ -351,5 +484,6 @@ PLANNED = BETTING._replace(
     within=within_planned,
     ends=ends_planned,
     prepare=betting_state.prepare_planned,
+    pair_ends=pair_ends_planned,
 )
 """Limits only, and a difference around a planned effect."""

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.state import CanReach, Evidence
 from bascule.core.procedures.blocks.state import width as width_of_pairs
-from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, Boundary, scaled_pair_ends
 from bascule.core.procedures.estimated import horizon
 from bascule.core.procedures.estimated.state import (
     SUMS,
@@ -52,6 +53,24 @@ def read_share(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return replace(pair, share=float(state[share]))
 
 
+def pair_ends_of_estimates(
+    state: FloatArray,
+    first: int,
+    arms: int,
+    i: int,
+    j: int,
+    evidence: Evidence,
+    can_reach: CanReach,
+    boundary: Boundary,
+    effect: float,
+    threshold: float,
+) -> Ends:
+    """Return the interval of one difference; infinitely wide until it can be decided."""
+    return scaled_pair_ends(
+        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold, pair_spread
+    )
+
+
 ESTIMATED = UNINFORMED._replace(
     width=width,
     clear=clear,
@@ -62,6 +81,7 @@ ESTIMATED = UNINFORMED._replace(
     within=pairs_within,
     write=write_moments,
     read=read_share,
+    pair_ends=pair_ends_of_estimates,
 )
 """An estimated spread, and a difference of any size."""
 
@@ -77,6 +97,7 @@ ESTIMATED_FLAT = ESTIMATED._replace(
     boundary=None,
     prepare=horizon.prepare,
     over=horizon.reason_to_end,
+    pair_ends=None,
 )
 """An estimated spread, up to a horizon."""
 
@@ -119,16 +140,4 @@ class EstimatedProcedure(BlockProcedure):
         state = self.lay_out(statistics)
         if self.horizon is not None:
             return horizon.ends_of(state, self.arms)
-        found: list[Ends] = []
-        for i, j in combinations(range(self.arms), 2):
-            pair = self.steps.read(state, self.arms, i, j)
-            spread = pair_spread(state, 0, self.arms, i, j)
-            if math.isinf(spread):
-                middle = pair.total / pair.clock if pair.clock > 0.0 else 0.0
-                found.append((middle, -math.inf, math.inf))
-                continue
-            standard = replace(pair, total=pair.total / spread)
-            (ends,) = self.steps.ends([standard], self.steps, self.effect / spread, self.threshold)
-            middle, low, high = ends
-            found.append((spread * middle, spread * low, spread * high))
-        return found
+        return [self.ends_of_pair(state, *pair) for pair in combinations(range(self.arms), 2)]

@@ -152,6 +152,7 @@ FLAT = UNINFORMED._replace(
     boundary=flat_line,
     over=flat_reason_to_end,
     can_reach=at_any_clock,
+    pair_ends=None,
 )
 """Normal outcomes with a known spread, up to a horizon."""
 

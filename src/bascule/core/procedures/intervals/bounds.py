@@ -33,11 +33,21 @@ def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
     return math.floor(steps * math.log(after)) > math.floor(steps * math.log(before))
 
 
-def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
-    """Return the intersection of each kept interval with the current one.
+def narrowed(low: float, high: float, now_low: float, now_high: float) -> tuple[float, float]:
+    """Return the intersection of a kept interval with the current one.
 
     Where the two have nothing in common, one of them is wrong, which happens with at most the
     probability that is stated; the kept one stays.
+
+    >>> narrowed(0.0, 2.0, -1.0, 1.5), narrowed(0.0, 1.0, 2.0, 3.0)
+    ((0.0, 1.5), (0.0, 1.0))
+    """
+    lowest, highest = max(low, now_low), min(high, now_high)
+    return (lowest, highest) if lowest <= highest else (low, high)
+
+
+def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
+    """Return each kept interval, `narrowed` by the current one; the current ones if none are kept.
 
     >>> intersected(((0.0, 2.0), (0.0, 1.0)), [(-1.0, 1.5), (2.0, 3.0)])
     ((0.0, 1.5), (0.0, 1.0))
@@ -45,11 +55,7 @@ def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
     current = tuple(current)
     if not kept:
         return current
-    found = []
-    for before, now in zip(kept, current, strict=True):
-        low, high = max(before[0], now[0]), min(before[1], now[1])
-        found.append((low, high) if low <= high else before)
-    return tuple(found)
+    return tuple(narrowed(*before, *now) for before, now in zip(kept, current, strict=True))
 
 
 def with_lower_end(

@@ -115,6 +115,7 @@ MANY_UNINFORMED = UNINFORMED._replace(
     drop=drop_beaten,
     within=totals_within,
     read=read_many_totals,
+    pair_ends=None,
 )
 """Many arms, a known spread, and a difference of any size."""
 
@@ -134,6 +135,7 @@ MANY_BETTING = BETTING._replace(
     within=within_many_betting,
     write=write_nothing,
     read=read_many_bets,
+    pair_ends=None,
 )
 """Many arms and limits only."""
 

@@ -1,0 +1,118 @@
+"""The rule of guardrails on numbers and flat arrays: what may be shipped, and what ends a test.
+
+`core.metrics.guardrails` and `core.progress` call these functions with what a test has shown, and
+the simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
+the second, and so on; `out` and `removed` have one for each arm, 0 for an active one.
+docs/explanation/guardrails.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.procedures.intervals.bounds import STEPS_PER_E_FOLD, is_due
+from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
+
+OPEN, WITHIN, HARMED = range(3)
+"""What a guardrail says of an arm."""
+
+WAITING_STEPS = 100
+"""Looks while the units grow by a factor of e and an arm waits for its guardrails."""
+
+Flags = Sequence[int] | NDArray[np.int64]
+Standings = Sequence[int] | NDArray[np.int64]
+
+
+def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
+    """Return whether to look at the guardrails.
+
+    To look is dear, so it is done once in 5 % more units, and once in 1 % while the end is up to
+    the guardrails. Any choice of looks is valid.
+    """
+    return is_due(before, after, WAITING_STEPS if guardrails_decide else STEPS_PER_E_FOLD)
+
+
+def standing_of(low: float, margin: float, harmful: bool) -> int:
+    """Return what a guardrail says of an arm that is better than the control by `low` at least.
+
+    >>> standing_of(-0.4, 0.5, False), standing_of(-0.5, 0.5, False), standing_of(-0.4, 0.5, True)
+    (1, 0, 2)
+    """
+    if harmful:
+        return HARMED
+    return WITHIN if low > -margin else OPEN
+
+
+def is_harmful(high: float, line: float) -> bool:
+    """Return whether an arm that is better than the control by `high` at most is harmful."""
+    return high < -line
+
+
+def allowed(standings: Standings, arms: int, guardrails: int, arm: int, control: int) -> bool:
+    """Return whether every guardrail has found an arm within its margin; the control is allowed."""
+    within = True
+    for which in range(guardrails):
+        within = within and standings[which * arms + arm] == WITHIN
+    return within or arm == control
+
+
+def harmed_on(standings: Standings, arms: int, guardrails: int, arm: int) -> bool:
+    """Return whether any guardrail has found an arm harmful."""
+    harmed = False
+    for which in range(guardrails):
+        harmed = harmed or standings[which * arms + arm] == HARMED
+    return harmed
+
+
+def only_treatment(out: Flags, arms: int, control: int) -> int:
+    """Return the only arm that is left, or `NOBODY` while there are several or it is the control.
+
+    >>> only_treatment([1, 0, 1], 3, 0), only_treatment([0, 1, 1], 3, 0)
+    (1, -1)
+    """
+    left = 0
+    found = NOBODY
+    for arm in range(arms):
+        if out[arm] == 0:
+            left += 1
+            found = arm
+    return found if left == 1 and found != control else NOBODY
+
+
+def all_harmed(
+    removed: Flags, standings: Standings, arms: int, guardrails: int, control: int
+) -> bool:
+    """Return whether every treatment that was not removed is harmful, so that the control stays."""
+    left = 0
+    for arm in range(arms):
+        if arm != control and removed[arm] == 0:
+            left += 1
+            if not harmed_on(standings, arms, guardrails, arm):
+                return False
+    return left > 0 and removed[control] == 0
+
+
+def shipped(
+    winner: int,
+    rollout: bool,
+    out: Flags,
+    standings: Standings,
+    arms: int,
+    guardrails: int,
+    control: int,
+) -> int:
+    """Return the decision, given who has won on the primary metric and that not all are harmful.
+
+    In a rollout the guardrails alone decide. That no difference matters means that the control
+    stays, which is safe if it is still among the equals.
+    """
+    if rollout:
+        winner = 1 - control
+    if winner == NO_DIFFERENCE:
+        return NOBODY if out[control] != 0 else winner
+    if winner != NOBODY and not allowed(standings, arms, guardrails, winner, control):
+        return NOBODY
+    return winner
