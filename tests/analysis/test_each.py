@@ -45,6 +45,7 @@ def test_a_column_names_the_tests(counts: Any) -> None:
     assert one.low > 0.0
     assert (two.decision, two.arms, two.leader) == (None, 3, "y")
     assert "3 tests, 1 decided, 1 could not be analysed" in str(found)
+    assert "+3.00 points" in str(found)
     assert found.excluded == {}
     unnamed = counts.assign(test=counts.test.where(counts.test != "four"))
     left = bs.analyze_each(unnamed, test="test", **OPTIONS)

@@ -47,7 +47,7 @@ def test_equal_arms_are_found_equal_when_all_intervals_lie_within(
     end = bs.ending(design, step.statistics)
     assert end is not None
     assert end.kind == "no difference"
-    assert "0.05 (proven)" in end.promise
+    assert "at most 5 % (proven)" in end.promise
     assert all(-margin <= effect.low < effect.high <= margin for effect in end.effects)
     assert before is not None
     assert bs.ending(design, before.statistics) is None
@@ -124,7 +124,7 @@ def test_after_a_removal_an_arm_that_too_little_evidence_has_beaten_comes_back()
     assert end is not None
     assert end.decision is not None
     assert (end.decision.name, end.decision.error) == ("c", 0.05)
-    assert "among the arms that were not removed by hand with probability at most 0.05" in (
+    assert "among the arms that were not removed by hand with probability at most 5 %" in (
         end.promise
     )
 

@@ -24,8 +24,9 @@ class LogAnswer:
     """What the log of one test of many says.
 
     `leader` is the winner, or the arm that looks best; the difference is that of the leader minus
-    its nearest rival. `flagged` names the checks that found something. A log that could not be
-    analysed has the reason in `problem`, and nothing else.
+    its nearest rival; where outcomes are `binary`, 0 or 1, it is a difference of shares. `flagged`
+    names the checks that found something. A log that could not be analysed has the reason in
+    `problem`, and nothing else.
     """
 
     test: str
@@ -41,6 +42,7 @@ class LogAnswer:
     guarantee: str | None = None
     flagged: str = ""
     problem: str = ""
+    binary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,7 @@ def _row(name: str, found: Analysis) -> LogAnswer:
         *ends,
         found.guarantee,
         ", ".join(check.name for check in found.flagged),
+        binary=found.design.outcome.binary,
     )
 
 

@@ -31,6 +31,15 @@ def part(share: float, digits: int = 3) -> str:
     return f"{float(text):.10g}"
 
 
+def size(difference: float, binary: bool) -> str:
+    """Return a difference of means as it was stated: in percentage points for 0/1 outcomes.
+
+    >>> size(0.02, binary=True), size(5.0, binary=False)
+    ('2 points', '5')
+    """
+    return f"{100 * difference:.10g} points" if binary else f"{difference:g}"
+
+
 def two_digits(value: float) -> str:
     """A forecast: no more digits than anyone knows.
 

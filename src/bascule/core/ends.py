@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
+from bascule.core.approximate import percent, size
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, beaten_by, effects
@@ -135,7 +136,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> print(winner_promise(design, bs.Statistics.empty(2)))  # doctest: +ELLIPSIS
-    a worse arm is declared the winner with probability at most 0.05 (proven); if arms are...
+    a worse arm is declared the winner with probability at most 5 % (proven); if arms are...
     """
     promised = design.calibration
     if promised.error >= 1:
@@ -145,8 +146,8 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     twice = min(1.0, 2.0 * promised.error)
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "
-        f"{promised.error:.3g} ({promised.guarantee}); if arms are equally good, any of them is "
-        f"with at most {twice:.3g}{guard_promise(design)}"
+        f"{percent(promised.error)} ({promised.guarantee}); if arms are equally good, any of them "
+        f"is with at most {percent(twice)}{guard_promise(design)}"
     )
 
 
@@ -157,18 +158,19 @@ def guard_promise(design: Design) -> str:
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, error=0.01)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
     >>> guard_promise(design)  # doctest: +ELLIPSIS
-    '; an arm worse by 5 or more on latency is shipped with at most 0.01; an arm that is not...'
+    '; an arm worse by 5 or more on latency is shipped with at most 1 %; an arm that is not...'
     """
     if not design.guardrails:
         return ""
     parts = [
-        f"; an arm worse by {metric.margin:g} or more on {metric.name} is shipped with at most "
-        f"{metric.error:.3g}"
+        f"; an arm worse by {size(metric.margin or 0.0, metric.outcome.binary)} or more on "
+        f"{metric.name} is shipped with at most {percent(metric.error)}"
         for metric in design.guardrails
     ]
     if any(metric.harm_line is not None for metric in design.metrics):
         parts.append(
-            f"; an arm that is not harmful is removed as harmful with at most {design.harm_error:g}"
+            "; an arm that is not harmful is removed as harmful with at most "
+            f"{percent(design.harm_error)}"
         )
     return "".join(parts)
 
@@ -191,11 +193,11 @@ def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: fl
     if kind == "no difference":
         return (
             f"some difference between the active arms{_among(statistics)} is "
-            f"{design.min_effect:g} or more with probability at most {promised.error:.3g} "
-            f"({promised.guarantee})"
+            f"{size(design.min_effect or 0.0, design.outcome.binary)} or more with probability "
+            f"at most {percent(promised.error)} ({promised.guarantee})"
         )
     return (
         f"nothing is decided; each bound of an interval fails, at any time, with probability at "
-        f"most {error:.3g} ({promised.guarantee}), so that both hold at all times with at least "
-        f"{max(0.0, 1.0 - 2.0 * error):.3g}"
+        f"most {percent(error)} ({promised.guarantee}), so that both hold at all times with at "
+        f"least {percent(max(0.0, 1.0 - 2.0 * error))}"
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeGuard
 
-from bascule.core.approximate import about
+from bascule.core.approximate import about, size
 from bascule.core.inputs.design_parts import cost_unit
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
@@ -35,8 +35,12 @@ class Amounts:
     @classmethod
     def of(cls, outcome: Outcome, goal: Goal = "increase") -> Amounts:
         """Return percent for 0/1 outcomes, and plain numbers for all others."""
-        unit = cost_unit(outcome, goal)
-        return cls(100.0, " %", " points", unit) if outcome.binary else cls(1.0, "", "", unit)
+        return cls.written(outcome.binary, cost_unit(outcome, goal))
+
+    @classmethod
+    def written(cls, binary: bool, unit: str = "outcome units") -> Amounts:
+        """Return percent if outcomes are 0 or 1, and otherwise plain numbers."""
+        return cls(100.0, " %", " points", unit) if binary else cls(1.0, "", "", unit)
 
     def mean(self, value: float | None) -> str:
         """A mean, in four digits at most."""
@@ -59,7 +63,7 @@ class Amounts:
         >>> Amounts.of(Bernoulli()).size(0.02), Amounts.of(Gaussian(30)).size(5.0)
         ('2 points', '5')
         """
-        return f"{self.factor * value:g}{self.difference_unit}"
+        return size(value, binary=self.factor > 1)
 
     def interval(self, low: float | None, high: float | None) -> str:
         """Where a difference lies."""

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
+from bascule.presentation.amounts import Amounts
 from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
-from bascule.presentation.guarantees import interval_name, promise_words
-from bascule.presentation.numbers import UNKNOWN, count, number
+from bascule.presentation.guarantees import interval_name, later_minus_first, promise_words
+from bascule.presentation.numbers import count
 from bascule.presentation.plan import tables as plan_tables
 from bascule.presentation.plan import text as plan_text
+from bascule.presentation.status import amounts_of, difference_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,13 +116,14 @@ def audit_html(audit: Audit) -> str:
 
 def status_html(status: Status) -> str:
     """Return the status of a live test as a table of its arms, with their differences drawn."""
-    head = ("arm", "units", "matured", "mean", "part")
+    amounts, head = amounts_of(status), ("arm", "units", "matured", "mean", "part")
     rows = [
-        (arm.name, count(arm.units), count(arm.matured), _mean(arm.mean), arm.part)
+        (arm.name, count(arm.units), count(arm.matured), amounts.mean(arm.mean), arm.part)
         for arm in status.arms
     ]
-    notes = (status.headline, status.promise)
-    return page(table(status.name, rows, head), notes, plot_effects(status.effects))
+    better = "lower is better" if status.goal == "decrease" else ""
+    notes = (status.headline, better, *difference_lines(status), status.promise)
+    return page(table(status.name, rows, head), notes, plot_effects(status.effects, amounts))
 
 
 def experiment_html(experiment: Experiment) -> str:
@@ -130,9 +133,10 @@ def experiment_html(experiment: Experiment) -> str:
 
 def analysis_html(analysis: Analysis) -> str:
     """Return an analysis as tables of its arms and of their differences, with its figure."""
+    amounts = Amounts.of(analysis.design.outcome, analysis.design.goal)
     head = ("arm", "units", "mean")
-    arms = [(arm.name, count(arm.units), _mean(arm.mean)) for arm in analysis.arms]
-    rows = [(_pair(one), *_ends(one)) for one in analysis.effects]
+    arms = [(arm.name, count(arm.units), amounts.mean(arm.mean)) for arm in analysis.arms]
+    rows = [(_pair(one), *_ends(one, amounts)) for one in analysis.effects]
     level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
     tables = table(analysis.headline, arms, head)
     tables += table("Differences", rows, ("", "estimate", f"{level}, at any time"))
@@ -140,10 +144,10 @@ def analysis_html(analysis: Analysis) -> str:
     return page(tables, [*analysis.notes, *flagged], analysis.plot())
 
 
-def plot_effects(effects: Sequence[Effect]) -> Figure | None:
+def plot_effects(effects: Sequence[Effect], amounts: Amounts) -> Figure | None:
     """Draw the interval of each difference; None while too little is known of all of them.
 
-    >>> plot_effects([]) is None
+    >>> plot_effects([], Amounts.written(binary=True)) is None
     True
     """
     known = [one for one in effects if math.isfinite(one.low) and math.isfinite(one.high)]
@@ -152,13 +156,16 @@ def plot_effects(effects: Sequence[Effect]) -> Figure | None:
     figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
     for place, one in enumerate(known):
         # Treatment minus control: the later arm less the earlier one.
-        axis.plot([-one.high, -one.low], [place, place], color=SERIES[1].colour, linewidth=2.0)
-        axis.plot(-one.difference, place, marker="o", color=SERIES[1].colour)
+        low, middle, high = (-amounts.factor * end for end in (one.high, one.difference, one.low))
+        axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
+        axis.plot(middle, place, marker="o", color=SERIES[1].colour)
     axis.axvline(0.0, color="#777777", linewidth=1.2)
     axis.set_yticks(range(len(known)), [_pair(one) for one in known])
     axis.invert_yaxis()
     axis.grid(False, axis="y")
-    axis.set_xlabel(f"difference, with {interval_name(known[0].error)}s that hold at any time")
+    unit = f" in{amounts.difference_unit}" if amounts.difference_unit else ""
+    level = interval_name(known[0].error)
+    axis.set_xlabel(f"difference{unit}, with {level}s that hold at any time")
     return figure
 
 
@@ -166,12 +173,9 @@ def _pair(effect: Effect) -> str:
     return f"{effect.second} - {effect.first}"
 
 
-def _ends(effect: Effect) -> tuple[str, str]:
-    return number(-effect.difference), f"{number(-effect.high)} to {number(-effect.low)}"
-
-
-def _mean(value: float | None) -> str:
-    return UNKNOWN if value is None else number(value)
+def _ends(effect: Effect, amounts: Amounts) -> tuple[str, str]:
+    _, difference, low, high = later_minus_first(effect)
+    return amounts.difference(difference), amounts.interval(low, high)
 
 
 def _row(cells: Iterable[str], tag: str) -> str:

@@ -21,13 +21,7 @@ def show_status(
 ) -> None:
     """Print the status of a test, as text or as JSON."""
     from bascule.live.api import SegmentedExperiment
-    from bascule.presentation.amounts import Amounts
-    from bascule.presentation.guarantees import (
-        bound_words,
-        contrast_words,
-        interval_name,
-        later_minus_first,
-    )
+    from bascule.presentation.status import amounts_of, arm_lines, difference_lines
 
     if isinstance(test, SegmentedExperiment):
         whole = test.status(diagnostics=diagnostics)
@@ -54,35 +48,11 @@ def show_status(
         print_line(line)
     print_line(status.headline, style="bold")
     print_line("")
-    amounts = Amounts.of(design.outcome, design.goal)
-    for line in status.table(amounts.mean):
+    for line in [*arm_lines(status), "", *difference_lines(status, all_pairs=True)]:
         print_line(line)
-    if design.goal == "decrease":
-        print_line("lower is better")
-    print_line("")
-    for contrast in status.contrasts:
-        print_line(contrast_words(contrast, amounts))
-    for effect in status.effects:
-        if design.control_arm in (effect.first, effect.second):
-            continue
-        pair, difference, low, high = later_minus_first(effect)
-        interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
-        print_line(f"{pair}: {amounts.difference(difference)} ({interval})")
-    for one, metric in zip(design.metric_designs, status.metrics, strict=True):
-        its = Amounts.of(one.outcome, one.goal)
-        better = "" if metric.goal == "increase" else ", lower is better"
-        margin = ""
-        if metric.margin is not None:
-            margin = f", margin {its.size(metric.margin)}"
-        print_line(f"{metric.name} ({metric.role}{better}{margin}):")
-        for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
-            said = f"; {standing}" if metric.role == "guardrail" else ""
-            print_line(f"  {contrast_words(contrast, its)}{said}")
-    for error, guarantee in {(effect.error, effect.guarantee) for effect in status.effects}:
-        print_line(f"intervals: {bound_words(error)} ({guarantee})")
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
     if status.cost is not None:
-        cost = f"{amounts.cost(status.cost)} {amounts.cost_unit}"
+        cost = f"{amounts_of(status).cost(status.cost)} {status.cost_unit}"
         print_line(f"cost so far: {cost}{_even_words(even)}")
     print_line(f"guarantee: {_promise(status, design)}")
     for line in _diagnostic_lines(status.diagnostics or ()):

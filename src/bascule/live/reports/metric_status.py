@@ -22,7 +22,7 @@ class MetricStatus:
 
     `standings` has, for each contrast, what a guardrail says of its treatment: "within margin",
     "harmed" or "open". Intervals have the metric's own error, shared by its treatments and not
-    corrected for the number of metrics.
+    corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are shares.
     """
 
     name: str
@@ -34,6 +34,7 @@ class MetricStatus:
     means: tuple[float | None, ...]
     contrasts: tuple[Contrast, ...]
     standings: tuple[Standing, ...]
+    binary: bool = False
 
 
 def metric_statuses(design: Design, statistics: Statistics) -> tuple[MetricStatus, ...]:
@@ -57,7 +58,7 @@ def _status(design: Design, view: MetricView) -> MetricStatus:
     standings = tuple(view.standings[design.arms.index(one.treatment)] for one in found)
     return MetricStatus(
         *(metric.name, metric.role, metric.goal, metric.margin, metric.error),
-        *(design.calibration.guarantee, means, found, standings),
+        *(design.calibration.guarantee, means, found, standings, design.outcome.binary),
     )
 
 

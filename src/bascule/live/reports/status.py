@@ -7,7 +7,7 @@ million units as after ten.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from bascule.core.ends import end_reason, ending, winner_promise
 from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, advantages, effects_of
+from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
@@ -91,7 +92,9 @@ class Status:
     waits for its guardrails. `rollout` says how far a guarded rollout is, whose primary metric has
     no part in `evidence`, `left` and `days_left`. `links` counts names that were linked to another,
     and `relinked` those of them that had another arm before. `covariates` says what outcomes are
-    adjusted by, where they are. `diagnostics` are there where they were asked for.
+    adjusted by, where they are. `diagnostics` are there where they were asked for. With the `goal`
+    "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0 or 1, are shares,
+    and the cost is counted in `cost_unit`.
     """
 
     name: str
@@ -124,6 +127,9 @@ class Status:
     links: int = 0
     relinked: int = 0
     diagnostics: tuple[Diagnostic, ...] | None = None
+    goal: Goal = "increase"
+    binary: bool = False
+    cost_unit: str = "outcome units"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
@@ -137,7 +143,7 @@ class Status:
         return data
 
     def __str__(self) -> str:
-        return "\n".join([self.headline, "", *self.table()])
+        return str(presenter("status").status_text(self))
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").status_html(self))
@@ -191,16 +197,6 @@ class Status:
         if self.waiting is not None:
             return f"Keep running: {self.waiting.words}"
         return "Keep running"
-
-    def table(self, written: Callable[[float | None], str] | None = None) -> list[str]:
-        """The arms, a line each below a heading; `written` says how means are written."""
-        lines = [f"{'arm':<20}{'units':>10}{'matured':>10}{'mean':>12}  part"]
-        for arm in self.arms:
-            mean = "" if arm.mean is None else f"{arm.mean:.4g}"
-            if written is not None:
-                mean = written(arm.mean)
-            lines.append(f"{arm.name:<20}{arm.units:>10,}{arm.matured:>10,}{mean:>12}  {arm.part}")
-        return lines if self.covariates is None else [*lines, f"means {self.covariates.words}"]
 
 
 def loaded_status(loaded: Loaded, now: float, oldest: float | None) -> Status:
@@ -276,6 +272,9 @@ def status_of(
         relinked=state.relinked,
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
         covariates=covariates_of(design, state),
+        goal=design.goal,
+        binary=design.outcome.binary,
+        cost_unit=design.cost_unit,
     )
 
 

@@ -216,16 +216,18 @@ def collection_lines(collection: LogCollection) -> list[str]:
     """Many tests below a heading, a line each, and how many are decided."""
     lines = [
         f"{fitted('test', 26)}{'units':>10}  {fitted('decision', 22)}{'since':<12}"
-        f"{'difference':>12}{'from':>11}{'to':>11}  checks"
+        f"{'difference':>14}{'from':>11}{'to':>11}  checks"
     ]
     for row in collection.rows:
         if row.problem:
             lines.append(f"{fitted(row.test, 26)}{'':>10}  not analysed: {row.problem}")
             continue
-        ends = "".join(f"{shown(end):>11}" for end in (row.low, row.high))
+        amounts = Amounts.written(row.binary)
+        ends = "".join(f"{amounts.signed(end):>11}" for end in (row.low, row.high))
+        ends = f"{amounts.difference(row.difference):>14}{ends}"
         lines.append(
             f"{fitted(row.test, 26)}{row.units:>10,}  {fitted(row.decision or '-', 22)}"
-            f"{row.decided or '':<12}{shown(row.difference):>12}{ends}  {row.flagged}".rstrip()
+            f"{row.decided or '':<12}{ends}  {row.flagged}".rstrip()
         )
     failed = sum(bool(row.problem) for row in collection.rows)
     more = f", {failed} could not be analysed" if failed else ""

@@ -124,6 +124,7 @@ class MetricOut(BaseModel):
     means: list[float | None]
     contrasts: list[ContrastOut]
     standings: list[Literal["within margin", "harmed", "open"]]
+    binary: bool = False
 
 
 class VerdictOut(BaseModel):
@@ -176,8 +177,9 @@ class RolloutOut(BaseModel):
 class StatusOut(BaseModel):
     """The status of a test.
 
-    `even_cost` is what an even split of as many units would have cost; it is no forecast of an
-    even split's own test, which may end sooner.
+    With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
+    or 1, are shares. `cost` is counted in `cost_unit`. `even_cost` is what an even split of as many
+    units would have cost; it is no forecast of an even split's own test, which may end sooner.
     """
 
     name: str
@@ -210,6 +212,9 @@ class StatusOut(BaseModel):
     covariates: CovariatesOut | None = None
     links: int = 0
     relinked: int = 0
+    goal: Literal["increase", "decrease"] = "increase"
+    binary: bool = False
+    cost_unit: str = "outcome units"
 
 
 class Statuses(BaseModel):

@@ -1,0 +1,65 @@
+"""The text of a status: percent and points for 0/1 outcomes, treatment minus control, lifts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bascule as bs
+
+
+def told(test: bs.Experiment, outcomes: dict[str, Any]) -> bs.Status:
+    """Return the status after 120 units of each arm, all with the outcomes given."""
+    units = [str(i) for i in range(120 * len(test.arms))]
+    test.record_many(
+        (unit, value, None, None, metric)
+        for unit, arm in zip(units, test.assign_many(units), strict=True)
+        for metric, value in outcomes[arm]
+    )
+    return test.status()
+
+
+def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
+    metrics = [
+        bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5),
+        bs.Metric("returned", bs.Bernoulli(), goal="decrease", margin=0.02),
+    ]
+    design = bs.Design(
+        ["control", "green", "blue"],
+        bs.Bernoulli(),
+        bs.Tilt(1),
+        metrics=metrics,
+        reports="always",
+    )
+    same = [("latency", 300.0), ("returned", 0.0)]
+    given = {arm: [(None, float(arm != "green")), *same] for arm in design.arms}
+    status = told(bs.open(":memory:").create("test", design), given)
+    lines = str(status).splitlines()
+    assert [line.split()[3:] for line in lines[3:6]] == [
+        ["100", "%", "active"],
+        ["0", "%", "beaten"],
+        ["100", "%", "active"],
+    ]
+    assert any(line.startswith("green - control: −100 points (95 % interval") for line in lines)
+    assert "latency (guardrail, lower is better, margin 5):" in lines
+    assert "returned (guardrail, lower is better, margin 2 points):" in lines
+    assert "worse by 2 points or more on returned is shipped with at most 5 %" in lines[-1]
+    assert "lower is better" not in lines
+
+
+def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
+    arms = ["new", "newer", "present"]
+    outcome = bs.Bounded(0, 100)
+    design = bs.Design(
+        arms, outcome, bs.Tilt(1), goal="decrease", control="present", reports="always"
+    )
+    given = {arm: [(None, value)] for arm, value in zip(arms, (38.0, 39.0, 40.0), strict=True)}
+    status = told(bs.open(":memory:").create("test", design), given)
+    lines = str(status).splitlines()
+    assert [line.split()[3] for line in lines[3:6]] == ["38.00", "39.00", "40.00"]
+    assert lines[6] == "lower is better"
+    first, second = (line for line in lines if " - present: " in line)
+    assert first.startswith("new - present: −2.000 (95 % interval ")
+    assert "; lift −5 % (94.5 % interval " in first
+    assert second.startswith("newer - present: −1.000")
+    data = status.to_dict()
+    assert (data["goal"], data["binary"], data["cost_unit"]) == ("decrease", False, "outcome units")
