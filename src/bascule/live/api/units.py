@@ -163,8 +163,10 @@ class Units:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-        result = await batch.request(newcomer(named, covariates, context))
+        item = newcomer(named, covariates, context)
+        result = await self.store.bridges.request(self.id, self.name, self.store.assigning, item)
+        if type(result) is int:
+            return self.arms[result]
         if isinstance(result, BaseException):
             raise copy_error(result)
         return self._arm(result, strict)
@@ -207,9 +209,9 @@ class Units:
         covariates: Covariates | None = None,
     ) -> Evaluation:
         """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
-        batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
         item = newcomer(checked_unit(unit), covariates, context)
-        return self._evaluation(await batch.request(item))
+        bridges, action = self.store.bridges, self.store.assigning
+        return self._evaluation(await bridges.request(self.id, self.name, action, item))
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """What a unit is served if this program remembers it; no database is asked.
@@ -424,6 +426,8 @@ class Units:
         """Assign units in one transaction; return the arms to serve."""
         store = self.store
         results = store.change(self.id, self.name, store.assigning, units, enrols=True)
+        if set(map(type, results)) == {int}:
+            return [*map(self.arms.__getitem__, results)]
         return [self._arm(result, strict) for result in results]
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:

@@ -27,23 +27,19 @@ class Batch:
     result is what the transaction gives for its unit, or the error to raise.
     """
 
-    __slots__ = ("_bridge", "_failure", "_futures", "callers", "job", "units")
+    __slots__ = ("_bridge", "_failure", "futures", "job", "units")
 
     def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
         self.units: list[Newcomer] = []
         self.job = Job(experiment, name, action, self.units, enrols=True)
-        self.callers = 0
         self._bridge = bridge
         self._failure: BaseException | None = None
-        self._futures: list[asyncio.Future[Any]] = []
+        self.futures: list[asyncio.Future[Any]] = []
 
-    def request(self, unit: Newcomer) -> asyncio.Future[Any]:
-        """Add a unit; the future gets its arm, or an error, after the commit."""
-        future: asyncio.Future[Any] = self._bridge.loop.create_future()
-        self.units.append(unit)
-        self.callers += 1
-        self._futures.append(future)
-        return future
+    @property
+    def callers(self) -> int:
+        """How many callers wait for it."""
+        return len(self.units)
 
     def deliver(self, failure: BaseException | None) -> Flush:
         """Have the results delivered in the loop."""
@@ -56,7 +52,7 @@ class Batch:
         results: Sequence[Any] = self.job.results
         if failure is not None:
             results = [failure] * len(self.units)
-        for future, result in zip(self._futures, results, strict=True):
+        for future, result in zip(self.futures, results, strict=True):
             # A caller that was cancelled has gone; its unit is stored all the same.
             if not future.done():
                 future.set_result(result)
@@ -109,14 +105,23 @@ class LoopBridges:
         self._lock = Lock()
         self._bridges: dict[asyncio.AbstractEventLoop, LoopBridge] = {}
 
-    def batch(self, experiment: int, name: str, action: Action) -> Batch:
-        """The batch of an experiment in this turn of the running loop."""
-        bridge = self._bridges.get(get_running_loop()) or self.here()
+    def request(
+        self, experiment: int, name: str, action: Action, unit: Newcomer
+    ) -> asyncio.Future[Any]:
+        """Add a unit to the batch of this turn of the loop; return a future of its result.
+
+        It gets the unit's arm, or an error, after the commit.
+        """
+        loop = get_running_loop()
+        bridge = self._bridges.get(loop) or self.here()
         batch = bridge.batches.get(experiment)
         if batch is None:
             batch = bridge.batches[experiment] = Batch(experiment, name, action, bridge)
-            bridge.loop.call_soon(bridge.send_off, experiment)
-        return batch
+            loop.call_soon(bridge.send_off, experiment)
+        future: asyncio.Future[Any] = asyncio.Future(loop=loop)
+        batch.units.append(unit)
+        batch.futures.append(future)
+        return future
 
     def here(self) -> LoopBridge:
         """The bridge of the running loop."""

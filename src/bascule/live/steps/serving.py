@@ -81,13 +81,13 @@ def served_arms(state: ExperimentState) -> Served | None:
     >>> served_arms(start), served_arms(start._replace(moved=((1, 0),))).arms
     (None, (0, 0, 2))
     """
+    if not state.moved and not state.released and state.everyone is None:
+        return None
     arms = len(state.assigned)
     everyone = everyones_arm(state)
     if everyone is not None:
         static: ServedReason = "STATIC"
         return Served((everyone,) * arms, (static,) * arms)
-    if not state.moved:
-        return None
     to = dict(state.moved)
     reasons: list[ServedReason] = ["STATIC" if arm in to else "SPLIT" for arm in range(arms)]
     return Served(tuple(to.get(arm, arm) for arm in range(arms)), tuple(reasons))

@@ -361,13 +361,23 @@ def _pair(
     return PairStatistics(total, clock, blocks, differences, squares, tuple(wins), share)
 
 
+_FIELDS = ExperimentState._fields
+_DEFAULTS = tuple(ExperimentState._field_defaults.get(name, ...) for name in _FIELDS)
+
+
 def state_to_json(state: ExperimentState) -> str:
-    """All but the statistics, as text."""
-    data = state._asdict()
+    """All but the statistics and what has its default, as text: it is written with every batch."""
+    data: dict[str, Any] = {
+        name: value
+        for name, value, default in zip(_FIELDS, state, _DEFAULTS, strict=True)
+        if value is not default
+    }
     del data["statistics"]
     data["open"] = [_arm_data(arm) for arm in state.open]
-    data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
-    data["verdict"] = None if state.verdict is None else asdict(state.verdict)
+    if state.metric_open:
+        data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
+    if state.verdict is not None:
+        data["verdict"] = asdict(state.verdict)
     return _written(data)
 
 
@@ -388,7 +398,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
         tuple(ArmStatistics(*arm) for arm in block) for block in data.get("metric_open", ())
     )
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
-    if data["verdict"] is not None:
+    if data.get("verdict") is not None:
         data["verdict"] = Verdict(**data["verdict"])
         harm = tuple(data["verdict"].harm)
         data["verdict"] = replace(data["verdict"], harm=harm)

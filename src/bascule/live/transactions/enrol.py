@@ -17,7 +17,7 @@ from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.storage.leases import Slots
 from bascule.live.storage.queries import homes, members
 from bascule.live.transactions.lease import can_lease, fill, hand_out, take
-from bascule.live.transactions.settle import settle
+from bascule.live.transactions.settle import is_settled, settle
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -51,7 +51,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
-    if work.lease is None:
+    if work.lease is None and not is_settled(work.design, work.phase, work.state, work.now):
         settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
@@ -181,11 +181,12 @@ def _enrol(
     placed = place(design, state, deal, work.shuffle, len(units) - len(numbers), time)
     work.add_blocks(state.deal + 1, placed.dealt)
     numbers += range(state.next_number, state.next_number + len(placed.arms))
-    texts: Iterable[str | None] = repeat(None)
     work.state = placed.state
-    arms, chances, deals = [*filled.arms, *placed.arms], placed.chances, placed.deals
+    arms, chances, deals = placed.arms, placed.chances, placed.deals
     if filled.arms:
-        chances, deals = [*filled.chances, *chances], [*filled.deals, *deals]
+        arms, chances = [*filled.arms, *arms], [*filled.chances, *chances]
+        deals = [*filled.deals, *deals]
+    columns: list[Iterable[Any]] = [units, arms, numbers, chances, repeat(time), deals]
     if design.covariates is not None:
         found = [known[unit] for unit in units[: len(arms)]]
         texts = cast("list[str]", found)
@@ -195,7 +196,8 @@ def _enrol(
             lacking = state.lacking + sum(one.missing > 0 for one in slow)
             beyond = state.beyond + sum(one.beyond > 0 for one in slow)
             work.state = work.state._replace(lacking=lacking, beyond=beyond)
-    rows = zip(units, arms, numbers, chances, repeat(time), deals, texts, strict=False)
+        columns.append(texts)
+    rows = zip(repeat(work.before.id), *columns, strict=False)
     # In the same order in all programs, so that no two wait for each other.
     work.add_all("assignments", sorted(rows) if state.leased else rows)
     work.arms.update(zip(units, arms, strict=False))

@@ -49,7 +49,7 @@ def hand_out(work: UnitOfWork, units: Sequence[str]) -> None:
     arms, chances, deals = slots.arms[part], slots.chances[part], slots.deals[part]
     numbers = range(row.first + part.start, row.first + part.stop)
     time = max(work.now, lease.since)
-    columns = (units, arms, numbers, chances, repeat(time), deals, repeat(None))
+    columns = (repeat(work.before.id), units, arms, numbers, chances, repeat(time), deals)
     # In the same order in all programs, so that no two wait for each other.
     work.add_all("assignments", sorted(zip(*columns, strict=False)))
     work.arms.update(zip(units, arms, strict=True))
