@@ -18,7 +18,7 @@ from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
 from bascule.live.commit.queue import copy_error
 from bascule.live.steps.assignment import Assignment, hashed_arm
-from bascule.live.steps.inputs import checked_unit, event_of
+from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units, identities
@@ -90,7 +90,7 @@ class Units:
         """
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
-        named = [checked_unit(unit) for unit in units]
+        named = checked_units(units)
         if self._is_static:
             return [self.assign(unit) for unit in named]
         if contexts is None and covariates is None:
@@ -279,7 +279,7 @@ class Units:
         metric).
         """
         receipts: list[Receipt] = []
-        events = [event_of(given) for given in outcomes]
+        events = events_of(outcomes)
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
             receipts += self.store.change(self.id, self.name, self.store.recording, some)
@@ -431,8 +431,7 @@ class Units:
         return [self._arm(result, strict) for result in results]
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
-        events = [event_of(given) for given in outcomes]
-        return Job(self.id, self.name, self.store.recording, events)
+        return Job(self.id, self.name, self.store.recording, events_of(outcomes))
 
 
 def newcomer(unit: str, covariates: Covariates | None, context: Context | None = None) -> Newcomer:

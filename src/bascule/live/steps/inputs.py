@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import repeat
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType
+from typing import Any, cast
 
 import numpy as np
 
@@ -70,6 +73,26 @@ def checked_unit(unit: object, field: str = "unit") -> str:
         if "\0" in unit:
             raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
     return unit
+
+
+def checked_units(units: Iterable[object]) -> list[str]:
+    """Return the names of units as `checked_unit` does; plain ones are checked all at once.
+
+    >>> checked_units(["user-42", 43])
+    ['user-42', '43']
+    """
+    given = [*units]
+    return cast("list[str]", given) if _are_plain(given) else [*map(checked_unit, given)]
+
+
+def _are_plain(names: Sequence[object]) -> bool:
+    """Whether all names are what nearly everyone gives: text in ASCII, and not too long."""
+    if set(map(type, names)) != {str}:
+        return False
+    texts = cast("Sequence[str]", names)
+    joined = "".join(texts)
+    is_text = joined.isascii() and "\0" not in joined
+    return is_text and 0 < min(map(len, texts)) <= max(map(len, texts)) <= LONGEST_UNIT
 
 
 def _digits(number: Integral) -> object:
@@ -146,6 +169,42 @@ def checked_time(at: datetime | float | None) -> float | None:
     return moment
 
 
+def events_of(outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Event]:
+    """Return events as `event_of` does; plain ones are checked all at once.
+
+    >>> events_of([("user-42", 1), ("user-43", 0.5)])[1]
+    Event(unit='user-43', value=0.5, at=None, id=None, exposed=True, metric=None)
+    """
+    given = [*outcomes]
+    sizes = set(map(len, given)) if set(map(type, given)) == {tuple} else set()
+    if len(sizes) != 1 or not sizes < {2, 3, 4, 5}:
+        return [*map(event_of, given)]
+    nothing: tuple[Any, ...] = (None,) * len(given)
+    columns = [*zip(*given, strict=True), nothing, nothing, nothing]
+    units, values, times, ids, metrics = columns[:5]
+    if (
+        not _are_plain(units)
+        or set(map(type, times)) != {NoneType}
+        or not (set(map(type, ids)) == {NoneType} or _are_plain(ids))
+        or not set(map(type, metrics)) <= {NoneType, str}
+    ):
+        return [*map(event_of, given)]
+    if set(map(type, values)) != {float} or not all(map(math.isfinite, values)):
+        values = tuple(map(checked_value, values))
+    named = {name: checked_metric(name) for name in dict.fromkeys(metrics)}
+    names = map(named.__getitem__, metrics)
+    return [*map(Event, units, values, times, ids, repeat(True), names)]
+
+
+def checked_metric(metric: object) -> str | None:
+    """Return the name of a metric as it is stored; None is the primary one.
+
+    >>> checked_metric("spend"), checked_metric(PRIMARY)
+    ('spend', None)
+    """
+    return None if metric is None or metric == PRIMARY else checked_unit(metric, "metric")
+
+
 def event_of(given: tuple[Any, ...] | Event) -> Event:
     """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
 
@@ -167,8 +226,7 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
         )
     if name is not None:
         name = checked_unit(name, "id")
-    if metric is not None:
-        metric = None if metric == PRIMARY else checked_unit(metric, "metric")
     if at is not None:
         at = checked_time(at)
+    metric = checked_metric(metric)
     return Event(checked_unit(unit), checked_value(value), at, name, exposed, metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
@@ -35,16 +36,16 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     names = (None, *(metric.name for metric in work.design.metrics))
     once = work.design.measure is None
     designs = dict(zip(names, (work.design, *work.design.metric_designs), strict=True))
-    if any(one.outcome.pairs for one in designs.values()) or any(
-        type(one.value) is Pair for one in events
-    ):
+    values = map(itemgetter(1), events)
+    if any(one.outcome.pairs for one in designs.values()) or Pair in set(map(type, values)):
         events = [one_number(work.design, event) for event in events]
     work.write("outcomes")
     work.write("set_aside")
-    work.look_up(event.unit for event in events)
-    ids = [event.id for event in events if event.id is not None]
+    work.look_up(map(itemgetter(0), events))
+    ids = [event[3] for event in events if event[3] is not None]
     taken: dict[str, tuple[int, object, str | None]]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
+    has_repeats = len(set(ids)) < len(ids)
     answered: set[tuple[int, str | None]] = set()
     if once:
         units = (work.known[event.unit] for event in events)
@@ -54,8 +55,22 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     refused: list[tuple[Event, Receipt]] = []
     places = []
     known, news, now, staged = work.known, work.news, work.now, work.state.staged
+    experiment = work.before.id
+    rows: list[tuple[object, ...]] = []
+    # Units whose events of this moment count, and values that were accepted, by metric.
+    counting: dict[str | None, dict[str, int]] = {metric: {} for metric in designs}
+    accepted: dict[str | None, set[object]] = {metric: set() for metric in designs}
     for event in events:
-        unit, value, _, name, exposed, metric = event
+        unit, value, given, name, exposed, metric = event
+        if given is None and exposed and metric in counting and value in accepted[metric]:
+            counted = counting[metric].get(unit)
+            if counted is not None and name not in taken:
+                # Nearly always where units have several events: all else was judged before.
+                receipts.append(ACCEPTED)
+                if has_repeats and name is not None:
+                    taken[name] = (counted, value, metric)
+                rows.append((experiment, counted, value, now, now, name, metric, None))
+                continue
         assigned = known[unit] or _found(work, unit)
         receipt, number, at = _judged(work, event, designs.get(metric), assigned, taken, answered)
         receipts.append(receipt)
@@ -68,7 +83,10 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 answered.add((number, metric))
             news.add(number)
             stage = _stage(work, assigned, at) if staged else None
-            work.add("outcomes", number, value, at, now, name, metric, stage)
+            rows.append((experiment, number, value, at, now, name, metric, stage))
+            accepted[metric].add(value)
+            if at == now and not once and not staged:
+                counting[metric][unit] = number
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)
@@ -78,6 +96,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
+    used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
+    work.add_all("outcomes", [row[:used] for row in rows])
     if work.phase in OPEN and any(one.reason == "beyond population" for _, one in refused):
         _end_miscounted(work)
     refused = _with_others_named(work, refused)

@@ -191,6 +191,7 @@ class UnitOfWork:
         rows = self._rows.pop(table, None)
         if rows:
             columns = _columns(table)
-            for used in sorted(set(map(len, rows))):
-                some = [row for row in rows if len(row) == used]
+            widths = sorted(set(map(len, rows)))
+            for used in widths:
+                some = rows if len(widths) == 1 else [row for row in rows if len(row) == used]
                 statements.insert(self.connection, table, columns[:used], some)
