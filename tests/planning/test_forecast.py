@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from tests.planning.playing import played
 
 import bascule as bs
 from bascule.planning.forecast import (
     design_of,
     forecast_of,
     hopeless,
-    played,
     predicted,
     prediction,
 )

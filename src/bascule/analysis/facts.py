@@ -28,9 +28,8 @@ from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bernoulli, Gaussian
 from bascule.core.procedures.recurrent.estimators import (
     mean_of_means,
-    precision_weight,
+    precision_mean,
     total_mean,
-    weighted,
 )
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -126,14 +125,15 @@ def folded_answers(design: Design, state: ExperimentState) -> tuple[ArmAnswer, .
 
 def unit_answers(design: Design, recurring: Recurring) -> tuple[ArmAnswer, ...]:
     """The arms of a test whose outcomes keep coming, with three averages of each."""
-    spreads = design.outcome.unit_spreads
     answers = []
     for name, arm in zip(design.arms, recurring.statistics[-1].arms, strict=True):
         if not arm.units:
             answers.append(ArmAnswer(name, 0, 0, None, None))
             continue
-        total, clock = weighted(arm, precision_weight, *spreads)
-        means = {"total_mean": total_mean(arm), "precision_mean": total / clock}
+        means = {
+            "total_mean": total_mean(arm),
+            "precision_mean": precision_mean(arm, *design.outcome.unit_spreads),
+        }
         answers.append(ArmAnswer(name, arm.units, arm.units, mean_of_means(arm), None, **means))
     return tuple(answers)
 

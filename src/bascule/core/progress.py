@@ -25,7 +25,7 @@ from bascule.core.metrics.guardrails import (
 )
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
@@ -238,12 +238,6 @@ def static_procedure(design: Design) -> StaticProcedure:
     """Return the procedure of a design on a static population; InputError for any other."""
     remedy = "rule must be Static(population) here"
     return procedure_as(design, StaticProcedure, remedy)
-
-
-def arm_procedure(design: Design) -> ArmProcedure:
-    """Return the procedure of a design that compares intervals of arms; InputError otherwise."""
-    remedy = "it compares differences, not intervals of arms: use UCB(alpha), ETC() or ETCPrime()"
-    return procedure_as(design, ArmProcedure, remedy)  # type: ignore[type-abstract]
 
 
 def interval_procedure(design: Design) -> IntervalProcedure:

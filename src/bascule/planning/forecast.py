@@ -16,8 +16,7 @@ from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.rules import Rule
 from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
-from bascule.simulation import Estimate, Simulation, simulate
-from bascule.simulation.engines.backends.threads import Progress
+from bascule.simulation import Estimate, Simulation
 from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
 
@@ -160,28 +159,6 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     decided = found.decided_by(cap)
     ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
     return Forecast(*ends)
-
-
-def played(
-    request: PlanRequest,
-    design: Design,
-    runs: int,
-    seed: int,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> tuple[Forecast, Simulation]:
-    """Return the forecast by simulation in the world of a request, and the runs behind it.
-
-    >>> import bascule as bs
-    >>> request = PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
-    >>> forecast, _ = played(request, design_of(request, bs.Tilt(3)), runs=100, seed=1)
-    >>> forecast.runs, forecast.decided.mean > 0.8
-    (100, True)
-    """
-    result = simulate(
-        played_design(request, design), None, runs, seed, threads, progress, request.world
-    )
-    return forecast_of(result, request.units_per_day), result
 
 
 def forecast_of(result: Simulation, units_per_day: float) -> Forecast:

@@ -12,7 +12,6 @@ from bascule.core.evidence.bernstein import (
     CURVES,
     PRICES,
     TILTS,
-    added_square,
     bernstein_boundary,
     bernstein_radius,
     expected,
@@ -47,9 +46,9 @@ def test_the_radius_scales_with_the_limits_and_waits_for_the_third_unit() -> Non
     assert bernstein_radius(500, 2000.0, -5.0, 5.0, 0.05) == pytest.approx(10 * narrow)
 
 
-def test_squares_follow_what_was_expected_before_each_outcome() -> None:
+def test_what_is_expected_follows_the_outcomes_before() -> None:
     assert expected(0, 0.0, 2.0, 6.0) == 4.0
-    assert added_square(6.0, 1, 5.0, 2.0, 6.0) == pytest.approx((6.0 - 4.5) ** 2)
+    assert expected(1, 5.0, 2.0, 6.0) == 4.5
 
 
 @pytest.mark.parametrize("mean", [0.05, 0.5])
@@ -84,7 +83,7 @@ def test_sums_bound_the_squares_in_whichever_order(outcomes: list[float], order:
     low, high = -2.0, 5.0
     total = squares = 0.0
     for n, outcome in enumerate(outcomes):
-        squares += added_square(outcome, n, total, low, high)
+        squares += (outcome - expected(n, total, low, high)) ** 2
         total += outcome
     bound = most_squares(len(outcomes), total, sum(x * x for x in outcomes), low, high)
     assert squares <= bound * (1 + 1e-12)

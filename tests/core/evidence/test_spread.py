@@ -11,11 +11,11 @@ from bascule.core.evidence.spread import (
     FEWEST_UNITS,
     daily_variances,
     enough_units,
+    larger_variances,
     noise_of_arm,
     skewness,
     squares_about_mean,
     units_needed,
-    variance_of_total,
 )
 
 
@@ -77,11 +77,11 @@ def test_days_with_few_units_take_the_variance_of_all() -> None:
     assert found[1] == found[2] == pytest.approx(about.sum() / 103)
 
 
-def test_the_variance_of_a_total_takes_the_larger_of_own_and_pooled_for_each_arm() -> None:
+def test_each_arm_has_the_larger_of_its_own_variance_and_the_pooled_one() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(0.0, 1.0, 40), rng.normal(5.0, 3.0, 10)
     about = [len(arm) * arm.var() for arm in (a, b)]
     pooled = sum(about) / 48
-    wanted = 2.0 * max(a.var(ddof=1), pooled) + 4.0 * max(b.var(ddof=1), pooled)
-    assert variance_of_total(2.0, 6.0, 40.0, about[0], 10.0, about[1]) == pytest.approx(wanted)
-    assert variance_of_total(2.0, 6.0, 40.0, about[0], 1.0, 0.0) == math.inf
+    wanted = (max(a.var(ddof=1), pooled), max(b.var(ddof=1), pooled))
+    assert larger_variances(40.0, about[0], 10.0, about[1]) == pytest.approx(wanted)
+    assert larger_variances(40.0, about[0], 1.0, 0.0) == (math.inf, math.inf)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.planning.playing import played
 
 import bascule as bs
-from bascule.planning.forecast import design_of, played
+from bascule.planning.forecast import design_of
 from bascule.planning.search.candidates import soonest
 from bascule.planning.search.reach import reach, time_needed
 

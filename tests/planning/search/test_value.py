@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.forecast import Forecast
-from bascule.planning.search.chosen_error import with_chosen_error
+from bascule.planning.search.stages import with_chosen_error
 from bascule.planning.search.value import Value, value_of
 
 

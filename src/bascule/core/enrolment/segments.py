@@ -138,11 +138,6 @@ class Member(NamedTuple):
     segments: Segments
     error: float
 
-    @property
-    def siblings(self) -> tuple[str, ...]:
-        """The names of the experiments of all segments."""
-        return tuple(member_name(self.test, segment) for segment in self.segments.all)
-
 
 def member_name(test: str, segment: str) -> str:
     """Return the name of the experiment that a segment of a test is.

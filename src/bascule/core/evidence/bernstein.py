@@ -34,16 +34,6 @@ def expected(n: float, total: float, low: float, high: float) -> float:
     return (total + 0.5 * (low + high)) / (n + 1.0)
 
 
-def added_square(outcome: float, n: float, total: float, low: float, high: float) -> float:
-    """What an outcome that comes after `n`, which add up to `total`, adds to `squares`.
-
-    >>> added_square(1.0, 3, 2.0, low=0.0, high=1.0)
-    0.140625
-    """
-    distance = outcome - expected(n, total, low, high)
-    return distance * distance
-
-
 def most_squares(n: float, total: float, raw_squares: float, low: float, high: float) -> float:
     """The most that `squares` can be after outcomes whose sum and sum of squares are known.
 

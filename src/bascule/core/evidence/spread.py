@@ -42,27 +42,6 @@ def squares_about_mean(units: Sums, totals: Sums, squares: Sums) -> Sums:
     return about * (about > ROUNDING * squares)  # type: ignore[no-any-return]
 
 
-def variance_of_total(
-    share: float,
-    clock: float,
-    units: float,
-    about: float,
-    other_units: float,
-    other_about: float,
-) -> float:
-    """The variance of a pair's total over blocks: each arm has the larger of own and pooled.
-
-    Of the `clock` (the variance at a spread of 1) the first arm adds `share`, and the second the
-    rest. `about` has the squared distances of an arm's outcomes from their mean. It is infinite
-    until both arms have two units.
-
-    >>> variance_of_total(2.0, 5.0, 11.0, 40.0, 11.0, 0.0)
-    14.0
-    """
-    own, other = larger_variances(units, about, other_units, other_about)
-    return share * own + (clock - share) * other
-
-
 def larger_variances(
     units: float, about: float, other_units: float, other_about: float
 ) -> tuple[float, float]:

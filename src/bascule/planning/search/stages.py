@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bascule.core.design import Design
-from bascule.core.errors import InfeasibleError
+from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.inputs import checks
 from bascule.core.rules import Rule
 from bascule.planning.forecast import (
@@ -21,11 +21,19 @@ from bascule.planning.forecast import (
 from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
-from bascule.planning.search.candidates import by_theory, even_split, search, series, soonest
+from bascule.planning.search.candidates import (
+    by_theory,
+    candidates,
+    even_split,
+    is_possible,
+    search,
+    series,
+    soonest,
+)
 from bascule.planning.search.choose import Point, accepted, best_in_time, nearest
-from bascule.planning.search.chosen_error import with_chosen_error
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach, time_needed
+from bascule.planning.search.value import value_of
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation import World
 from bascule.simulation.engines.backends.threads import Stages
@@ -45,6 +53,12 @@ SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 """Runs of the recommended design, and of any other; where they take too long, the prediction
 has to do. Where theory says nothing, as of very many arms, they may take longer."""
+
+ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
+"""Errors that are looked at where none was asked for."""
+
+TILTS = (1.0, 3.0, 8.0)
+"""Tilts at which these errors are looked at."""
 
 
 def stages(
@@ -217,3 +231,38 @@ def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
 
 def _silent(what: str, done: int, total: int) -> None:
     """Report nothing."""
+
+
+def with_chosen_error(request: PlanRequest) -> PlanRequest:
+    """Return a request with the error at which its population is expected to lose the least.
+
+    One that names its error is returned as it is.
+
+    >>> with_chosen_error(PlanRequest(error=0.02)).error
+    0.02
+    """
+    if not request.choose_error:
+        return request
+    losses = {error: _least_loss(replace(request, error=error)) for error in ERRORS}
+    known = {error: loss for error, loss in losses.items() if loss is not None}
+    if not known:
+        raise InputError(
+            "error",
+            "error cannot be chosen for these outcomes and arms, which theory does not predict: "
+            "give one, as in 5%",
+        )
+    return replace(request, error=min(known, key=lambda error: known[error]))
+
+
+def _least_loss(request: PlanRequest) -> float | None:
+    """The least that the population loses with some usual design that decides often enough."""
+    losses = []
+    for rule in candidates(request):
+        if rule.knob is None or rule.knob.value not in TILTS or not is_possible(request, rule):
+            continue
+        expected = predicted(request, rule)
+        if expected is None or expected.decided.mean < request.power:
+            continue
+        found = value_of(request, expected, predicted_at_zero(request, rule))
+        losses += [] if found is None else [found.loss]
+    return min(losses, default=None)

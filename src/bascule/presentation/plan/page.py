@@ -123,7 +123,6 @@ class Chart(Frame):
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     deadline: float | None
-    deadline_before: bool
 
 
 def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
@@ -177,7 +176,6 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
         tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(width / 60))),
         tuple(Tick(y(cost), f"{cost:,g}") for cost in round_steps(0.0, most)),
         x(deadline) if drawn else None,
-        deadline < max(days),
     )
 
 

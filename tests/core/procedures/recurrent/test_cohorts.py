@@ -48,14 +48,14 @@ def test_cohorts_say_as_much_as_the_units_themselves(
     assert total_mean(arm) == pytest.approx(totals.sum() / outcomes.sum(), abs=1e-9)
     precisions = 1 / (spreads[0] ** 2 + spreads[1] ** 2 / outcomes)
     expected = (precisions * totals / outcomes).sum() / precisions.sum()
-    assert precision_mean(arm, bs.Recurrent(*spreads)) == pytest.approx(expected, abs=1e-9)
+    assert precision_mean(arm, *spreads) == pytest.approx(expected, abs=1e-9)
 
 
 @given(UNITS)
 def test_the_precision_mean_bridges_the_other_two(units: list[tuple[int, float]]) -> None:
     arm = bs.ArmCohorts.of(units)
-    assert precision_mean(arm, bs.Recurrent(1, 0)) == pytest.approx(mean_of_means(arm), abs=1e-9)
-    assert precision_mean(arm, bs.Recurrent(0, 1)) == pytest.approx(total_mean(arm), abs=1e-9)
+    assert precision_mean(arm, 1.0, 0.0) == pytest.approx(mean_of_means(arm), abs=1e-9)
+    assert precision_mean(arm, 0.0, 1.0) == pytest.approx(total_mean(arm), abs=1e-9)
 
 
 @given(st.integers(1, 1000), SPREADS, st.sampled_from([0.5, 4.0, 1024.0]))
@@ -106,4 +106,4 @@ def test_what_is_no_cohort_is_refused() -> None:
 def test_an_arm_without_units_has_mean_0() -> None:
     nobody = bs.ArmCohorts()
     assert mean_of_means(nobody) == total_mean(nobody) == 0
-    assert precision_mean(nobody, bs.Recurrent(1, 1)) == 0
+    assert precision_mean(nobody, 1.0, 1.0) == 0

@@ -54,7 +54,7 @@ def test_the_intervals_have_the_rules_own_mean() -> None:
     arm = bs.ArmCohorts.of([(1, 3.0), (2, 0.0), (9, 9.0)])
     stats = bs.CohortStatistics((arm, arm), stage=9)
     assert bs.intervals(design(bs.UCB(2)), stats)[0].mean == pytest.approx(mean_of_means(arm))
-    expected = precision_mean(arm, bs.Recurrent(1, 1))
+    expected = precision_mean(arm, 1.0, 1.0)
     mixture = design(bs.UCB(2, radius="mixture"))
     assert bs.intervals(mixture, stats)[0].mean == pytest.approx(expected)
 

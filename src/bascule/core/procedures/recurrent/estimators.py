@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bascule.core.outcomes.recurrent import Recurrent
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts
 
 Weight = Callable[[float, float, float], float]
@@ -81,13 +80,13 @@ def total_mean(arm: ArmCohorts) -> float:
     return _ratio(*weighted(arm, outcome_weight, 1.0, 1.0))
 
 
-def precision_mean(arm: ArmCohorts, outcome: Recurrent) -> float:
+def precision_mean(arm: ArmCohorts, sigma_unit: float, sigma_noise: float) -> float:
     """The average in which a unit counts as much as is known of it; 0 before the first.
 
-    >>> round(precision_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]), Recurrent(1, 1)), 3)
+    >>> round(precision_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]), 1.0, 1.0), 3)
     2.385
     """
-    return _ratio(*weighted(arm, precision_weight, outcome.sigma_unit, outcome.sigma_noise))
+    return _ratio(*weighted(arm, precision_weight, sigma_unit, sigma_noise))
 
 
 def _ratio(total: float, clock: float) -> float:
