@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -12,7 +12,12 @@ import pytest
 import bascule as bs
 from bascule.contract import CHECKS, check_contract
 from bascule.core.outcomes import OUTCOMES, Noise, Outcome
+from bascule.core.procedures.base import OWN_STEPS
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.rules import RULES
+from bascule.simulation.engines.choose import ENGINES, is_compiled
+from bascule.theory.prediction.predict import PREDICTIONS
 
 ARMS = ["control", "green"]
 
@@ -132,6 +137,63 @@ def test_outcomes_of_a_users_model_are_checked_when_they_are_recorded() -> None:
         assert not test.record("u", 2.5).accepted
         assert not test.record("u", 6).accepted
         assert test.record("u", 5).accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Doubled(BlockProcedure):
+    """Blocks of twice the size, which the loop of blocks does not play; no kind is stated."""
+
+    def next_block(self, statistics: bs.Statistics) -> bs.Block:
+        block = BlockProcedure.next_block(self, statistics)
+        return replace(block, units=tuple(2 * units for units in block.units))
+
+
+@dataclass(frozen=True, slots=True)
+class Wide(IntervalProcedure):
+    """Intervals of which nobody has proven anything; no kind is stated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid(bs.Tilt):
+    """A rule whose procedure changes the steps of a kind and does not say so."""
+
+    of: type[Any] = Doubled
+
+    def procedure(self, design: Any) -> Any:
+        like = bs.Tilt(3) if self.of is Doubled else bs.UCB(2)
+        made = like.procedure(design)
+        return self.of(*(getattr(made, each.name) for each in fields(made)))
+
+
+def test_a_procedure_that_states_no_kind_is_played_by_its_own_steps() -> None:
+    design = bs.Design(ARMS, bs.Gaussian(1), Unsaid())
+    assert not is_compiled(design.procedure)
+    played = bs.simulate(design, [0.0, 1.0], runs=2, seed=4)
+    for run in range(2):
+        *_, last = bs.trace(design, [0.0, 1.0], seed=4, run=run)
+        assert played.units[run].tolist() == [arm.units for arm in last.statistics.arms]
+        assert all(units % 2 == 0 for units in played.units[run])
+    with pytest.raises(bs.InputError, match="leave them out"):
+        bs.simulate(design, [0.0, 1.0], runs=2, engine="fast")
+
+
+@pytest.mark.parametrize("procedure", [Doubled, Wide])
+def test_nothing_is_predicted_or_proven_of_a_procedure_that_states_no_kind(procedure: Any) -> None:
+    design = bs.Design(ARMS, bs.Gaussian(1), Unsaid(of=procedure))
+    assert design.procedure.kind == OWN_STEPS
+    for ask in (bs.theory.predict, bs.theory.mean_path):
+        with pytest.raises(bs.InputError, match="no prediction: simulate it"):
+            ask(design, 1.0)
+    with pytest.raises(bs.InputError, match="no proven bound"):
+        bs.theory.bounds(design, 1.0)
+    with pytest.raises(bs.InputError, match="not in the paper"):
+        bs.theory.published_bounds(design, 1.0)
+
+
+def test_every_kind_that_the_package_states_has_a_loop_and_a_theory() -> None:
+    designs = [bs.Design(ARMS, outcome=outcome, rule=rule) for rule, outcome, _ in OWN]
+    kinds = {design.procedure.kind for design in designs}
+    assert kinds == set(PREDICTIONS) == set(ENGINES) - {"rival"}
 
 
 def test_registering_refuses_what_is_no_rule_and_a_kind_that_is_taken() -> None:

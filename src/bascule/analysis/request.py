@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -172,9 +171,7 @@ class Request:
         model = self.outcome
         if model is None or model.binary or model.recurring:
             return None
-        one_limit = not model.limited and (math.isfinite(model.low) or math.isfinite(model.high))
-        own_check = type(model).check_value is not Outcome.check_value
-        return model if model.integer or one_limit or own_check else None
+        return model if model.strict else None
 
     def least(self, arms: Sequence[str]) -> list[float] | None:
         """The smallest probability with which each arm was ever assigned, as it was stated."""

@@ -6,7 +6,7 @@ import math
 
 from bascule.core.design import Design
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes.noise import Noise, Normal, StudentT
+from bascule.core.outcomes.noise import Noise
 from bascule.simulation.worlds.world import Trend, World
 
 SLOW = 0.05
@@ -51,10 +51,9 @@ def promised_error(design: Design, world: World) -> float:
 def _of_noise(design: Design, noise: Noise) -> str | None:
     if not design.outcome.known_spread:
         return None
-    if isinstance(noise, StudentT):
+    if math.isinf(noise.proxy):
         return "outcomes have heavier tails than any sigma allows"
-    proxy = noise.sigma if isinstance(noise, Normal) else (noise.high - noise.low) / 2
-    return None if proxy <= design.outcome.sigma else "outcomes spread more than sigma says"
+    return None if noise.proxy <= design.outcome.sigma else "outcomes spread more than sigma says"
 
 
 def _of_change(design: Design, world: World) -> str | None:

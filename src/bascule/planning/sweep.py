@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
@@ -119,14 +120,17 @@ def unit_weight(design: Design, units: float) -> float:
         return weight * RECURRENT_WEIGHT
     if outcome.limited and not outcome.binary:
         weight *= LIMITS_WEIGHT
-    if not isinstance(procedure, IntervalProcedure):
-        return weight
+    slower = SLOWER.get(procedure.kind)
+    return weight if slower is None else weight * slower(procedure, units)
+
+
+def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
     if procedure.pairwise:
-        return weight * STOP_WEIGHT
+        return STOP_WEIGHT
     if procedure.follows_spread:
-        return weight * BERNSTEIN_WEIGHT
+        return BERNSTEIN_WEIGHT
     tabulated = units <= LARGEST_TABLE or procedure.shape.radius is radius
-    return weight if tabulated else weight * RADIUS_WEIGHT
+    return 1.0 if tabulated else RADIUS_WEIGHT
 
 
 def expected_units(design: Design, means: Sequence[float], spread: float | None = None) -> float:
@@ -139,18 +143,30 @@ def expected_units(design: Design, means: Sequence[float], spread: float | None 
     """
     means = tuple(design.oriented(mean) for mean in means)
     design = design.increasing
-    procedure, gaps = design.procedure, rival_gaps(means)
-    if isinstance(procedure, IntervalProcedure) and procedure.follows_spread:
-        # It comes to know the spread, and is then about as wide as a mixture's that knows it.
-        known = Gaussian(_spread(design, means, spread))
-        error = design.calibration.error
-        alike = Design(design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error)
-        return mean_path(alike, gaps).decision_time
-    if isinstance(procedure, BlockProcedure) and procedure.steps.evidence is None:
-        pairs = _pairs_to_win(design, procedure.threshold, means, spread)
-        # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
-        return pairs / 2 * (1 + procedure.tilt + len(gaps) * (1 + 1 / procedure.tilt))
-    return mean_path(design, gaps).decision_time
+    rough = ROUGH_UNITS.get(design.procedure.kind)
+    units = None if rough is None else rough(design, design.procedure, means, spread)
+    return mean_path(design, rival_gaps(means)).decision_time if units is None else units
+
+
+def _rough_in_intervals(
+    design: Design, procedure: IntervalProcedure, means: Sequence[float], spread: float | None
+) -> float | None:
+    if not procedure.follows_spread:
+        return None
+    # It comes to know the spread, and is then about as wide as a mixture's that knows it.
+    known, error = Gaussian(_spread(design, means, spread)), design.calibration.error
+    alike = Design(design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error)
+    return mean_path(alike, rival_gaps(means)).decision_time
+
+
+def _rough_in_blocks(
+    design: Design, procedure: BlockProcedure, means: Sequence[float], spread: float | None
+) -> float | None:
+    if procedure.steps.evidence is not None:
+        return None
+    pairs, rivals = _pairs_to_win(design, procedure.threshold, means, spread), len(means) - 1
+    # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
+    return pairs / 2 * (1 + procedure.tilt + rivals * (1 + 1 / procedure.tilt))
 
 
 def _pairs_to_win(
@@ -170,3 +186,14 @@ def _spread(design: Design, means: Sequence[float], spread: float | None) -> flo
     best = sorted(means, reverse=True)[:2]
     noise = design.outcome.noise(tuple(means))
     return math.sqrt(sum(noise.spread(mean) ** 2 for mean in best) / 2)
+
+
+SLOWER: dict[str, Callable[[Any, float], float]] = {"intervals": _slower_intervals}
+"""How much longer a unit takes, by the kind of procedure, given it and the units of a run."""
+
+ROUGH_UNITS: dict[str, Callable[[Design, Any, Sequence[float], float | None], float | None]] = {
+    "blocks": _rough_in_blocks,
+    "intervals": _rough_in_intervals,
+}
+"""A rough decision time by the kind of procedure, given (design, procedure, means, spread); None
+where the mean path has one."""

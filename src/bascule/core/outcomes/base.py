@@ -81,6 +81,12 @@ class Outcome(ABC):
         return math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
+    def strict(self) -> bool:
+        """Whether `check_value` says more than that outcomes lie between two limits or none."""
+        one_limit = math.isfinite(self.low) != math.isfinite(self.high)
+        return self.integer or one_limit or type(self).check_value is not Outcome.check_value
+
+    @property
     def known_spread(self) -> bool:
         """Whether a sub-Gaussian spread is known that does not come from limits."""
         return math.isfinite(self.sigma) and not self.limited

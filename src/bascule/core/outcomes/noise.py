@@ -1,15 +1,15 @@
 """How outcomes spread around the mean of their arm: the noise of a simulated world.
 
-Each kind is one class, registered by adding it to `Noise`; `simulation.random.noise_kernel` draws
-it.
+Each kind is one class, registered by adding it to `Noise`; the loops draw it by its `kind` and its
+`numbers` (`simulation.kernels.worlds.unit`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -21,8 +21,60 @@ MOST_POINTS = 1000
 """Values that a discrete outcome may have."""
 
 
+class NoiseModel:
+    """What every noise states of itself."""
+
+    __slots__ = ()
+    kind: str
+    follows_mean: ClassVar[bool] = True
+    """Whether outcomes move with the mean of their arm within the limits."""
+
+    @property
+    def low(self) -> float:
+        """No outcome lies below."""
+        return -math.inf
+
+    @property
+    def high(self) -> float:
+        """No outcome lies above."""
+        return math.inf
+
+    @property
+    def means(self) -> tuple[float, ...] | None:
+        """The means of the arms, where they follow from the noise; else None."""
+        return None
+
+    @property
+    def limited(self) -> bool:
+        """Whether outcomes lie within finite limits."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @property
+    def proxy(self) -> float:
+        """The sub-Gaussian spread around any mean; infinite if there is none."""
+        return (self.high - self.low) / 2
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers by which the loops draw it."""
+        return {"low": self.low, "high": self.high}
+
+    @property
+    def points(self) -> tuple[Sequence[float], Sequence[Sequence[float]]] | None:
+        """The values that outcomes take and their chances, arm by arm, if they are few."""
+        return None
+
+    def reflected(self) -> Self:
+        """Return the noise whose outcomes are turned round within their limits, or around 0."""
+        return self
+
+    def like_first(self, arms: int) -> Self:
+        """Return the noise where every arm is like the first."""
+        return self
+
+
 @dataclass(frozen=True, slots=True)
-class Normal:
+class Normal(NoiseModel):
     """Normal outcomes with standard deviation `sigma`.
 
     >>> Normal(2.0).spread(0.5)
@@ -31,8 +83,6 @@ class Normal:
 
     sigma: float = 1.0
     kind: Literal["normal"] = field(default="normal", kw_only=True, repr=False)
-    low: ClassVar[float] = -math.inf
-    high: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
         sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
@@ -43,13 +93,23 @@ class Normal:
         """The noise in words."""
         return f"normal noise, sigma {self.sigma:g}"
 
+    @property
+    def proxy(self) -> float:
+        """The spread itself."""
+        return self.sigma
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The spread."""
+        return {"spread": self.sigma}
+
     def spread(self, mean: float) -> float:
         """The standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
 
 @dataclass(frozen=True, slots=True)
-class StudentT:
+class StudentT(NoiseModel):
     """Heavy tails: Student's t with `df` degrees of freedom and standard deviation `sigma`.
 
     >>> StudentT(3.0, sigma=2.0).words
@@ -59,8 +119,6 @@ class StudentT:
     df: float = 3.0
     sigma: float = 1.0
     kind: Literal["student-t"] = field(default="student-t", kw_only=True, repr=False)
-    low: ClassVar[float] = -math.inf
-    high: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
         df = checks.positive("df", self.df, "3 has heavy tails, 30 is nearly normal")
@@ -79,13 +137,18 @@ class StudentT:
         """The noise in words."""
         return f"heavy tails, t with {self.df:g} degrees of freedom and sigma {self.sigma:g}"
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The degrees of freedom, and the scale of a plain t."""
+        return {"df": self.df, "spread": self.sigma * math.sqrt((self.df - 2.0) / self.df)}
+
     def spread(self, mean: float) -> float:
         """The standard deviation of an outcome of an arm with this mean."""
         return self.sigma
 
 
 @dataclass(frozen=True, slots=True)
-class Coin:
+class Coin(NoiseModel):
     """Outcomes that are 0 or 1; the mean of an arm is the probability of a 1.
 
     >>> Coin().spread(0.5)
@@ -107,7 +170,7 @@ class Coin:
 
 
 @dataclass(frozen=True, slots=True)
-class Beta:
+class Beta(NoiseModel):
     """Outcomes between `low` and `high` from a beta distribution around the mean of the arm.
 
     The larger the `concentration` (the sum of the two parameters), the nearer they lie to it.
@@ -137,13 +200,18 @@ class Beta:
         limits = f"between {self.low:g} and {self.high:g}"
         return f"beta outcomes {limits}, concentration {self.concentration:g}"
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The limits and the concentration."""
+        return {"low": self.low, "high": self.high, "concentration": self.concentration}
+
     def spread(self, mean: float) -> float:
         """The standard deviation of an outcome of an arm with this mean."""
         return math.sqrt((mean - self.low) * (self.high - mean) / (1.0 + self.concentration))
 
 
 @dataclass(frozen=True, slots=True)
-class Discrete:
+class Discrete(NoiseModel):
     """Outcomes that take one of a few `values`, with a list of `weights` for each arm.
 
     The means of the arms follow from it.
@@ -155,6 +223,7 @@ class Discrete:
     values: Sequence[float]
     weights: Sequence[Sequence[float]]
     kind: Literal["discrete"] = field(default="discrete", kw_only=True, repr=False)
+    follows_mean: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, example in (("values", "[0, 10]"), ("weights", "[[0.9, 0.1], [0.8, 0.2]]")):
@@ -203,6 +272,25 @@ class Discrete:
     def words(self) -> str:
         """The noise in words."""
         return f"{len(self.values)} values from {self.low:g} to {self.high:g}"
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """None: the values and their chances are the `points`."""
+        return {}
+
+    @property
+    def points(self) -> tuple[Sequence[float], Sequence[Sequence[float]]]:
+        """The values and their chances."""
+        return self.values, self.chances
+
+    def reflected(self) -> Discrete:
+        """Return the noise with its values turned round."""
+        centre = self.low + self.high
+        return replace(self, values=tuple(centre - value for value in self.values))
+
+    def like_first(self, arms: int) -> Discrete:
+        """Return the noise where every arm has the weights of the first."""
+        return replace(self, weights=(self.weights[0],) * arms)
 
     def spread(self, mean: float) -> float:
         """The largest standard deviation that an arm has around this mean."""

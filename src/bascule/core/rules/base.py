@@ -70,6 +70,11 @@ class Rule(ABC):
         return None
 
     @property
+    def planned_effect(self) -> float | None:
+        """The difference that the evidence is made for, if the rule plans with one."""
+        return None
+
+    @property
     def curve_value(self) -> float | None:
         """Where the rule lies on the curve along its family's knob; None if it lies beside it."""
         return None if self.knob is None else self.knob.value

@@ -197,6 +197,11 @@ class Tilt(Rule):
         )
 
     @property
+    def planned_effect(self) -> float | None:
+        """The effect that was named."""
+        return self.effect
+
+    @property
     def knob(self) -> Knob:
         """The tilt: the larger, the less regret and the later the decision."""
         return Knob("tilt", self.tilt, 1.0, regret_grows=False)

@@ -69,7 +69,7 @@ class Point:
         """What its evidence is made for."""
         if self.design.procedure.has_horizon:
             return "horizon"
-        return "mixture" if getattr(self.rule, "effect", None) is None else "effect"
+        return "mixture" if self.rule.planned_effect is None else "effect"
 
     @property
     def zero(self) -> Forecast | None:

@@ -1,9 +1,9 @@
-"""Which engine plays a procedure: a compiled loop for each family, plain Python for any other."""
+"""Which engine plays a procedure: the compiled loop of its kind, or plain calls of its steps."""
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import get_args
+from collections.abc import Callable
+from typing import Any, NamedTuple, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -28,6 +28,32 @@ from bascule.simulation.rivals.runs import RivalRuns
 from bascule.simulation.worlds.world import World
 
 
+class Order(NamedTuple):
+    """What is to be played, and the engine and the shape of units that were asked for, if any."""
+
+    design: Design
+    world: World
+    seed: int
+    runs: int
+    engine: EngineName | None
+    shape: ShapeName
+
+    @property
+    def written_out(self) -> World:
+        """The world with its noise written out."""
+        return self.world.for_outcome(self.design.outcome, len(self.design.arms))
+
+    def refuse_options(self) -> None:
+        """Raise if an engine or a shape was asked for, where there is no choice."""
+        if self.engine is not None or self.shape != "normal":
+            raise InputError(
+                "engine",
+                "engine and shape belong to Recurrent outcomes of units that arrive one by one, "
+                "and engine to blocks of normal or 0/1 outcomes in a steady world, not to "
+                f"{self.design.procedure.label} on {self.design.outcome!r}: leave them out",
+            )
+
+
 def runs_of(
     design: Design,
     world: World,
@@ -44,61 +70,13 @@ def runs_of(
     if engine is not None:
         checks.choice("engine", engine, get_args(EngineName))
     procedure = design.procedure
-    if engine is not None and shape == "normal" and isinstance(procedure, BlockProcedure):
-        draws = quick_draws(design, world)
-        if draws is not None:
-            return BlockRuns(design, procedure, draws, world, seed, runs, engine)
-    chosen = engine is not None or shape != "normal"
-    if chosen and not isinstance(procedure, RecurrentProcedure):
-        raise InputError(
-            "engine",
-            "engine and shape belong to Recurrent outcomes of units that arrive one by one, and "
-            "engine to blocks of normal or 0/1 outcomes in a steady world, not to "
-            f"{procedure.label} on {design.outcome!r}: leave them out",
-        )
-    if isinstance(procedure, RecurrentProcedure):
-        return _recurrent_runs(design, procedure, world, seed, runs, engine, shape)
-    return _runs(procedure, design, world, seed, runs)
-
-
-@singledispatch
-def _runs(procedure: Procedure, design: Design, world: World, seed: int, runs: int) -> Runs:
-    """Play a procedure of any other family by calling it, uncompiled."""
-    return PlainRuns(design, procedure, world, seed, runs)
-
-
-@_runs.register
-def _(procedure: StaticProcedure, design: Design, world: World, seed: int, runs: int) -> Runs:
-    return StaticRuns(design, procedure, world, seed, runs)
-
-
-@_runs.register
-def _(procedure: BlockProcedure, design: Design, world: World, seed: int, runs: int) -> Runs:
-    draws = quick_draws(design, world)
-    if draws is not None:
-        return BlockRuns(design, procedure, draws, world, seed, runs)
-    return WorldBlockRuns(design, procedure, _written_out(design, world), seed, runs)
-
-
-@_runs.register
-def _(procedure: IntervalProcedure, design: Design, world: World, seed: int, runs: int) -> Runs:
-    draws = quick_draws(design, world)
-    # The quick loop decides by intervals that depend on units alone.
-    if draws is not None and not procedure.follows_spread and design.min_effect is None:
-        return IntervalRuns(design, procedure, draws, world, seed, runs)
-    return WorldIntervalRuns(design, procedure, _written_out(design, world), seed, runs)
-
-
-@_runs.register
-def _(procedure: RivalProcedure, design: Design, world: World, seed: int, runs: int) -> Runs:
-    return RivalRuns(design, procedure, _written_out(design, world), seed, runs)
+    order = Order(design, world, seed, runs, engine, shape)
+    return ENGINES.get(procedure.kind, _by_its_steps)(procedure, order)
 
 
 def is_compiled(procedure: Procedure) -> bool:
     """Return whether a compiled loop plays a procedure; else it is called from plain Python."""
-    return isinstance(procedure, RecurrentProcedure) or (
-        _runs.dispatch(type(procedure)) is not _runs.dispatch(Procedure)
-    )
+    return procedure.kind in ENGINES
 
 
 def quick_draws(design: Design, world: World) -> Draws | None:
@@ -108,25 +86,58 @@ def quick_draws(design: Design, world: World) -> Draws | None:
     return draws_of(design.outcome.noise(world.start))
 
 
-def _written_out(design: Design, world: World) -> World:
-    return world.for_outcome(design.outcome, len(design.arms))
+def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
+    """Play a procedure by calling it, uncompiled."""
+    order.refuse_options()
+    return PlainRuns(order.design, procedure, order.world, order.seed, order.runs)
 
 
-def _recurrent_runs(
-    design: Design,
-    procedure: RecurrentProcedure,
-    world: World,
-    seed: int,
-    runs: int,
-    engine: EngineName | None,
-    shape: ShapeName,
-) -> Runs:
+def _static(procedure: StaticProcedure, order: Order) -> Runs:
+    order.refuse_options()
+    return StaticRuns(order.design, procedure, order.world, order.seed, order.runs)
+
+
+def _blocks(procedure: BlockProcedure, order: Order) -> Runs:
+    design, world, seed, runs, engine, shape = order
+    draws = quick_draws(design, world)
+    if draws is not None and shape == "normal":
+        return BlockRuns(design, procedure, draws, world, seed, runs, engine)
+    order.refuse_options()
+    return WorldBlockRuns(design, procedure, order.written_out, seed, runs)
+
+
+def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
+    order.refuse_options()
+    design, world, seed, runs, *_ = order
+    draws = quick_draws(design, world)
+    # The quick loop decides by intervals that depend on units alone.
+    if draws is not None and not procedure.follows_spread and design.min_effect is None:
+        return IntervalRuns(design, procedure, draws, world, seed, runs)
+    return WorldIntervalRuns(design, procedure, order.written_out, seed, runs)
+
+
+def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
+    design, world, seed, runs, engine, shape = order
     weight, outcome = procedure.shape.weight, design.outcome
     if engine == "plain" or (engine is None and shape != "normal"):
-        plain = Plain(outcome, weight, shape)
-        return UnitRuns(design, procedure, plain, world, seed, runs)
+        return UnitRuns(design, procedure, Plain(outcome, weight, shape), world, seed, runs)
     if shape != "normal":
         raise InputError(
             "engine", f'the fast engine is for normal units, not for "{shape}": use engine="plain"'
         )
     return UnitRuns(design, procedure, Fast(outcome, weight), world, seed, runs)
+
+
+def _rival(procedure: RivalProcedure, order: Order) -> Runs:
+    order.refuse_options()
+    return RivalRuns(order.design, procedure, order.written_out, order.seed, order.runs)
+
+
+ENGINES: dict[str, Callable[[Any, Order], Runs]] = {
+    "blocks": _blocks,
+    "intervals": _intervals,
+    "recurrent": _recurrent,
+    "rival": _rival,
+    "static": _static,
+}
+"""The compiled loops, by the kind of procedure that they play."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
+from bascule.core.progress import static_procedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
 from bascule.theory.prediction.paths.straight_path import (
@@ -57,17 +59,18 @@ def check_feasible(design: Design, world: World) -> None:
     Equal best means are accepted with a cap: they show what happens when there is no difference.
     Of the means before and after a change, the better ones count.
     """
-    procedure = design.procedure
-    if isinstance(procedure, StaticProcedure):
-        _check_static(procedure, design.min_effect, min(rival_gaps(world.start)))
-        return
+    CHECKS.get(design.procedure.kind, _check_arriving)(design, world)
+
+
+def _check_arriving(design: Design, world: World) -> None:
+    """Refuse means among which units that arrive one by one would never decide."""
     if design.outcome.recurring and (design.max_units or 0) > LONGEST:
         raise InputError(
             "max_units",
             f"max_units must be at most {LONGEST} to simulate Recurrent outcomes "
             f"(got {design.max_units})",
         )
-    if procedure.has_horizon:
+    if design.procedure.has_horizon:
         return
     last = world.at(units_cap(design))
     matters = design.min_effect or 0.0
@@ -105,8 +108,9 @@ def check_feasible(design: Design, world: World) -> None:
         )
 
 
-def _check_static(procedure: StaticProcedure, min_effect: float | None, gap: float) -> None:
-    if gap == 0 and procedure.horizon is None and min_effect is None:
+def _check_static(design: Design, world: World) -> None:
+    procedure, gap = static_procedure(design), min(rival_gaps(world.start))
+    if gap == 0 and procedure.horizon is None and design.min_effect is None:
         raise InputError(
             "means",
             "means must have one best arm, or the test never ends: change means, or set the "
@@ -122,20 +126,35 @@ def _check_static(procedure: StaticProcedure, min_effect: float | None, gap: flo
 
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be told apart at best: half of them for each."""
-    procedure, outcome = design.procedure, design.outcome
-    if isinstance(procedure, RecurrentProcedure):
-        return 2 * arm_units_until(design, gap / 2)
-    if isinstance(procedure, BlockProcedure):
-        if procedure.steps.evidence is not None:
-            return 4 * information(procedure, gap)
-        if outcome.binary:
-            return 2 * rounds_to_win(best, best - gap, procedure.threshold)
-        return 2 * rounds_at_best(gap / outcome.scale, procedure.threshold)
-    if not isinstance(procedure, IntervalProcedure):
-        # Nothing is known of a procedure of another kind: let it be tried.
-        return 0.0
+    procedure = design.procedure
+    # Nothing is known of a procedure of another kind: let it be tried.
+    arm_units = ARM_UNITS.get(procedure.kind)
+    return 0.0 if arm_units is None else 2 * arm_units(design, procedure, best, gap)
+
+
+def _of_blocks(design: Design, procedure: BlockProcedure, best: float, gap: float) -> float:
+    if procedure.steps.evidence is not None:
+        return 2 * information(procedure, gap)
+    if design.outcome.binary:
+        return rounds_to_win(best, best - gap, procedure.threshold)
+    return rounds_at_best(gap / design.outcome.scale, procedure.threshold)
+
+
+def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, gap: float) -> float:
     if procedure.pairwise:
-        return 2 * units_to_convince(design, gap)
+        return units_to_convince(design, gap)
     # A spread that is still to be seen could be anything, even nothing.
-    spread = 0.0 if procedure.follows_spread else outcome.sigma
-    return 2 * units_until(gap / 2, spread, procedure.shape, design.calibration.delta)
+    spread = 0.0 if procedure.follows_spread else design.outcome.sigma
+    return units_until(gap / 2, spread, procedure.shape, design.calibration.delta)
+
+
+CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}
+"""What is refused, by the kind of procedure; units arrive one by one in any other."""
+
+ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
+    "blocks": _of_blocks,
+    "intervals": _of_intervals,
+    "recurrent": lambda design, _procedure, _best, gap: arm_units_until(design, gap / 2),
+}
+"""Units of each of two arms that are told apart at best, given (design, procedure, best mean,
+gap)."""

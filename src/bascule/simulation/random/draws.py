@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core.outcomes.noise import Coin, Noise, Normal
+from bascule.core.outcomes.noise import Noise
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.streams import (
     Word,
@@ -90,15 +90,15 @@ def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noq
 NORMAL = Draws(fill_normals, begin_normal, shifted, shifted_total, False)
 ZERO_OR_ONE = Draws(fill_uniforms, begin_uniform, hit, hits, True)
 
-DRAWS: dict[type[object], Draws] = {Normal: NORMAL, Coin: ZERO_OR_ONE}
-"""The noise that is drawn in bursts by the quick loops."""
+DRAWS = {"normal": NORMAL, "coin": ZERO_OR_ONE}
+"""The noise that is drawn in bursts by the quick loops, by its kind."""
 
 
 def draws_of(noise: Noise) -> Draws | None:
     """Return how noise is drawn in bursts; None for noise that the general loops draw.
 
-    >>> from bascule.core.outcomes import Beta
+    >>> from bascule.core.outcomes import Beta, Coin
     >>> draws_of(Coin()) is ZERO_OR_ONE, draws_of(Beta())
     (True, None)
     """
-    return DRAWS.get(type(noise))
+    return DRAWS.get(noise.kind)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from bascule.core.errors import InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Outcome
-from bascule.core.outcomes.noise import Discrete, Normal, StudentT
+from bascule.core.outcomes.noise import StudentT
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 WAIT = 200
@@ -64,7 +64,7 @@ def change(world: World, spread: float) -> World:
 
 def heavy_tails(world: World, spread: float) -> World:
     """Outcomes with the same standard deviation and far more extreme values."""
-    if world.noise is not None and not isinstance(world.noise, Normal):
+    if world.noise is not None and (world.noise.limited or math.isinf(world.noise.proxy)):
         raise InputError(
             "world",
             "heavy-tails belongs to outcomes without limits: choose another world, or an outcome "
@@ -106,10 +106,8 @@ def missing(world: World, spread: float) -> World:  # noqa: ARG001
 def null(world: World, spread: float) -> World:  # noqa: ARG001
     """No arm differs from the first."""
     arms = len(world.start)
-    if isinstance(world.noise, Discrete):
-        alike = replace(world.noise, weights=(world.noise.weights[0],) * arms)
-        return replace(world, means=None, noise=alike)
-    return replace(world, means=(world.start[0],) * arms)
+    noise = None if world.noise is None else world.noise.like_first(arms)
+    return replace(world, means=(world.start[0],) * arms, noise=noise)
 
 
 NAMED: dict[str, Maker] = {

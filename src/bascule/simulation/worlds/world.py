@@ -17,7 +17,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import plain, read
 from bascule.core.outcomes import Outcome
-from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
+from bascule.core.outcomes.noise import Noise
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -172,11 +172,11 @@ class World:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "means", self._checked_means())
         for name, kind in PARTS.items():
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise InputError(name, f"{name} cannot be {value!r}: see the reference of World")
+        object.__setattr__(self, "means", self._checked_means())
         if self.change is not None and self.change.arm >= len(self.start):
             raise InputError(
                 "arm", f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})"
@@ -195,7 +195,7 @@ class World:
         object.__setattr__(self, "correlation", correlation)
 
     def _checked_means(self) -> tuple[float, ...]:
-        follow = self.noise.means if isinstance(self.noise, Discrete) else None
+        follow = None if self.noise is None else self.noise.means
         given: object = self.means
         if given is None:
             if follow is None:
@@ -286,7 +286,7 @@ class World:
 
     def _check_limits(self, noise: Noise, outcome: Outcome) -> None:
         """Refuse movements that limited outcomes cannot follow."""
-        if isinstance(noise, Discrete):
+        if not noise.follows_mean:
             if (self.trend or self.change) and outcome.limited:
                 raise InputError(
                     "noise",
@@ -314,15 +314,7 @@ class World:
         (0.75, 0.5)
         """
         noise = outcome.noise(self.start) if self.noise is None else self.noise
-        if not isinstance(noise, Normal | StudentT | Coin | Beta | Discrete):
-            raise InputError(
-                "noise",
-                f"{noise!r} cannot be simulated with the goal to decrease the outcomes: choose "
-                "another noise",
-            )
-        centre = noise.low + noise.high if math.isfinite(noise.low) else 0.0
-        if isinstance(noise, Discrete):
-            noise = replace(noise, values=tuple(centre - value for value in noise.values))
+        centre = noise.low + noise.high if noise.limited else 0.0
         trend, change, delay = self.trend, self.change, self.delay
         if trend is not None:
             trend = replace(trend, size=-trend.size)
@@ -334,7 +326,7 @@ class World:
         return replace(
             self,
             means=tuple(centre - mean for mean in self.start),
-            noise=None if self.noise is None else noise,
+            noise=None if self.noise is None else noise.reflected(),
             trend=trend,
             change=change,
             delay=delay,

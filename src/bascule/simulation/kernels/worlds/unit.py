@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
+from bascule.core.errors import InputError
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, uniform
@@ -25,29 +25,34 @@ NORMAL, STUDENT_T, COIN, BETA, DISCRETE = range(5)
 STILL, FADING, WAVE = range(3)
 AT_ONCE, FIXED, RANDOM = range(3)
 
-_NOISES = {Normal: NORMAL, StudentT: STUDENT_T, Coin: COIN, Beta: BETA, Discrete: DISCRETE}
+NOISES = {
+    "normal": NORMAL,
+    "student-t": STUDENT_T,
+    "coin": COIN,
+    "beta": BETA,
+    "discrete": DISCRETE,
+}
+"""The noises that the loops draw, by their kind."""
+
+_PLACES = {"spread": SPREAD, "df": DF, "concentration": CONCENTRATION, "low": LOW, "high": HIGH}
 
 
 def world_numbers(world: World) -> FloatArray:
     """A world whose noise is written out as the array that the loops read.
 
-    >>> float(world_numbers(World([0.0, 0.1], noise=Normal(2.0)))[SPREAD])
+    >>> import bascule as bs
+    >>> float(world_numbers(World([0.0, 0.1], noise=bs.Normal(2.0)))[SPREAD])
     2.0
     """
     noise, trend, change, delay = world.noise, world.trend, world.change, world.delay
     assert noise is not None
     numbers = np.zeros(NUMBERS)
-    numbers[NOISE] = _NOISES[type(noise)]
+    if noise.kind not in NOISES:
+        raise InputError("noise", f"{noise!r} cannot be simulated: choose from {', '.join(NOISES)}")
+    numbers[NOISE] = NOISES[noise.kind]
     numbers[LOW], numbers[HIGH] = -math.inf, math.inf
-    if isinstance(noise, Normal):
-        numbers[SPREAD] = noise.sigma
-    elif isinstance(noise, StudentT):
-        numbers[DF] = noise.df
-        numbers[SPREAD] = noise.sigma * math.sqrt((noise.df - 2.0) / noise.df)
-    elif not isinstance(noise, Discrete):
-        numbers[LOW], numbers[HIGH] = noise.low, noise.high
-    if isinstance(noise, Beta):
-        numbers[CONCENTRATION] = noise.concentration
+    for name, number in noise.numbers.items():
+        numbers[_PLACES[name]] = number
     if trend is not None:
         numbers[TREND] = FADING if trend.kind == "fading" else WAVE
         numbers[SIZE], numbers[SPAN] = trend.size, trend.span
@@ -68,9 +73,10 @@ def world_numbers(world: World) -> FloatArray:
 
 def points_of(world: World) -> tuple[FloatArray, FloatArray]:
     """The values of discrete noise, and the chances of each or one before it, arm after arm."""
-    if not isinstance(world.noise, Discrete):
+    points = None if world.noise is None else world.noise.points
+    if points is None:
         return np.zeros(1), np.ones(len(world.start))
-    return np.array(world.noise.values), np.cumsum(np.array(world.noise.chances), axis=1).ravel()
+    return np.array(points[0]), np.cumsum(np.array(points[1]), axis=1).ravel()
 
 
 def drift(world: FloatArray, time: float) -> float:
