@@ -6,6 +6,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 SERVED := $(VENV)/.served
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
+# uv takes a third of pip's time, but does not read pip's settings: where these name another index
+# or a proxy, and where uv cannot be had or fails, pip installs.
+install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index|proxy)=' \
+	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
 LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
@@ -31,7 +36,7 @@ $(BIN)/python:
 
 $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing bascule and its tools into $(VENV) (once; about a minute) ..."
-	@$(PIP) --no-compile --editable '.[dev]'
+	@$(call install,dev)
 	@# On all cores, and without what our tests do not load; a few files are for another Python.
 	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|pip|setuptools|mypyc?|lexers)/' \
 		$(VENV)/lib || true
@@ -40,7 +45,7 @@ $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 # The service without the tools of those who work on it: a third of the time.
 $(SERVED): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing bascule into $(VENV) (once; less than a minute) ..."
-	@$(PIP) --no-compile --editable '.[service]'
+	@$(call install,service)
 	@touch $@
 
 demo: $(SERVED)
@@ -60,7 +65,7 @@ pytest: clients
 # OpenID Connect, notifications, traces and assistants; the tests that take longest; and a search
 # for holes with Bandit, whose warnings about comments are left out.
 test-engines: install java
-	$(PIP) --editable '.[engines]'
+	@$(call install,engines)
 	$(BIN)/bandit -q -r src 2> /dev/null
 	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder tests/engines $(LONG)
 

@@ -27,6 +27,11 @@ DESIGN: dict[str, Any] = {
 }
 
 
+def path(name: str, verb: str = "") -> str:
+    """The address of an experiment, or of something that it can be asked to do."""
+    return f"/v1/experiments/{name}" + (f"/{verb}" if verb else "")
+
+
 class Service:
     """A service in a thread of its own, with a key of each role."""
 

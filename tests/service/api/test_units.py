@@ -1,0 +1,126 @@
+"""Units over HTTP: assignments and outcomes, with metrics, covariates and exposure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from tests.service.running import DESIGN, path
+
+METRICS: dict[str, Any] = {
+    **DESIGN,
+    "outcome": {"kind": "ratio", "at": 0.2, "per": 5},
+    "goal": "decrease",
+    "control": "green",
+    "metrics": [
+        {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 10}, "margin": 5},
+        {"name": "views", "outcome": {"kind": "numeric"}, "role": "secondary"},
+    ],
+    "covariates": [{"name": "spend_before"}],
+}
+
+
+def test_a_test_that_is_full_takes_no_more(admin: httpx.Client) -> None:
+    design = {**DESIGN, "max_units": 40}
+    made = admin.post("/v1/experiments", json={"name": "full", "design": design})
+    assert made.status_code == 201, made.text
+    told = [admin.post(path("full", "assign"), json={"unit": str(i)}) for i in range(41)]
+    assert {one.status_code for one in told} == {200}
+    assert [one.json()["enrolled"] for one in told] == [True] * 40 + [False]
+    refused = admin.post(path("full", "assign"), json={"unit": "40", "strict": True})
+    assert (refused.status_code, refused.json()["field"]) == (409, "max_units")
+
+
+def test_each_outcome_is_answered_for_itself(admin: httpx.Client, name: str) -> None:
+    admin.post(path(name, "assign"), json={"unit": "ann"})
+    good = {"unit": "ann", "value": 1, "id": "order-1"}
+    sent: list[Any] = [
+        good,
+        good,
+        {"unit": "bob", "value": 1},
+        {"unit": "ann", "value": "much"},
+        {"unit": "ann", "value": 10**400},
+        {"unit": "ann", "value": 0, "at": "yesterday"},
+        {"unit": "ann", "value": 0, "colour": "green"},
+        {"value": 1},
+        42,
+        None,
+    ]
+    answer = admin.post(path(name, "outcomes"), json={"outcomes": sent})
+    assert answer.status_code == 200
+    reasons = [one["reason"] for one in answer.json()["outcomes"]]
+    assert reasons == [None, "duplicate", "unknown unit", *["invalid"] * 7]
+    again = admin.post(path(name, "outcomes"), json={"outcomes": [good]}).json()["outcomes"]
+    assert again == [{"accepted": False, "reason": "duplicate", "detail": "it was counted before"}]
+    assert admin.get(path(name, "status")).json()["matured"] == 1
+
+
+def test_outcomes_name_their_metric(admin: httpx.Client) -> None:
+    model = {"kind": "gaussian", "sigma": 30}
+    latency = {"name": "latency", "outcome": model, "goal": "decrease", "margin": 5}
+    design = {**DESIGN, "metrics": [latency]}
+    made = admin.post("/v1/experiments", json={"name": "guarded", "design": design})
+    assert made.status_code == 201, made.text
+    admin.post(path("guarded", "assign"), json={"unit": "ann"})
+    outcomes = [
+        {"unit": "ann", "value": 1},
+        {"unit": "ann", "value": 131.5, "metric": "latency"},
+        {"unit": "ann", "value": 2, "metric": "speed"},
+        {"unit": "ann", "value": 2, "metric": 7},
+    ]
+    receipts = admin.post(path("guarded", "outcomes"), json={"outcomes": outcomes}).json()
+    reasons = [receipt.get("reason") for receipt in receipts["outcomes"]]
+    assert reasons == [None, None, "unknown metric", "invalid"]
+    status = admin.get(path("guarded", "status")).json()
+    assert status["matured"] == 1
+    assert status["metrics"][0]["name"] == "latency"
+    table = admin.get(path("guarded", "export"), params={"table": "outcomes", "metric": "latency"})
+    assert ",131.5," in table.text
+    assert table.text.count("\n") == 2
+    missing = {"table": "outcomes", "metric": "speed"}
+    assert admin.get(path("guarded", "export"), params=missing).status_code == 404
+
+
+def test_a_unit_that_did_not_see_its_arm_counts_and_is_listed(
+    admin: httpx.Client, name: str
+) -> None:
+    admin.post(path(name, "assign"), json={"unit": "ann"})
+    sent = {"unit": "ann", "value": 1, "exposed": False}
+    (told,) = admin.post(path(name, "outcomes"), json={"outcomes": [sent]}).json()["outcomes"]
+    assert (told["accepted"], told["reason"]) == (True, "not exposed")
+    (listed,) = admin.get(path(name, "set-aside")).json()["set_aside"]
+    assert (listed["unit"], listed["reason"]) == ("ann", "not exposed")
+    assert admin.get(path(name, "status")).json()["matured"] == 1
+
+
+def test_ratios_metrics_and_covariates_over_http(admin: httpx.Client) -> None:
+    made = admin.post("/v1/experiments", json={"name": "metrics", "design": METRICS})
+    assert made.status_code == 201, made.text
+    assert made.json()["design"]["covariates"] == [{"name": "spend_before", "missing": 0.0}]
+    for i in range(60):
+        known = {} if i % 10 == 0 else {"covariates": {"spend_before": float(i % 7)}}
+        assigned = admin.post(path("metrics", "assign"), json={"unit": f"u{i}", **known})
+        errors = 2 if assigned.json()["arm"] == "green" else 1
+        given: list[dict[str, Any]] = [
+            {"value": [errors + i % 3, 5 + i % 2]},
+            {"value": 120 + i % 5, "metric": "latency"},
+        ]
+        given.append({"value": i % 4, "metric": "views"})
+        outcomes = [{"unit": f"u{i}", **one} for one in given]
+        receipts = admin.post(path("metrics", "outcomes"), json={"outcomes": outcomes}).json()
+        assert all(one["accepted"] for one in receipts["outcomes"]), receipts
+    status = admin.get(path("metrics", "status")).json()
+    (contrast,) = status["contrasts"]
+    assert (contrast["treatment"], contrast["control"]) == ("control", "green")
+    assert contrast["difference"] < 0.0
+    assert status["leader"] == "control"
+    assert [metric["name"] for metric in status["metrics"]] == ["latency", "views"]
+    assert status["covariates"]["lacking"] == 6
+    assert "spend_before" in status["covariates"]["coefficients"]
+    wrong = {"unit": "new", "covariates": {"spend": 1.0}}
+    assert admin.post(path("metrics", "assign"), json=wrong).status_code == 422
+    number = {"unit": "u1", "value": 1.0, "metric": "nothing"}
+    (receipt,) = admin.post(path("metrics", "outcomes"), json={"outcomes": [number]}).json()[
+        "outcomes"
+    ]
+    assert receipt["reason"] == "unknown metric"
