@@ -91,6 +91,24 @@ def test_coroutines_and_one_report_for_all_segments(store: bs.Store) -> None:
     assert text.count("Metric speed") == page.count("Another metric, speed") == 2
 
 
+def test_outcomes_find_units_that_wait_to_be_written(test: bs.SegmentedExperiment) -> None:
+    arms = [test.assign_soon(i, segment=("fr", "de")[i % 2]) for i in range(40)]
+    # Of a unit that waits, too, what is said later changes nothing.
+    again = test.assign_soon(0, segment="de")
+    receipts = test.record_soon([*((i, 1.0) for i in range(40)), ("stranger", 1.0)])
+    assert [one.reason for one in receipts.result(60)] == [None] * 40 + ["unknown unit"]
+    assert [arm.result(60) for arm in arms] == [test.assign(i) for i in range(40)]
+    assert again.result(60) == test.assign(0)
+    assert [one.units for one in test.status().segments.values()] == [20, 20]
+    assert test.record_soon([]).result(60) == []
+    for wrong in (test.assign_soon("bob"), test.assign_soon("bob", segment="it")):
+        with pytest.raises(bs.InputError, match="segment"):
+            wrong.result(60)
+    test.stop()
+    with pytest.raises(bs.InputError, match="stopped"):
+        test.assign_soon("cleo", segment="fr", strict=True).result(60)
+
+
 def test_a_unit_stays_in_its_segment_whatever_is_said_later(
     store: bs.Store, test: bs.SegmentedExperiment
 ) -> None:
@@ -202,7 +220,11 @@ def race(location: str, rounds: int) -> None:
             for unit in range(rounds):
                 barrier.wait()
                 segment = "fr" if program == unit % 2 else "de"
-                arms.append(tests[program].assign(unit, segment=segment))
+                # The one waits for its arm, the other has a future of it.
+                if program:
+                    arms.append(tests[program].assign_soon(unit, segment=segment).result(60))
+                else:
+                    arms.append(tests[program].assign(unit, segment=segment))
             return arms
 
         with ThreadPoolExecutor(2) as threads:

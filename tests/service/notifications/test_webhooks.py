@@ -19,6 +19,7 @@ from sqlalchemy import select
 from tests.service.running import Service
 
 import bascule as bs
+from bascule.service.notifications.notify import message
 from bascule.service.notifications.webhooks import (
     WAITS,
     Delivery,
@@ -188,6 +189,37 @@ def test_of_two_workers_one_tells(listener: Listener, tmp_path: Path) -> None:
         register(one, [listener.url])
         decide(one.create("button", DESIGN))
         assert [len(claim(store, [listener.url], 0.0)) for store in (one, other)] == [1, 0]
+
+
+def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
+    latency = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)
+    design = bs.Design(
+        ["present", "new"],
+        bs.Gaussian(1),
+        bs.Tilt(1),
+        metrics=[latency],
+        decides="guardrails",
+        reports="always",
+    )
+    with bs.open(":memory:") as store:
+        register(store, [listener.url])
+        test = store.create("checkout", design, audience={"ramp": [["0d", 0.5], ["1d", 1.0]]})
+        units = [str(i) for i in range(400)]
+        slower = {"present": 0.0, "new": 4.0}
+        test.record_many(
+            (unit, value, None, None, metric)
+            for unit, arm in zip(units, test.assign_many(units), strict=True)
+            for metric, value in ((None, 0.0), ("latency", slower[arm]))
+        )
+        assert test.status().headline.startswith("Keep present: no other arm is left")
+        assert tell(store, listener, 0.0) == ["done"]
+        assert set(test.assign_many(["a new user", *units])) == {"present"}
+    ((headers, body),) = listener.heard
+    told = json.loads(body)
+    assert (told["type"], told["data"]["name"]) == ("decision", "present")
+    assert (told["data"]["by"], told["data"]["harm"]) == ("guardrails", ["latency"])
+    assert signed(headers["webhook-id"], body, SECRET, 0).items() <= headers.items()
+    assert message(told)[1].startswith("Keep present, all else is harmful (latency): wrong with")
 
 
 def test_an_alarm_is_told_and_logged_once(listener: Listener) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,6 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.units import Covariates
 from bascule.live.commit.context import StoreContext
+from bascule.live.commit.jobs import future_and_sender, gathered
 from bascule.live.reports.segmented import SegmentedStatus
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
@@ -51,6 +53,8 @@ class SegmentedExperiment:
         self.segments: Segments = member.segments
         self.tests = dict(tests)
         self._by_number = {test.id: segment for segment, test in self.tests.items()}
+        # Where units are that wait to be written, so that their outcomes find them.
+        self._waiting: dict[str, str] = {}
 
     # Units
 
@@ -131,6 +135,46 @@ class SegmentedExperiment:
                 arms[at] = arm
         return arms
 
+    def assign_soon(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        segment: str | None = None,
+        covariates: Covariates | None = None,
+        strict: bool = False,
+    ) -> Future[str]:
+        """Assign a unit in its segment; return a future that resolves to its arm after commit.
+
+        Nothing waits for the disk to be written; the segment of a unit that this program has not
+        seen is read first. The future gets the error that `assign` would raise.
+        """
+        named, more = checked_unit(unit), {"covariates": covariates, "strict": strict}
+        future, send = future_and_sender()
+
+        def ask(home: str, again: bool) -> None:
+            self._waiting[named] = home
+            its = self.tests[home].assign_soon(named, context, **more)  # type: ignore[arg-type]
+            its.add_done_callback(lambda done: tell(done, again))
+
+        def tell(done: Future[str], again: bool) -> None:
+            self._waiting.pop(named, None)
+            problem = done.exception()
+            try:
+                if again and isinstance(problem, InputError) and is_taken(problem):
+                    ask(self._homes([named])[named], again=False)
+                    return
+            except BaseException as other:
+                problem = other
+            send(None if problem is not None else done.result(), problem)
+
+        try:
+            home = self.segment_of(named)
+            ask(self._segment(context, segment) if home is None else home, again=True)
+        except InputError as problem:
+            send(None, problem)
+        return future
+
     def evaluate(
         self,
         unit: str | int,
@@ -202,6 +246,19 @@ class SegmentedExperiment:
             for segment, rows in places.items()
         ]
         return _in_order(places.values(), found)
+
+    def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
+        """Record outcomes, each in the segment of its unit; return a future of their receipts.
+
+        They find units that `assign_soon` was asked for before.
+        """
+        events = [event_of(given) for given in outcomes]
+        places = self._places(events)
+        parts = [
+            self.tests[segment].record_soon([events[at] for at in rows])
+            for segment, rows in places.items()
+        ]
+        return gathered(parts, lambda found: _in_order(places.values(), found))
 
     async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
         """Record many outcomes from a coroutine, each in the segment of its unit, after commit."""
@@ -292,7 +349,12 @@ class SegmentedExperiment:
 
     def _homes(self, units: Sequence[str]) -> dict[str, str]:
         """Return the segments of those units that have one; what is remembered is not read."""
-        known = {unit: home for unit in units if (home := self.remembered(unit)) is not None}
+        waiting = self._waiting
+        known = {
+            unit: home
+            for unit in units
+            if (home := waiting.get(unit) or self.remembered(unit)) is not None
+        }
         left = [*dict.fromkeys(unit for unit in units if unit not in known)]
         if left:
             with self.store.reading() as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
@@ -84,3 +85,28 @@ def future_and_sender() -> tuple[Future[Any], Send]:
             future.set_exception(error)
 
     return future, send
+
+
+def gathered(parts: Sequence[Future[Any]], read: Callable[[list[Any]], Any]) -> Future[Any]:
+    """Return a future of what `read` makes of the results of all parts, or of their first error.
+
+    >>> gathered([], len).result()
+    0
+    """
+    future, send = future_and_sender()
+    left, lock = len(parts), Lock()
+
+    def count(_: Future[Any] | None) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            if left:
+                return
+        problem = next((error for one in parts if (error := one.exception())), None)
+        send(None if problem else read([one.result() for one in parts]), problem)
+
+    if not parts:
+        send(read([]), None)
+    for one in parts:
+        one.add_done_callback(count)
+    return future

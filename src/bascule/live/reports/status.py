@@ -145,6 +145,11 @@ class Status:
     def __str__(self) -> str:
         return str(presenter("status").status_text(self))
 
+    def table(self) -> list[str]:
+        """Return the arms, a line each below a heading."""
+        lines: list[str] = presenter("status").arm_lines(self)
+        return lines
+
     def _repr_html_(self) -> str:
         return str(presenter("notebook").status_html(self))
 

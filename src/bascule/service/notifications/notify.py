@@ -53,14 +53,23 @@ def message(event: dict[str, Any]) -> tuple[str, str]:
     >>> message({"type": "decision", "data": {"experiment": "button", "name": "green",
     ...     "arm": 1, "error": 0.05, "units": 2081}})
     ('button: decided', 'Ship green: wrong with probability at most 5 %, after 2,081 units.')
+    >>> message({"type": "decision", "data": {"experiment": "button", "name": "control",
+    ...     "arm": 0, "error": 0.05, "units": 300, "harm": ["latency"]}})[1]
+    'Keep control, all else is harmful (latency): wrong with probability at most 5 %, after 300 \
+units.'
     """
     data = event["data"]
     name = str(data.get("experiment", ""))
     if event["type"] == "decision":
         risk = f"wrong with probability at most {100 * data.get('error', 1.0):.3g} %"
-        ship = "Ship " if data.get("arm") is not None else ""
-        units = f", after {data.get('units', 0):,} units"
-        return f"{name}: decided", f"{ship}{data.get('name', '')}: {risk}{units}."
+        arm, harm = str(data.get("name", "")), ", ".join(data.get("harm", ()))
+        what = arm if data.get("arm") is None else f"Ship {arm}"
+        if harm:
+            what = f"Keep {arm}, all else is harmful ({harm})"
+        return f"{name}: decided", f"{what}: {risk}, after {data.get('units', 0):,} units."
+    if event["type"] == "harm":
+        metrics = ", ".join(data.get("metrics", ()))
+        return f"{name}: arm removed", f"{data.get('arm', '')} is harmful ({metrics})."
     if event["type"] == "end":
         return f"{name}: ended undecided", str(data.get("reason", "It came to no decision."))
     return f"{name}: {event['type']}", str(data.get("message", "Look at the test's page."))
