@@ -20,7 +20,7 @@ MOST_SHARES = 8
 """Arms whose share of the units is written out."""
 
 ENGINES = {
-    "fast": "fast: outcomes weighted to within {:.1g}",
+    "fast": "fast: variances right to within {:.1g}",
     "plain": "plain: every outcome drawn",
 }
 

@@ -196,8 +196,8 @@ class Simulation(SimulationResult):
     that reached the cap counts with the units and regret it had there.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
-    the weight of an outcome may be off, relative to itself; 0 if every outcome was drawn. `guarded`
-    says what guardrails did, where the design has other metrics.
+    variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what
+    guardrails did, where the design has other metrics.
     """
 
     design: Design

@@ -19,8 +19,9 @@ from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.streams import fill_normals
 from bascule.simulation.random.unit_draws import FILLS, ShapeName, crowd_of
 from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
-from bascule.simulation.recurrent.exponential_sum import fit
+from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
 from bascule.simulation.recurrent.kernel import CALLED, MEMBER, Crowd, Fill, build_tables
+from bascule.simulation.recurrent.noise import tables as noise_tables
 from bascule.simulation.recurrent.radii import (
     FIRST_CLOCK,
     PER_LOG,
@@ -175,16 +176,18 @@ class Fast:
     def memory(self, arms: int, room: int) -> int:
         """Return how many numbers a run takes: some for each arm, whatever its units."""
         width: Callable[[int, int], int] = means_width if self.even else precise_width
-        return width(arms, len(self.tables(room)[0]))
+        return width(arms, len(self._powers(room)[0]))
 
     def tables(self, room: int) -> Tables:
-        """Nodes, and the weights of `weight / age` on them for ages from 2 on; last, that of 1."""
+        """What `noise` needs of the powers; with precisions as weights, what `PRECISE` does."""
         nodes, weights, _ = self._powers(room)
-        spreads = self.outcome.unit_spreads
-        return np.array(nodes), np.array([*weights, self.weight(1.0, *spreads)])
+        if self.even:
+            return noise_tables(np.array(nodes), np.array(weights))
+        of_first = self.weight(1.0, *self.outcome.unit_spreads)
+        return np.array(nodes), np.array([*weights, of_first, 1.0 / self._spreads[1]])
 
     def accuracy(self, room: int) -> float:
-        """The largest relative error of `weight / age` up to an age of `room`."""
+        """The largest relative error of a unit's variance, or clock, up to an age of `room`."""
         return self._powers(room)[2]
 
     def find(self, radius_of: UnitRadius) -> Find:
@@ -204,26 +207,39 @@ class Fast:
         radii_by_clock(radius_of)(radii, last, looks > 1, *spreads, level)
         return radii
 
+    @property
+    def _spreads(self) -> tuple[float, float]:
+        """Standard deviations of the units and of their noise, over the larger one."""
+        of_unit, of_noise = self.outcome.unit_spreads
+        return of_unit / self.outcome.sigma, of_noise / self.outcome.sigma
+
     def _accuracy_wanted(self, room: int) -> float:
-        """An error of the noise that hardly moves the spread of a mean at the horizon.
+        """An error that hardly moves the spread of a mean at the horizon.
 
         With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
-        mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`.
+        mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`. With precisions as
+        weights the variance is one over the clock.
         """
+        if not self.even:
+            return 2.0 * UNSEEN
         units = max(2.0, room / 2.0)
         of_unit = self.outcome.unit_spreads[0] ** 2 * units
         of_noise = self.outcome.unit_spreads[1] ** 2 * math.log(units)
-        return min(COARSER, max(FINER, UNSEEN * (of_unit + of_noise) / of_noise))
+        return min(COARSER, max(FINER, 2.0 * UNSEEN * (of_unit + of_noise) / of_noise))
 
     def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-        of_unit = (self.outcome.unit_spreads[0] / self.outcome.sigma) ** 2
-        of_noise = (self.outcome.unit_spreads[1] / self.outcome.sigma) ** 2
+        """Nodes, weights and accuracy for `1 / age`, or for what a unit's weight gains, from age 2.
+
+        With few ages the weights need not be positive: a longer horizon costs no more terms.
+        """
+        of_unit, of_noise = (spread**2 for spread in self._spreads)
         if of_noise == 0:
             return (1.0,), (0.0,), 0.0
-        shift = 0.0 if self.even else of_noise / of_unit if of_unit else math.inf
+        shift = 1.0 if self.even else of_noise / of_unit if of_unit else math.inf
         if shift > 1e16:
             # So little does a unit's own mean matter that every outcome counts the same.
             return (1.0,), (1.0 / of_noise,), 0.0
-        found = fit(max(1, room - 1), self._accuracy_wanted(room), shift + 1.0)
-        scale = 1.0 if self.even else 1.0 / of_unit
-        return found.nodes, tuple(scale * weight for weight in found.weights), found.accuracy
+        ages = max(FEW_AGES + 1, room - 1)
+        powers = fit(ages, self._accuracy_wanted(room), shift, differences=not self.even)
+        scale = 1.0 if self.even else shift / of_unit
+        return powers.nodes, tuple(scale * weight for weight in powers.weights), powers.accuracy

@@ -54,12 +54,13 @@ CHECKED = 512
 class ExponentialSum:
     """Nodes and weights for `1 / (age + shift)` at the ages from 1 to `horizon`.
 
-    The first node is 1, so the sum over units of 1 itself, `total`, is exact. `accuracy` is the
-    largest relative error at any age.
+    With `differences` they are for that function minus its value at the next age. The first node
+    is 1. `accuracy` is the largest relative error at any age.
     """
 
     horizon: int
     shift: float
+    differences: bool
     nodes: tuple[float, ...]
     weights: tuple[float, ...]
     accuracy: float
@@ -68,11 +69,6 @@ class ExponentialSum:
     def terms(self) -> int:
         """How many powers there are."""
         return len(self.nodes)
-
-    @property
-    def total(self) -> tuple[float, ...]:
-        """The weights of the function that is 1 at every age."""
-        return (1.0, *(0.0 for _ in self.nodes[1:]))
 
     def at(self, ages: FloatArray) -> FloatArray:
         """The sum at some ages.
@@ -83,21 +79,14 @@ class ExponentialSum:
         powers = np.power.outer(np.array(self.nodes), np.asarray(ages) - 1.0)
         return np.asarray(np.array(self.weights) @ powers)
 
-    def shifted(self, shift: float) -> ExponentialSum:
-        """Weights for another shift on the same nodes, with the accuracy they reach there.
 
-        It suffers when the shift is not small against the horizon: then give it to `fit`.
-
-        >>> fit(1000).shifted(2.0).accuracy < 1e-5
-        True
-        """
-        return _with_weights(self.horizon, checked_shift(shift), np.array(self.nodes))
-
-
-def fit(horizon: int, accuracy: float = 1e-5, shift: float = 0.0) -> ExponentialSum:
+def fit(
+    horizon: int, accuracy: float = 1e-5, shift: float = 0.0, differences: bool = False
+) -> ExponentialSum:
     """About the fewest terms that give `1 / (age + shift)` with this relative error.
 
-    The ages are those from 1 to `horizon`.
+    The ages are those from 1 to `horizon`. With `differences` the function is `1 / (age + shift)`
+    minus its value at the next age.
 
     >>> sum_of_powers = fit(horizon=1000, accuracy=1e-5)
     >>> sum_of_powers.terms, sum_of_powers.accuracy < 1e-5
@@ -110,7 +99,7 @@ def fit(horizon: int, accuracy: float = 1e-5, shift: float = 0.0) -> Exponential
             "accuracy",
             f"accuracy must be from {FINEST:g} to {COARSEST:g} (got {accuracy:g}): 1e-5 is usual",
         )
-    return _fewest_terms(horizon, accuracy, checked_shift(shift))
+    return _fewest_terms(horizon, accuracy, checked_shift(shift), differences)
 
 
 def checked_shift(shift: float) -> float:
@@ -127,31 +116,34 @@ def checked_shift(shift: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _fewest_terms(horizon: int, accuracy: float, shift: float) -> ExponentialSum:
+def _fewest_terms(horizon: int, accuracy: float, shift: float, differences: bool) -> ExponentialSum:
     reach = math.log((horizon + shift) / (1.0 + shift))
     # What the error of the best sum was seen to be; the loop makes up for where it is too hopeful.
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
     terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
-    found = fit_terms(horizon, terms, shift)
+    found = fit_terms(horizon, terms, shift, differences)
     while found.accuracy > accuracy:
         terms += 1
-        found = fit_terms(horizon, terms, shift)
+        found = fit_terms(horizon, terms, shift, differences)
     return found
 
 
 @lru_cache(maxsize=256)
-def fit_terms(horizon: int, terms: int, shift: float = 0.0) -> ExponentialSum:
+def fit_terms(
+    horizon: int, terms: int, shift: float = 0.0, differences: bool = False
+) -> ExponentialSum:
     """The best sum with this number of terms, to about one in a hundred of its error.
 
     >>> fit_terms(horizon=1000, terms=10).accuracy < 7e-5
     True
     """
     if terms == 1:
-        return _with_weights(horizon, shift, np.ones(1))
+        return _with_weights(horizon, shift, differences, np.ones(1))
     if horizon <= FEW_AGES or terms >= horizon:
         # As many terms as ages: any nodes will do, and evenly spaced ones are the least alike.
-        return _with_weights(horizon, shift, np.linspace(1.0, 0.0, horizon, endpoint=False))
+        nodes = np.linspace(1.0, 0.0, horizon, endpoint=False)
+        return _with_weights(horizon, shift, differences, nodes)
     places = FASTEST - SPACING * np.arange(terms - 2, -1, -1.0)
     places[0] -= GAP
     start = REACH - places[0]
@@ -168,13 +160,14 @@ def fit_terms(horizon: int, terms: int, shift: float = 0.0) -> ExponentialSum:
         last = i == strides
         reach = math.exp(start - i * stride) * (1.0 + shift) - shift
         ages = _some_ages(horizon if last else reach, FINE if last else COARSE)
+        target = _target(ages, shift, differences)
         emphasis = np.sqrt(np.gradient(np.log(ages + shift)))
         before = places
         ahead = places + drift if i > 0 else places
-        places = _gauss_newton(ages, shift, emphasis, ahead, 8 if last else 3)
+        places = _gauss_newton(ages, target, emphasis, ahead, 8 if last else 3)
         drift = places - before if i > 0 else drift
-    rates, weights = _level(ages, shift, emphasis, places, 1)
-    return _measured(horizon, shift, np.exp(-rates), weights)
+    rates, weights = _level(ages, target, emphasis, places, 1)
+    return _measured(horizon, shift, differences, np.exp(-rates), weights)
 
 
 def _some_ages(horizon: float, density: int) -> FloatArray:
@@ -184,10 +177,17 @@ def _some_ages(horizon: float, density: int) -> FloatArray:
     return np.unique(np.rint(np.append(np.geomspace(1.0, horizon, steps), late)))
 
 
-def _columns(ages: FloatArray, shift: float, emphasis: FloatArray, rates: FloatArray) -> FloatArray:
+def _target(ages: FloatArray, shift: float, differences: bool) -> FloatArray:
+    """The function that a sum of powers is for."""
+    return 1.0 / ((ages + shift) * (ages + shift + 1.0) if differences else ages + shift)
+
+
+def _columns(
+    ages: FloatArray, target: FloatArray, emphasis: FloatArray, rates: FloatArray
+) -> FloatArray:
     """What a unit of weight adds at each age, relative to the function, times the emphasis."""
     powers: FloatArray = np.exp(np.multiply.outer(1.0 - ages, rates))
-    powers *= (emphasis * (ages + shift))[:, np.newaxis]
+    powers *= (emphasis / target)[:, np.newaxis]
     return powers
 
 
@@ -200,7 +200,7 @@ def _project(columns: FloatArray, target: FloatArray) -> tuple[FloatArray, Float
 
 
 def _gauss_newton(
-    ages: FloatArray, shift: float, emphasis: FloatArray, places: FloatArray, steps: int
+    ages: FloatArray, target: FloatArray, emphasis: FloatArray, places: FloatArray, steps: int
 ) -> FloatArray:
     """Move the logs of the rates towards the least emphasised squared relative error.
 
@@ -212,7 +212,7 @@ def _gauss_newton(
     kept, slopes, left = places, np.empty((0, 0)), emphasis
     for _ in range(steps):
         rates = np.append(0.0, np.exp(places))
-        columns = _columns(ages, shift, emphasis, rates)
+        columns = _columns(ages, target, emphasis, rates)
         basis, weights, rest = _project(columns, emphasis)
         if rest @ rest < error:
             settled = rest @ rest > 0.99 * error
@@ -232,7 +232,7 @@ def _gauss_newton(
 
 
 def _level(
-    ages: FloatArray, shift: float, emphasis: FloatArray, places: FloatArray, steps: int
+    ages: FloatArray, target: FloatArray, emphasis: FloatArray, places: FloatArray, steps: int
 ) -> tuple[FloatArray, FloatArray]:
     """Rates and weights whose largest error is about the smallest; without steps, rates as given.
 
@@ -242,7 +242,7 @@ def _level(
     least = math.inf
     for _ in range(LEVELLINGS):
         rates = np.append(0.0, np.exp(places))
-        _, weights, rest = _project(_columns(ages, shift, emphasis, rates), emphasis)
+        _, weights, rest = _project(_columns(ages, target, emphasis, rates), emphasis)
         starts = np.append(0, 1 + np.flatnonzero(np.diff(np.sign(rest))))
         largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
         if largest.max() < least:
@@ -250,22 +250,28 @@ def _level(
         # Rounding is no error to be levelled, and no age may fall out of sight.
         arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
         emphasis = emphasis * np.sqrt(arcs / arcs.max())
-        places = _gauss_newton(ages, shift, emphasis, places, steps)
+        places = _gauss_newton(ages, target, emphasis, places, steps)
     return best
 
 
-def _with_weights(horizon: int, shift: float, nodes: FloatArray) -> ExponentialSum:
+def _with_weights(
+    horizon: int, shift: float, differences: bool, nodes: FloatArray
+) -> ExponentialSum:
     """The sum on given nodes, the first of which is 1."""
     ages = _some_ages(horizon, FINE)
     emphasis = np.sqrt(np.gradient(np.log(ages + shift))) if horizon > 1 else np.ones(1)
     places = np.log(-np.log(nodes[1:]))
-    return _measured(horizon, shift, nodes, _level(ages, shift, emphasis, places, 0)[1])
+    _, weights = _level(ages, _target(ages, shift, differences), emphasis, places, 0)
+    return _measured(horizon, shift, differences, nodes, weights)
 
 
-def _measured(horizon: int, shift: float, nodes: FloatArray, weights: FloatArray) -> ExponentialSum:
+def _measured(
+    horizon: int, shift: float, differences: bool, nodes: FloatArray, weights: FloatArray
+) -> ExponentialSum:
     """The sum with the largest of its errors."""
     every = np.arange(1.0, min(horizon, ALL_AGES) + 1.0)
     ages = np.union1d(every, _some_ages(horizon, CHECKED))
     powers = np.power(nodes, (ages - 1.0)[:, np.newaxis])
-    error = float(np.abs(powers @ weights * (ages + shift) - 1.0).max())
-    return ExponentialSum(horizon, shift, tuple(nodes.tolist()), tuple(weights.tolist()), error)
+    error = float(np.abs(powers @ weights / _target(ages, shift, differences) - 1.0).max())
+    terms = tuple(nodes.tolist()), tuple(weights.tolist())
+    return ExponentialSum(horizon, shift, differences, *terms, error)

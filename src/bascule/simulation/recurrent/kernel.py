@@ -1,7 +1,7 @@
 """The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
 
 What the units of an arm add up to comes from a *crowd*. `every_outcome`, here, draws each outcome
-of each unit, so that a stage costs as much as there are units; those of `unit_crowds` do not.
+of each unit, so that a stage costs as much as there are units; those of `crowds` do not.
 Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
 """
 
@@ -44,7 +44,6 @@ from bascule.simulation.kernels.control import (
     finish_run,
 )
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream
-from bascule.simulation.recurrent.noise import fall_asleep, take_up
 from bascule.simulation.recurrent.radii import Find
 
 BURST = 64
@@ -64,7 +63,7 @@ class Crowd(NamedTuple):
     effect), where unit counts from 0 and `effect` is how far the unit's own mean lies from its
     arm's. `advance` is given (memory, arms, table, shares, units, stage, sigma_noise, streams,
     scratch, ziggurat, tallies): every unit gives an outcome, and each arm's clock and weighted sum
-    of deviations from its mean are written into the tallies.
+    of deviations from its mean are written into the tallies, which are 0 at first.
     """
 
     clear: Callable[..., None]
@@ -196,8 +195,8 @@ def build(
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms, unseen)
             clear_crowd(memory, arms, table)
-            for arm in range(arms):
-                tallies[arm] = 0.0
+            for i in range(3 * arms):
+                tallies[i] = 0.0
             units = 0
             stage = 0
             look = FIRST_UNITS * arms
@@ -295,7 +294,7 @@ def build_tables(weight: Weight, fingerprint: str) -> Kernel:
 
 CALLED = (
     finish_run,
-    *(seed_stream, outside_layer, clear, take_up, fall_asleep),
+    *(seed_stream, outside_layer, clear),
     *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
     *(log_two_arms, ceiling, product_and_derivatives),
 )
