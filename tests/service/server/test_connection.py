@@ -104,17 +104,24 @@ def test_a_large_body_and_the_next_request_arrive_in_one_piece(service: Service)
     assert b"HTTP/1.1 200 OK" in received
 
 
-def test_empty_lines_do_not_keep_a_connection(
+def test_a_client_that_begins_a_request_and_sends_no_more_is_let_go(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bascule.service.server.connection.PATIENCE", 0.3)
-    with _connected(service) as made:
-        made.sendall(GET + b"\r\n")
-        assert made.recv(65536).startswith(b"HTTP/1.1 200")
-        made.sendall(b"\r\n")
-        since = time.monotonic()
-        assert made.recv(100) == b""
-        assert time.monotonic() - since < 5
+    part = b"POST /v1/experiments HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"
+    expected = {b"\r\n": b"", GET: b"", part: b"HTTP/1.1 408"}
+    made = {sent: _connected(service) for sent in expected}
+    for sent, one in made.items():
+        # Requests that were there in time give the next ones no more time, and no less.
+        for _ in range(2):
+            one.sendall(GET + b"\r\n")
+            assert one.recv(65536).startswith(b"HTTP/1.1 200")
+        one.sendall(sent)
+    since = time.monotonic()
+    for sent, one in made.items():
+        assert answer(one)[:12] == expected[sent]
+        assert 0.2 < time.monotonic() - since < 5
+        one.close()
 
 
 def test_a_client_that_does_not_read_is_let_go(

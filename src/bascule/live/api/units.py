@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Future as AsyncFuture
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
@@ -199,7 +200,7 @@ class Units:
                 return found
         items = [newcomer(named, covariates, context)]
         (result,) = self.store.change(self.id, self.name, self.store.assigning, items, enrols=True)
-        return self._evaluation(result)
+        return self.evaluation(result)
 
     async def evaluate_async(
         self,
@@ -209,9 +210,14 @@ class Units:
         covariates: Covariates | None = None,
     ) -> Evaluation:
         """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
-        item = newcomer(checked_unit(unit), covariates, context)
-        bridges, action = self.store.bridges, self.store.assigning
-        return self._evaluation(await bridges.request(self.id, self.name, action, item))
+        return self.evaluation(await self.request(checked_unit(unit), context, covariates))
+
+    def request(
+        self, unit: str, context: Context | None = None, covariates: Covariates | None = None
+    ) -> AsyncFuture[Any]:
+        """Request the arm of a unit in the running loop; `evaluation` reads the future's result."""
+        item, store = newcomer(unit, covariates, context), self.store
+        return store.bridges.request(self.id, self.name, store.assigning, item)
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """What a unit is served if this program remembers it; no database is asked.
@@ -409,7 +415,8 @@ class Units:
         arm: str = self.arms[result.arm]
         return arm
 
-    def _evaluation(self, result: Any) -> Evaluation:
+    def evaluation(self, result: Any) -> Evaluation:
+        """Return what a unit is served by the result of its request, or raise its error."""
         if type(result) is int:
             return evaluation(self._named_arms, result)
         arm, problem = self._arm(result, strict=False), result.problem

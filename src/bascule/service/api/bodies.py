@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable
-from bascule.service.server.responses import Problem
+from bascule.service.server.responses import Problem, header
 from bascule.service.server.settings import Settings
 
 LARGEST_WHOLE = 2.0**53
@@ -31,7 +31,7 @@ async def read_body(request: Request, media_type: str = "application/json") -> b
 
     How many they may be is checked by the envelope, and how slow by the server's protocol.
     """
-    given = request.headers.get("content-type", "")
+    given = header(request.scope, b"content-type") or ""
     if given != media_type and given.partition(";")[0].strip().lower() != media_type:
         raise Problem(415, f"send Content-Type: {media_type}", code="PARSE_ERROR")
     return await request.body()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from datetime import datetime
 from typing import Any
@@ -24,7 +25,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import allow, client, unnamed
-from bascule.service.server.reading.store_calls import StoreCalls, in_time
+from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
 
@@ -154,7 +155,8 @@ async def receipts_of(
     if isinstance(test, SegmentedExperiment):
         answers = await calls.short(test.record_many, fit) if fit else []
     else:
-        answers = await in_time(test.record_async(fit), "record") if fit else []
+        recording = asyncio.ensure_future(test.record_async(fit)) if fit else None
+        answers = [] if recording is None else await calls.in_time(recording, "record")
     taken = iter(answers)
     return [event if isinstance(event, Receipt) else next(taken) for event in events]
 

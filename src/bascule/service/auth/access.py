@@ -45,7 +45,7 @@ from bascule.service.auth.keys import Key, Keyring, Role
 from bascule.service.auth.rate_limits import source
 from bascule.service.auth.sessions import Session
 from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Problem
+from bascule.service.server.responses import Problem, header
 from bascule.service.server.settings import Settings, is_loopback
 
 COOKIE = "bascule_session"
@@ -195,7 +195,7 @@ async def who(request: Request) -> Caller:
     ring: Keyring = state.keys
     given = _given_key(request)
     if given is not None:
-        key = await _verified(request, given)
+        key = ring.fresh(given) or await _verified(request, given)
         state.rates.take(f"{key.id} {_source(request)}")
         return caller_of(key)
     state.rates.take(_source(request))
@@ -306,10 +306,10 @@ def _check_csrf(caller: Caller, given: str | None) -> None:
 
 
 def _given_key(request: Request) -> str | None:
-    given = request.headers.get("x-api-key")
+    given = header(request.scope, b"x-api-key")
     if given is not None:
         return given
-    scheme, _, rest = request.headers.get("authorization", "").partition(" ")
+    scheme, _, rest = (header(request.scope, b"authorization") or "").partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else None
 
 

@@ -157,6 +157,11 @@ class Keyring:
         """Read the keys again at the next request."""
         self._keys.forget()
 
+    def fresh(self, given: str) -> Key | None:
+        """The key that was given, if it is known by a read of the last second and valid."""
+        is_old = self._keys.is_older_than(time.monotonic() - FRESH)
+        return None if is_old else self.find(given)
+
     async def verify(self, given: str) -> Key | None:
         """The key that was given if it is valid, or None; a new one is known at once."""
         await self.refresh()

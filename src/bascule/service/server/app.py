@@ -69,6 +69,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         # A redirect for a slash too many would break clients that follow none.
         redirect_slashes=False,
         lifespan=_lifespan,
+        # The service counts, logs and traces its requests itself.
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.store = store
     app.state.settings = settings

@@ -36,6 +36,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     largest_request = LARGEST_REQUEST
 
+    # By when a request has to be there, and the timer that looks whether it is.
+    _due: float | None = None
     _sender: asyncio.TimerHandle | None = None
     _reader: asyncio.TimerHandle | None = None
     _in_head = True
@@ -55,7 +57,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._bytes += len(data)
         super().data_received(data)
         is_idle = self.cycle is None or self.cycle.response_complete
-        if self._in_head and is_idle and self._sender is None:
+        if self._in_head and is_idle and self._due is None:
             # Bytes that begin no request, such as empty lines, ended the wait for the next one.
             self._await_request()
         if self._in_head and self._bytes > LARGEST_HEAD:
@@ -71,12 +73,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the request's address."""
-        self._count_head(len(url))
+        self._head += len(url)
+        if self._head > LARGEST_HEAD:
+            self._refuse_head()
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header or a trailer."""
-        self._count_head(len(name) + len(value) + 4)
+        self._head += len(name) + len(value) + 4
+        if self._head > LARGEST_HEAD:
+            self._refuse_head()
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -86,8 +92,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Take the end of a request."""
-        self._in_head, self._bytes = True, 0
-        self._sender = _cancelled(self._sender)
+        self._in_head, self._bytes, self._due = True, 0, None
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -118,17 +123,26 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
-        _cancelled(self._sender)
-        self._sender = self.loop.call_later(PATIENCE, self._give_up)
+        # One timer for many requests: to set and cancel one for each takes longer than to parse it.
+        self._due = self.loop.time() + PATIENCE
+        if self._sender is None:
+            self._sender = self.loop.call_at(self._due, self._look)
 
-    def _count_head(self, size: int) -> None:
-        self._head += size
-        if self._head > LARGEST_HEAD:
-            self._refusal = _head_too_large()
-            # The parser reports it as an error of its own, which ends in `send_400_response`.
-            raise ValueError("head too large")
+    def _look(self) -> None:
+        """Give up on a request that is not there in time; look again when the next one is due."""
+        self._sender = None
+        if self._due is not None and self.loop.time() < self._due:
+            self._sender = self.loop.call_at(self._due, self._look)
+        elif self._due is not None:
+            self._give_up()
+
+    def _refuse_head(self) -> None:
+        self._refusal = _head_too_large()
+        # The parser reports it as an error of its own, which ends in `send_400_response`.
+        raise ValueError("head too large")
 
     def _give_up(self) -> None:
+        self._due = None
         if self.transport.is_closing():
             return
         is_busy = self.cycle is not None and not self.cycle.response_complete

@@ -189,9 +189,12 @@ class FastPath:
                     name = path[len(route.before) : len(path) - len(route.after)]
                     if name and "/" not in name:
                         scope["route"] = route
-                        with self._traffic.unit():
+                        self._traffic.units += 1
+                        try:
                             answer = await _fast_answer(route, Request(scope, receive), name)
                             await answer(scope, receive, send)
+                        finally:
+                            self._traffic.units -= 1
                         return
         await self._app(scope, receive, send)
 

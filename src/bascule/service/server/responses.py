@@ -156,6 +156,16 @@ def ofrep_failure(path: str, problem: Problem) -> Response:
     return Answer(data, problem.status, problem.headers)
 
 
+def header(scope: Scope, name: bytes) -> str | None:
+    """The value of a request's first header of a name; None if there is none.
+
+    >>> header({"headers": [(b"accept", b"text/html")]}, b"accept")
+    'text/html'
+    """
+    found = next((value for key, value in scope["headers"] if key == name), None)
+    return None if found is None else found.decode("latin-1")
+
+
 def wants_page(scope: Scope) -> bool:
     """Whether a browser asks for something to show.
 

@@ -20,7 +20,7 @@ from bascule.live.api.reads import (
     segmented_tests,
 )
 from bascule.service.server.observability.telemetry import LOGGER, log
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls, in_time
+from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
 
 FRESH = 1.0
 """Seconds after which the experiments are read again."""
@@ -90,6 +90,12 @@ class Directory:
         Covariates that are not given are taken from the context, as far as they are there. A test
         with segments assigns it in its `segment`, or in that of its context.
         """
+        known = self._entries.value.get(name)
+        if known is not None and segment is None and name not in self._segmented:
+            # Nearly always.
+            if self._entries.is_older_than(time.monotonic() - FRESH):
+                known = await self.find(name)
+            return await self._evaluate(known, unit, context, covariates)
         test = await self.segmented(name)
         if test is None:
             if segment is not None:
@@ -121,13 +127,13 @@ class Directory:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
+        known = test.remembered(unit, entry.served)
+        if known is not None:
+            return entry, known
         if test.is_hashed:
             return entry, await self._calls.short(test.evaluate, unit)
-        known = test.remembered(unit, entry.served)
-        if known is None:
-            answer = test.evaluate_async(unit, context, covariates=covariates)
-            known = await in_time(answer, "assign")
-        return entry, known
+        answer = test.request(unit, context, covariates)
+        return entry, test.evaluation(await self._calls.in_time(answer, "assign"))
 
     async def all(self, age: float = FRESH) -> list[Summary]:
         """All experiments, the oldest first, as they were at most `age` seconds ago."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
@@ -38,21 +37,13 @@ class Traffic:
     """Counts the requests of units that are being answered, and lets others give way to them."""
 
     def __init__(self) -> None:
-        self._units = 0
+        self.units = 0
+        """Requests of units that are being answered."""
         self._turnstile = asyncio.Lock()
-
-    @contextmanager
-    def unit(self) -> Iterator[None]:
-        """Count a request of a unit while it is answered."""
-        self._units += 1
-        try:
-            yield
-        finally:
-            self._units -= 1
 
     async def give_way(self) -> None:
         """Wait for a turn: while units are being assigned, one page after the other has one."""
-        if self._units >= BUSY:
+        if self.units >= BUSY:
             async with self._turnstile:
                 await asyncio.sleep(TURN)
 

@@ -12,8 +12,9 @@ import contextvars
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import Generic, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from bascule.service.server.observability.telemetry import log
 from bascule.service.server.responses import unavailable
@@ -34,10 +35,24 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call whose answer is awaited."""
+
+    name: str
+    since: float
+    deadline: float
+    is_slow: bool = False
+    is_late: bool = False
+
+
 class StoreCalls:
     """Runs calls that wait for the store."""
 
     def __init__(self) -> None:
+        # All have one timer: to set one for each takes longer than most of them.
+        self._waiting: dict[asyncio.Future[Any], _Call] = {}
+        self._watching: asyncio.AbstractEventLoop | None = None
         self._short = ThreadPoolExecutor(SHORT_THREADS, "bascule-short")
         self._long = ThreadPoolExecutor(LONG_THREADS, "bascule-long")
 
@@ -46,14 +61,57 @@ class StoreCalls:
     ) -> Result:
         """Run a call that reads or writes a few rows."""
         call = self._in_thread(self._short, partial(do, *args, **named))
-        return await in_time(call, _name(do), SHORT_DEADLINE)
+        return await self.in_time(call, _name(do), SHORT_DEADLINE)
 
     async def long(
         self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
         """Run a call that may read a whole log."""
         call = self._in_thread(self._long, partial(do, *args, **named))
-        return await in_time(call, _name(do), LONG_DEADLINE)
+        return await self.in_time(call, _name(do), LONG_DEADLINE)
+
+    async def in_time(
+        self, answer: asyncio.Future[Result], name: str, deadline: float | None = None
+    ) -> Result:
+        """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
+
+        >>> async def ask() -> str:
+        ...     return await StoreCalls().in_time(asyncio.ensure_future(asyncio.sleep(0, "a")), "")
+        >>> asyncio.run(ask())
+        'a'
+        """
+        limit = SHORT_DEADLINE if deadline is None else deadline
+        call = self._waiting[answer] = _Call(name, time.monotonic(), limit)
+        if self._watching is not answer.get_loop():
+            self._watch(answer.get_loop())
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not call.is_late or (task is not None and task.cancelling()):
+                raise
+            seconds = round(time.monotonic() - call.since, 1)
+            log("store did not answer", "error", call=name, seconds=seconds)
+            raise unavailable(
+                f"the store did not answer within {limit:g} s: the request may still be carried "
+                "out, so check before you repeat one that has no id"
+            ) from None
+        finally:
+            del self._waiting[answer]
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Look at the calls that are awaited, a few times a second until there are none."""
+        now = time.monotonic()
+        for answer, call in self._waiting.items():
+            if now - call.since > SLOW and not call.is_slow:
+                call.is_slow = True
+                log("store is slow", "warning", call=call.name)
+            if now - call.since > call.deadline:
+                call.is_late = True
+                answer.cancel()
+        self._watching = loop if self._waiting else None
+        if self._waiting:
+            loop.call_later(min(SLOW, SHORT_DEADLINE) / 4, self._watch, loop)
 
     async def close(self) -> None:
         """Drop calls that have not begun, and give the others a few seconds to finish."""
@@ -68,32 +126,6 @@ class StoreCalls:
         # The context has the name that the audit log gets.
         context = contextvars.copy_context()
         return asyncio.get_running_loop().run_in_executor(pool, context.run, do)
-
-
-async def in_time(call: Awaitable[Result], name: str, deadline: float | None = None) -> Result:
-    """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
-
-    >>> asyncio.run(in_time(asyncio.sleep(0, "green"), "assign"))
-    'green'
-    """
-    deadline = SHORT_DEADLINE if deadline is None else deadline
-    since = time.monotonic()
-    loop = asyncio.get_running_loop()
-    warning = loop.call_later(SLOW, partial(log, "store is slow", "warning", call=name))
-    limit = asyncio.timeout(deadline)
-    try:
-        async with limit:
-            return await call
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        log("store did not answer", "error", call=name, seconds=round(time.monotonic() - since, 1))
-        raise unavailable(
-            f"the store did not answer within {deadline:g} s: the request may still be carried "
-            "out, so check before you repeat one that has no id"
-        ) from None
-    finally:
-        warning.cancel()
 
 
 class SharedRead(Generic[Result]):
