@@ -56,7 +56,7 @@ def test_blocks_have_no_interval_for_an_arm() -> None:
     test = design(bs.Tilt(3))
     with pytest.raises(bs.InputError, match="not intervals of arms"):
         bs.intervals(test, bs.Statistics.empty(2))
-    with pytest.raises(bs.InputError, match="not intervals of arms"):
+    with pytest.raises(bs.InputError, match="no proven bound on its decision time"):
         bs.theory.bounds(test, 1.0)
 
 

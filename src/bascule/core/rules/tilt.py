@@ -22,8 +22,9 @@ from bascule.core.evidence.horizon import quantile
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
+from bascule.core.procedures.blocks.betting_steps import BETTING, PLANNED
 from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
-from bascule.core.procedures.blocks.steps import BETTING, INFORMED, PLANNED, UNINFORMED, BlockSteps
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, BlockSteps
 from bascule.core.procedures.estimated.procedure import (
     ESTIMATED,
     ESTIMATED_FLAT,

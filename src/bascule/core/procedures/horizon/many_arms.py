@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from bascule.core.evidence.betting import log_factor, log_shifted_wealth, sums_may_reach
 from bascule.core.evidence.horizon import conditional_power, room_left, stake
 from bascule.core.procedures.base import Ends
+from bascule.core.procedures.blocks.betting_steps import ends_of_sums
 from bascule.core.procedures.blocks.state import CanReach
-from bascule.core.procedures.blocks.steps import BlockSteps, ends_of_sums
+from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon.state import (
     CONSTANT,
     EFFECT,

@@ -1,7 +1,7 @@
 """The steps of a test in blocks with an information horizon, one set for each kind of evidence.
 
 A flat boundary is enough for outcomes that are normal, and a higher one for those that are only
-known to be sub-Gaussian; bets that follow the boundary (`horizon.state`) are proven for both, and
+known to be sub-Gaussian; bets that follow the boundary (`horizon.bets`) are proven for both, and
 for outcomes within limits. docs/explanation/horizon.md has the proofs.
 """
 
@@ -26,18 +26,24 @@ from bascule.core.procedures.blocks.steps import (
     read_totals,
 )
 from bascule.core.procedures.horizon import state as state_of_bets
+from bascule.core.procedures.horizon.bets import (
+    all_within,
+    decide_known,
+    decide_limited,
+    drop_beaten,
+    fold_known,
+    fold_limited,
+    shifts_won,
+)
 from bascule.core.procedures.horizon.ending import flat_reason_to_end, reason_to_end
 from bascule.core.procedures.horizon.state import (
     BETS,
     NUMBERS,
     OWN,
     SHIFTS,
-    all_within,
     bets_of,
-    drop_beaten,
     plan_of,
     prepare,
-    shifts_won,
     variance_of,
 )
 from bascule.core.procedures.intervals.state import FloatArray
@@ -165,7 +171,7 @@ FOLLOWING = BlockSteps(
     state_of_bets.leader,
     UNINFORMED.share,
     state_of_bets.observe,
-    state_of_bets.fold_limited,
+    fold_limited,
     drop_following,
     all_within,
     write_bets,
@@ -176,14 +182,14 @@ FOLLOWING = BlockSteps(
     boundary=None,
     prepare=prepare,
     over=reason_to_end,
-    decide=state_of_bets.decide_limited,
+    decide=decide_limited,
 )
 """Outcomes within limits, up to a horizon."""
 
 FOLLOWING_KNOWN = FOLLOWING._replace(
     leader=UNINFORMED.leader,
     observe=UNINFORMED.observe,
-    fold=state_of_bets.fold_known,
-    decide=state_of_bets.decide_known,
+    fold=fold_known,
+    decide=decide_known,
 )
 """Sub-Gaussian outcomes with a known spread, up to a horizon."""

@@ -10,14 +10,9 @@ import math
 
 from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
 from bascule.core.evidence.normal import informed_boundary
+from bascule.core.procedures.blocks.betting_steps import BETTING
 from bascule.core.procedures.blocks.state import CanReach
-from bascule.core.procedures.blocks.steps import (
-    BETTING,
-    INFORMED,
-    UNINFORMED,
-    informed,
-    write_nothing,
-)
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, write_nothing
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.many_arms.pairs import (
     all_bets_within,
