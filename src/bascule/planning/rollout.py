@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
 from bascule.core.errors import InputError
@@ -28,7 +30,12 @@ from bascule.planning.request.fields import FIELDS
 from bascule.theory.guardrails import metric_spread
 
 LOOKS_PER_E_FOLD = 100
-MOST_SHARE = 0.5
+MOST_SHARE, RUNS_AT_ONCE = 0.5, 1000
+
+TRUTHS = ("unchanged", "at its margin", "worse by twice its margin")
+"""What is played of each metric: a loss of so many margins."""
+
+IntArray = NDArray[np.int64]
 
 Ramp = Sequence[tuple[float | str, float]]
 """Pairs of a time since the start and the share of the traffic that gets the new version then."""
@@ -172,54 +179,75 @@ def plan_rollout(
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
     )
-    spreads = [_spread(metric) for metric in guardrails]
-    worlds: list[tuple[str, list[float]]] = [("unchanged", [0.0] * len(guardrails))]
-    for which, metric in enumerate(guardrails):
-        assert metric.margin is not None
-        for name, times in (("at its margin", 1.0), ("worse by twice its margin", 2.0)):
-            losses = [0.0] * len(guardrails)
-            losses[which] = -times * metric.margin
-            worlds.append((f"{metric.name} {name}", losses))
+    looks = max(2, math.ceil(LOOKS_PER_E_FOLD * math.log(max(cap, 8.0) / 4.0)))
+    units: FloatArray = np.geomspace(4.0, max(cap, 8.0), looks)
+    days_at = np.array([_days_at(steps, rate, float(count)) for count in units])
     chance = np.random.default_rng(seed)
-    cases = [
-        _case(name, design, steps, rate, cap, list(zip(losses, spreads, strict=True)), runs, chance)
-        for name, losses in worlds
-    ]
+    played = [_played(design, which, units, runs, chance) for which in _places(design)]
+    within, back = (np.array(columns) for columns in zip(*played, strict=True))
+    # Each metric is played once, and every case takes its runs from there.
+    out_but, back_but = _largest_but_one(within[:, 0]), -_largest_but_one(-back[:, 0])
+
+    def case(name: str, out: IntArray, back: IntArray) -> RolloutCase:
+        return _case(name, out, back, units, days_at)
+
+    cases = [case("unchanged", within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
+    for place, metric in enumerate(guardrails):
+        for truth, name in enumerate(TRUTHS[1:], 1):
+            out = np.maximum(out_but[place], within[place, truth])
+            harmed = np.minimum(back_but[place], back[place, truth])
+            cases.append(case(f"{metric.name} {name}", out, harmed))
     return Rollout(design, steps, rate, days, runs, tuple(cases))
 
 
-def _case(
-    name: str,
-    design: Design,
-    steps: tuple[tuple[float, float], ...],
-    rate: float,
-    cap: float,
-    truths: list[tuple[float, float]],
-    runs: int,
-    chance: np.random.Generator,
-) -> RolloutCase:
-    """Play the evidence of all guardrails, looked at once in 1 % more units."""
-    looks = max(2, math.ceil(LOOKS_PER_E_FOLD * math.log(max(cap, 8.0) / 4.0)))
-    units: FloatArray = np.geomspace(4.0, max(cap, 8.0), looks)
+def _played(
+    design: Design, which: int, units: FloatArray, runs: int, chance: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Play the evidence of one guardrail, looked at once in 1 % more units.
+
+    Returned are, for each of `TRUTHS` and each run, the looks at which the metric is found within
+    its margin, and harmed; the number of looks if never.
+    """
+    metric, one, harm = design.metrics[which], *_designs(design, which)
+    assert metric.margin is not None
     # In an even split of n units each block of two adds half to the clock.
-    clocks = units / 4.0
-    within = np.zeros((len(truths), runs), np.int64)
-    back = np.full(runs, looks)
-    for place, (which, (loss, spread)) in enumerate(zip(_places(design), truths, strict=True)):
-        metric, one, harm = design.metrics[which], *_designs(design, which)
-        noise = chance.standard_normal((runs, looks)) * np.sqrt(np.diff(clocks, prepend=0.0))
-        means = loss + spread * np.cumsum(noise, axis=1) / clocks
-        assert metric.margin is not None
-        reach = spread * _boundary(clocks, one) / clocks
-        within[place] = _first(means - reach > -metric.margin)
-        if harm is not None and metric.harm_line is not None:
-            wide = spread * _boundary(clocks, harm) / clocks
-            back = np.minimum(back, _first(means + wide < -metric.harm_line))
-    out = within.max(axis=0)
+    clocks, spread, looks = units / 4.0, _spread(metric), len(units)
+    steps, reach = np.sqrt(np.diff(clocks, prepend=0.0)), spread * _boundary(clocks, one) / clocks
+    wide = None if harm is None else spread * _boundary(clocks, harm) / clocks
+    within, back = (np.full((len(TRUTHS), runs), looks) for _ in range(2))
+    for first in range(0, runs, RUNS_AT_ONCE):
+        rows = slice(first, min(runs, first + RUNS_AT_ONCE))
+        noise = chance.standard_normal((rows.stop - first, looks)) * steps
+        means = spread * np.cumsum(noise, axis=1) / clocks
+        for truth in range(len(TRUTHS)):
+            loss = -truth * metric.margin
+            within[truth, rows] = _first(means > reach - metric.margin - loss)
+            if wide is not None and metric.harm_line is not None:
+                back[truth, rows] = _first(means < -metric.harm_line - wide - loss)
+    return within, back
+
+
+def _largest_but_one(values: IntArray) -> IntArray:
+    """Return for each row the largest of the other rows, column by column.
+
+    >>> _largest_but_one(np.array([[3, 1], [2, 5], [1, 4]])).tolist()
+    [[2, 5], [3, 4], [3, 5]]
+    """
+    if len(values) == 1:
+        return np.full_like(values, np.iinfo(values.dtype).min + 1)
+    second, first = np.sort(values, axis=0)[-2:]
+    largest = np.arange(len(values))[:, None] == values.argmax(axis=0)
+    return np.asarray(np.where(largest, second, first))
+
+
+def _case(
+    name: str, out: IntArray, back: IntArray, units: FloatArray, days_at: FloatArray
+) -> RolloutCase:
+    """Return what runs show whose guardrails are all within, or one harmed, at these looks."""
+    looks = len(units)
     end = np.minimum(np.minimum(out, back), looks - 1)
     shipped, rolled = (out < back) & (out < looks), (back <= out) & (back < looks)
-    ended = shipped | rolled
-    days = np.array([_days_at(steps, rate, float(units[at])) for at in end])
+    ended, days = shipped | rolled, days_at[end]
     return RolloutCase(
         name,
         float(shipped.mean()),
@@ -239,16 +267,17 @@ def _designs(design: Design, which: int) -> tuple[Design, Design | None]:
 
 
 def _boundary(clocks: FloatArray, design: Design) -> FloatArray:
-    threshold = -math.log(design.procedure.end_error)
-    return np.array([uninformed_boundary(float(clock), threshold, 0.0) for clock in clocks])
+    return np.array(_boundaries(tuple(clocks.tolist()), -math.log(design.procedure.end_error)))
 
 
-def _first(found: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+@lru_cache(maxsize=4)
+def _boundaries(clocks: tuple[float, ...], threshold: float) -> tuple[float, ...]:
+    return tuple(uninformed_boundary(clock, threshold, 0.0) for clock in clocks)
+
+
+def _first(found: NDArray[np.bool_]) -> IntArray:
     """Return for each run the first look at which something is found; their number if never."""
-    first: np.ndarray[Any, np.dtype[np.int64]] = np.where(
-        found.any(axis=1), found.argmax(axis=1), found.shape[1]
-    )
-    return first
+    return np.asarray(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]))
 
 
 def _units_at(steps: tuple[tuple[float, float], ...], rate: float, days: float) -> float:
