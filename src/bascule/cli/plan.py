@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
 INTERRUPTED = 130
+
+GARBAGE = 100_000
+"""Objects that a plan makes before it looks for garbage: loading makes many, and none of it is."""
 
 
 FROM_SAMPLE = ("gaussian", "numeric", "recurrent")
@@ -138,6 +142,7 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
+    gc.set_threshold(GARBAGE)
     from bascule.core.inputs.files import prepare_file
     from bascule.presentation.figures import figure_kind
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import random
 import sys
@@ -54,6 +53,8 @@ def command(
 
 
 def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
+    import asyncio
+
     from bascule.live.api import FastClock, Store
     from bascule.presentation.guarantees import error_words
     from bascule.service.auth.keys import create_key

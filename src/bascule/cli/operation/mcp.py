@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import typer
 
 from bascule.cli.operation.serve import needed
@@ -25,6 +23,8 @@ def command(
 ) -> None:
     """Serve tools of a running service to an assistant, on standard input and output."""
     needed()
+    import asyncio
+
     from bascule.service.mcp_server import serve
 
     asyncio.run(serve(url, key, allow_changes))

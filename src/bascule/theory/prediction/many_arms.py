@@ -296,40 +296,46 @@ def two_arms(
     count, step, places = paths_of(2), 0, len(LEADS) - 1
     better, worse, total, clock = np.zeros((4, count))
     bound, alive, done, table = line(clock), np.arange(count), 0.0, scale * places / LEADS[-1]
-    # A block has few sizes: what depends on them alone is computed once for each.
+    # A block has few sizes, with the better arm behind or ahead: what depends on that alone is
+    # computed once for each of them.
     sizes, kinds = np.unique(batch * shares, return_inverse=True)
-    weights = sizes * batch / (sizes + batch)
+    mine, theirs = np.full((2, 2, len(sizes)), float(batch))
+    mine[1], theirs[0] = sizes, sizes
+    mine, theirs = mine.ravel(), theirs.ravel()
+    weights, roots = mine * theirs / (mine + theirs), (mine**-0.5, theirs**-0.5)
+    heaviest = weights.max()
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
     while len(total) and done < LONGEST:
         leads = total >= 0.0
         ahead = np.minimum(table * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), places)
-        kind = kinds.take(ahead.astype(np.int64))
-        most, weight = sizes.take(kind), weights.take(kind)
-        mine, theirs = np.where(leads, most, batch), np.where(leads, batch, most)
-        early = math.isinf(limits.clock) or clock.max() < EARLY * limits.clock
-        growth = GROWTH if early else GROWTH_TO_END
+        kind = kinds.take(ahead.astype(np.int64)) + leads * len(sizes)
+        latest = clock.max() if limits.clock < math.inf else 0.0
+        growth = GROWTH if latest <= EARLY * limits.clock else GROWTH_TO_END
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         repeat, last = np.array(blocks_ahead), None
-        if not limits.none:
-            room = (limits.units - better - worse) / (most + batch)
-            room = np.minimum((limits.clock - clock) / weight, room)
-            if room.min() <= 1.5 * blocks_ahead:
-                last = room <= 1.5 * blocks_ahead
-                repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
+        room = (limits.clock - latest) / heaviest
+        if limits.units < math.inf:
+            room = min(room, (limits.units - (better + worse).max()) / (sizes[-1] + batch))
+        if room <= 1.5 * blocks_ahead:
+            rooms = (limits.units - better - worse) / (mine + theirs).take(kind)
+            rooms = np.minimum((limits.clock - clock) / weights.take(kind), rooms)
+            last = rooms <= 1.5 * blocks_ahead
+            repeat = np.where(last, np.maximum(rooms, 1e-9), blocks_ahead)
         noise = noise_at(step, count, 2)
         one, two = noise if len(alive) == count else noise.take(alive, axis=1)
-        gone, before = repeat * weight, bound
-        one, two = one / np.sqrt(repeat * mine), two / np.sqrt(repeat * theirs)
-        total = total + gone * (gap + one - two)
+        gone, before = repeat * weights.take(kind), bound
+        # Noise is divided by the root of the units: those of a block, and as many blocks.
+        seen = one * roots[0].take(kind) - two * roots[1].take(kind)
+        total = total + gone * (gap + seen / np.sqrt(repeat))
         clock = clock + gone
         bound = line(clock)
         if last is None and np.array_equal(bound, before):
             moves = _moved(gap, np.zeros(1), repeat * weights, weights, last).take(kind, axis=1)
         else:
-            moves = _moved(gap, _rising(before, bound, gone), gone, weight, last)
+            rising = _rising(before, bound, gone)
+            moves = _moved(gap, rising, gone, weights.take(kind), last)
         above, below = bound - moves
         wins, loses = total >= above, -total >= below
-        wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
         won = wins | loses
         over = won if last is None else won | last
         if limits.futility > 0.0:
@@ -339,10 +345,11 @@ def two_arms(
             over = over | (limits.effect * nearest > rooms)
         done, step = done + blocks_ahead * batch, step + 1
         if not over.any():
-            better, worse = better + mine * repeat, worse + theirs * repeat
+            better, worse = better + repeat * mine.take(kind), worse + repeat * theirs.take(kind)
             continue
+        wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
         part = np.where(won & (repeat > 1.0), 0.5 * (repeat + 1.0), repeat)
-        better, worse = better + mine * part, worse + theirs * part
+        better, worse = better + mine.take(kind) * part, worse + theirs.take(kind) * part
         lost = loses & limits.none
         leaving, kept = over & ~lost, np.flatnonzero(~over & ~lost)
         winners = np.where(wins, 0, np.where(loses, 1, -1))
