@@ -28,14 +28,14 @@ def work(location: str, units: int, seed: int) -> dict[int, str]:
     """Ask for all units, and record an outcome for each; what was answered."""
     order = list(range(units))
     random.Random(seed).shuffle(order)
-    told: dict[int, str] = {}
+    assigned: dict[int, str] = {}
     with bs.open(location) as store:
         test = store.get("test")
         for first in range(0, units, AT_ONCE):
             some = order[first : first + AT_ONCE]
-            told |= zip(some, test.assign_many(some), strict=True)
+            assigned |= zip(some, test.assign_many(some), strict=True)
             test.record_many((unit, float(unit % 2), None, str(unit)) for unit in some)
-    return told
+    return assigned
 
 
 def main(kind: str, programs: int, units: int) -> None:
@@ -46,9 +46,9 @@ def main(kind: str, programs: int, units: int) -> None:
             store.create("test", Programs.endless)
         with ProcessPoolExecutor(programs, get_context("spawn")) as pool:
             jobs = [pool.submit(work, location, units, seed) for seed in range(programs)]
-            told = [job.result() for job in jobs]
+            assigned = [job.result() for job in jobs]
         taken = time.perf_counter() - started
-        assert all(one == told[0] for one in told), "a unit was told two arms"
+        assert all(one == assigned[0] for one in assigned), "a unit has two arms"
         with bs.open(location) as store:
             test = store.get("test")
             test.settle()

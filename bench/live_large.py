@@ -51,7 +51,7 @@ class Meter:
         self.spent[name] = [a + b for a, b in zip(self.spent[name], taken, strict=True)]
         return taken
 
-    def told(self, name: str, things: str, count: int) -> str:
+    def rate(self, name: str, things: str, count: int) -> str:
         """What one thing took on average."""
         clock, client, server = self.spent[name]
         parts = f"{1e6 * client / count:.1f} us here, {1e6 * server / count:.1f} us on the server"
@@ -90,8 +90,8 @@ def main(kind: str, units: int, longest: float) -> None:
             if group % LOOKED_EVERY == 0:
                 looks.append(seconds(test.status))
             if group % SHOWN_EVERY == 0:
-                told = f"{done:>9,} units, {time.perf_counter() - started:.0f} s"
-                print(f"{told}, status {1000 * looks[-1]:.1f} ms, {_memory():.0f} MB", flush=True)
+                line = f"{done:>9,} units, {time.perf_counter() - started:.0f} s"
+                print(f"{line}, status {1000 * looks[-1]:.1f} ms, {_memory():.0f} MB", flush=True)
             if time.perf_counter() - started > longest:
                 break
         units = done
@@ -104,9 +104,9 @@ def main(kind: str, units: int, longest: float) -> None:
         counted = f"{units:,} units, {EVENTS * units:,} outcomes, {size / 1e9:.1f} GB on disk"
         print(f"{counted}, {size / units:.0f} bytes a unit with its {EVENTS} outcomes")
         print(f"filled in {time.perf_counter() - started:.0f} s")
-        print(f"assigning: {meter.told('assign', 'units', units)}")
-        print(f"recording: {meter.told('record', 'outcomes', EVENTS * units)}")
-        print(f"settling: {meter.told('settle', 'units', units)}")
+        print(f"assigning: {meter.rate('assign', 'units', units)}")
+        print(f"recording: {meter.rate('record', 'outcomes', EVENTS * units)}")
+        print(f"settling: {meter.rate('settle', 'units', units)}")
         speed = f"{first[1] / last[1]:.2f} (by the clock {first[0] / last[0]:.2f})"
         print(f"assignments at the end over those at the start: {speed}")
         worst = sorted(looks)[-max(1, len(looks) // 100)]

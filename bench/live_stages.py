@@ -58,8 +58,8 @@ def main(kind: str, stages: int) -> None:
                     1000 * min(_taken(connection, test.id, one, stage) for _ in range(3))
                     for one in (state, state._replace(staged=False))
                 )
-            told = f"{stage:>5} {stage * len(events):>9,} {recorded:>11,.0f} {1000 * used:>22.1f}"
-            print(f"{told} {own:>20.1f} {every:>7.1f}", flush=True)
+            line = f"{stage:>5} {stage * len(events):>9,} {recorded:>11,.0f} {1000 * used:>22.1f}"
+            print(f"{line} {own:>20.1f} {every:>7.1f}", flush=True)
         since = time.perf_counter()
         print(test.verify(), f"({time.perf_counter() - since:.1f} s)")
 

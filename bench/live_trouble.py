@@ -19,20 +19,20 @@ def main(folder: Path) -> None:
     """Fill the disk, make room, take the right to write, and give it back."""
     with bs.open(folder / "store.db") as store:
         test = store.create("test", Programs.endless)
-        told: dict[str, str] = {}
+        assigned: dict[str, str] = {}
         filler = folder / "filler"
         filler.write_bytes(b"x" * 1_500_000)
         for group in range(10_000):
             units = [f"{group}-{i}" for i in range(50)]
             try:
-                told |= zip(units, test.assign_many(units), strict=True)
+                assigned |= zip(units, test.assign_many(units), strict=True)
                 test.record_many((unit, 1.0, None, unit) for unit in units)
             except bs.StoreError as problem:
-                print(f"after {len(told):,} units: {problem}")
+                print(f"after {len(assigned):,} units: {problem}")
                 break
         filler.unlink()
         test.assign_many(units)
-        _compare(test, told)
+        _compare(test, assigned)
         print("with room again it goes on; nothing is lost")
     subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
     try:
@@ -45,12 +45,12 @@ def main(folder: Path) -> None:
     with bs.open(folder / "store.db") as store:
         test = store.get("test")
         test.assign("one more")
-        _compare(test, told)
+        _compare(test, assigned)
     print("writable again it goes on; nothing is lost")
 
 
-def _compare(test: bs.Experiment, told: dict[str, str]) -> None:
-    assert test.assign_many(list(told)) == list(told.values()), "a unit has another arm"
+def _compare(test: bs.Experiment, assigned: dict[str, str]) -> None:
+    assert test.assign_many(list(assigned)) == list(assigned.values()), "a unit has another arm"
     found = test.verify()
     assert found.agrees, str(found)
     print(found)

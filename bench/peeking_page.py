@@ -127,7 +127,7 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _worst(rows: Sequence[Row]) -> str:
     worst = max(rows, key=lambda row: row.share)
-    told = f"The most is {100 * worst.share:.2f} % of the logs ({worst.name}, {worst.evidence})"
+    most = f"The most is {100 * worst.share:.2f} % of the logs ({worst.name}, {worst.evidence})"
     if worst.share <= worst.error:
-        return f"{told}: below the {100 * worst.error:g} % that were asked for."
-    return f"{told}: above the {100 * worst.error:g} % that were asked for."
+        return f"{most}: below the {100 * worst.error:g} % that were asked for."
+    return f"{most}: above the {100 * worst.error:g} % that were asked for."

@@ -42,8 +42,8 @@ class Meter:
         yield
         used = time.process_time() - client
         spent = server_seconds(self.watch) - server
-        told = f"{name:<44} {1e6 * used / count:>9.1f} {1e6 * spent / count:>9.1f}"
-        print(f"{told} {(self._log() - log) / count:>9.0f}", flush=True)
+        line = f"{name:<44} {1e6 * used / count:>9.1f} {1e6 * spent / count:>9.1f}"
+        print(f"{line} {(self._log() - log) / count:>9.0f}", flush=True)
 
     def _log(self) -> int:
         return int((self.watch.execute(LOG).fetchone() or (0,))[0])

@@ -15,7 +15,7 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 HOPS = """
@@ -102,6 +102,13 @@ NEW = {
 """Modules and folders that serve only features that the first edition did not have."""
 
 
+ASKING = (ast.Call, ast.Compare, ast.MatchClass, ast.Dict, ast.FunctionDef)
+"""What can ask for a class."""
+
+NOISE = ("outcomes", "noise.py")
+"""How outcomes are drawn belongs to their models, wherever the file lies."""
+
+
 def trees(root: Path) -> Iterator[tuple[Path, int, ast.Module]]:
     package = root / "src" / "bascule"
     for path in sorted(package.rglob("*.py")):
@@ -153,13 +160,57 @@ def features(root: Path) -> dict[str, str]:
     }
 
 
-def asked(tree: ast.Module, classes: set[str]) -> int:
-    """Count the `isinstance` checks of a file on some classes."""
-    return sum(
-        any(isinstance(name, ast.Name) and name.id in classes for name in ast.walk(node.args[1]))
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance"
-    )
+def checks(nodes: Iterable[ast.AST], classes: set[str]) -> Iterator[ast.AST]:
+    """Find where a file asks whether something is of some classes, in whatever way it does."""
+    for node in nodes:
+        if not isinstance(node, ASKING):
+            continue
+        match node:
+            case ast.Call(func=ast.Name("isinstance" | "issubclass"), args=[_, asked]):
+                named = asked
+            case ast.Compare() if _names_in(node) & {"type", "__class__"}:
+                named = node
+            case ast.MatchClass(cls=named):
+                pass
+            case ast.Dict(keys=[*keys]):
+                # A table by class stands for as many checks as it has rows.
+                yield from (key for key in keys if key is not None and _name_of(key) in classes)
+                continue
+            case ast.FunctionDef(decorator_list=[*ways], args=ast.arguments(args=[first, *_])):
+                if not any("register" in _names_in(way) for way in ways):
+                    continue
+                named = ast.Tuple([*ways, *([first.annotation] if first.annotation else [])])
+            case _:
+                continue
+        if _names_in(named) & classes:
+            yield node
+
+
+def _names_in(node: ast.AST) -> set[str | None]:
+    return {_name_of(part) for part in ast.walk(node)}
+
+
+def _name_of(node: ast.AST) -> str | None:
+    match node:
+        case ast.Name(name) | ast.Attribute(attr=name):
+            return name
+    return None
+
+
+def probes(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Find where a file asks whether a rule, an outcome model or a procedure has a name."""
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        match node:
+            case ast.Call(func=ast.Name("hasattr"), args=[of, _]):
+                pass
+            case ast.Call(func=ast.Name("getattr"), args=[of, _, _]):
+                pass
+            case _:
+                continue
+        if _name_of(of) in ("rule", "outcome", "procedure", "noise", "model"):
+            yield node
 
 
 def docstrings(tree: ast.Module) -> Iterator[str]:
@@ -184,21 +235,33 @@ def _is_self(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
+def contract_classes(files: Sequence[tuple[Path, int, ast.Module]]) -> dict[str, set[str]]:
+    """Return the names of all rules, outcome models (with their noise) and procedures."""
+    folders = {"rules": "rules", "outcome models": "outcomes", "procedures": "procedures"}
+    found: dict[str, set[str]] = {}
+    classes = [
+        (path, node, {ast.unparse(base) for base in node.bases})
+        for path, _, tree in files
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    ]
+    for kind, folder in folders.items():
+        found[kind] = {
+            node.name
+            for path, node, bases in classes
+            if path.parts[:2] == ("core", folder) or (folder, path.name) == NOISE
+            if "NamedTuple" not in bases
+            if kind != "procedures" or node.name.endswith("Procedure")
+        }
+        # Those that are defined elsewhere, as the rules of other tools.
+        while more := {node.name for _, node, its in classes if its & found[kind]} - found[kind]:
+            found[kind] |= more
+    return found
+
+
 def counts(root: Path) -> dict[str, int | str]:
     files = list(trees(root))
     outside = [tree for path, _, tree in files if path.parts[0] != "core"]
-    kinds = {"rules": "rules", "outcome models": "outcomes", "procedures": "procedures"}
-    classes = {
-        kind: {
-            node.name
-            for path, _, tree in files
-            for node in ast.walk(tree)
-            if path.parts[:2] == ("core", folder) and path.name != "noise.py"
-            if isinstance(node, ast.ClassDef) and "NamedTuple" not in map(ast.unparse, node.bases)
-            if kind != "procedures" or node.name.endswith("Procedure")
-        }
-        for kind, folder in kinds.items()
-    }
     names = [n.name for _, _, t in files for n in ast.walk(t) if isinstance(n, ast.FunctionDef)]
     folders: dict[Path, int] = {}
     for path, _, _ in files:
@@ -214,9 +277,14 @@ def counts(root: Path) -> dict[str, int | str]:
         "files over 450 lines": sum(lines > 450 for _, lines, _ in files),
         "modules of the largest folder": max(folders.values()),
         **{
-            f"`isinstance` on {kind} outside `core`": sum(asked(tree, its) for tree in outside)
-            for kind, its in classes.items()
+            f"checks of the class of {kind} outside `core`": sum(
+                len(list(checks(ast.walk(tree), its))) for tree in outside
+            )
+            for kind, its in contract_classes(files).items()
         },
+        "probes of their names outside `core`": sum(
+            len(list(probes(ast.walk(tree)))) for tree in outside
+        ),
         "functions that format percent": sum(name.strip("_") == "percent" for name in names),
         'docstrings that begin with "The same"': sum(
             text.startswith("The same") for _, _, tree in files for text in docstrings(tree)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from bench.structure import checks, contract_classes, probes
 
 import bascule
 
@@ -45,10 +47,18 @@ MODULES = {module_of(path): path for path in sources()}
 MODULES["bascule"] = PACKAGE / "__init__.pyi"
 
 
+@cache
+def parsed(path: Path) -> tuple[ast.Module, list[ast.AST]]:
+    """The syntax tree of a file, and all of its nodes."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return tree, list(ast.walk(tree))
+
+
+@cache
 def imported_modules(path: Path) -> set[str]:
     """Every module that a file imports: at its top, inside a function, or for type checks only."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parsed(path)[1]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -127,3 +137,43 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     heavy = {"numpy", "numba", "matplotlib", "pydantic", "rich", "typer", "pandas", "scipy"}
     heavy |= {"sqlalchemy", "alembic", "yaml", "fastapi", "uvicorn", "httpx", "openfeature"}
     assert not heavy & set(run.stdout.split())
+
+
+def test_no_class_of_a_rule_an_outcome_or_a_procedure_is_asked_for_outside_core() -> None:
+    files = [(path.relative_to(PACKAGE), *parsed(path)) for path in sources()]
+    classes = set().union(*contract_classes([(path, 0, tree) for path, tree, _ in files]).values())
+    assert {"Tilt", "Bernoulli", "Normal", "BlockProcedure", "Thompson"} <= classes
+    found = {
+        f"{path.as_posix()}: {ast.unparse(node)}"
+        for path, _, nodes in files
+        if path.parts[0] != "core"
+        for node in (*checks(nodes, classes), *probes(nodes))
+    }
+    # There a model is told from the name of one.
+    assert found == {"analysis/request.py: isinstance(outcome, Outcome)"}
+
+
+CHECKS = """
+isinstance(x, Tilt)
+isinstance(x, (int, bs.Tilt | str))
+issubclass(kind, Tilt)
+type(x) is Tilt
+type(x) in (Tilt, int)
+x.__class__ == Tilt
+{Tilt: 1, int: 2}
+match x:
+    case Tilt(tilt=3): pass
+@play.register
+def _(rule: Tilt, runs): pass
+@play.register(Tilt)
+def _(rule, runs): pass
+hasattr(design.rule, "tilt")
+getattr(rule, "effect", None)
+"""
+
+
+def test_every_way_to_ask_for_a_class_is_seen() -> None:
+    nodes = list(ast.walk(ast.parse(CHECKS)))
+    assert len(list(checks(nodes, {"Tilt"}))) == 10
+    assert len(list(probes(nodes))) == 2
+    assert not list(checks(nodes, {"UCB"}))

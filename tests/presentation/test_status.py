@@ -7,7 +7,7 @@ from typing import Any
 import bascule as bs
 
 
-def told(test: bs.Experiment, outcomes: dict[str, Any]) -> bs.Status:
+def status_of(test: bs.Experiment, outcomes: dict[str, Any]) -> bs.Status:
     """Return the status after 120 units of each arm, all with the outcomes given."""
     units = [str(i) for i in range(120 * len(test.arms))]
     test.record_many(
@@ -32,7 +32,7 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
     )
     same = [("latency", 300.0), ("returned", 0.0)]
     given = {arm: [(None, float(arm != "green")), *same] for arm in design.arms}
-    status = told(bs.open(":memory:").create("test", design), given)
+    status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
     assert [line.split()[3:] for line in lines[3:6]] == [
         ["100", "%", "active"],
@@ -53,7 +53,7 @@ def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
         arms, outcome, bs.Tilt(1), goal="decrease", control="present", reports="always"
     )
     given = {arm: [(None, value)] for arm, value in zip(arms, (38.0, 39.0, 40.0), strict=True)}
-    status = told(bs.open(":memory:").create("test", design), given)
+    status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
     assert [line.split()[3] for line in lines[3:6]] == ["38.00", "39.00", "40.00"]
     assert lines[6] == "lower is better"

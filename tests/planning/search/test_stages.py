@@ -212,11 +212,11 @@ def test_a_test_that_is_too_long_to_play_is_predicted(monkeypatch: pytest.Monkey
 
 
 def test_progress_is_told(spending: bs.Plan) -> None:
-    told: list[Any] = []
-    for _ in stages(spending.request, runs=20, progress=lambda *news: told.append(news)):
+    calls: list[Any] = []
+    for _ in stages(spending.request, runs=20, progress=lambda *news: calls.append(news)):
         pass
-    assert {"searching", "simulating the design", "simulating zero lift"} <= {n[0] for n in told}
-    assert all(done <= total for _, done, total in told)
+    assert {"searching", "simulating the design", "simulating zero lift"} <= {n[0] for n in calls}
+    assert all(done <= total for _, done, total in calls)
 
 
 @pytest.mark.parametrize("changes", [{"runs": 1}, {"seed": -1}, {"threads": 0}])

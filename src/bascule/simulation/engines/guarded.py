@@ -19,10 +19,16 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
-from bascule.core.progress import decision, fold_block, next_arm, next_block, record
+from bascule.core.progress import (
+    block_procedure,
+    decision,
+    fold_block,
+    next_arm,
+    next_block,
+    record,
+)
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.runs import Runs
@@ -39,6 +45,9 @@ from bascule.simulation.worlds.world import World
 
 APART = 0x9E3779B97F4A7C15
 """What lies between the seeds of two metrics: the golden ratio in 64 bits."""
+
+COMPILED_KINDS = frozenset({"blocks"})
+"""The kinds of procedures that the compiled loop plays, of the primary metric and the others."""
 
 
 def metric_means(
@@ -97,15 +106,15 @@ def can_compile(design: Design) -> bool:
     It does for blocks of up to 20 arms, but for a horizon with three or more arms of which one may
     be removed, and for four or more arms of which several may.
     """
-    procedure = design.procedure
-    if not isinstance(procedure, BlockProcedure) or not design.guardrails:
+    every = (design, *(one.increasing for one in design.metric_designs))
+    if not design.guardrails or any(one.procedure.kind not in COMPILED_KINDS for one in every):
         return False
-    metrics = [one.increasing.procedure for one in design.metric_designs]
-    if any(not isinstance(one, BlockProcedure) or one.steps.pair_ends is None for one in metrics):
+    first, *others = (block_procedure(one) for one in every)
+    if any(one.steps.pair_ends is None for one in others):
         return False
     searching = any(metric.harm_line is not None for metric in design.metrics)
     arms = len(design.arms)
-    return arms == 2 or not searching or (arms == 3 and procedure.steps.pair_ends is not None)
+    return arms == 2 or not searching or (arms == 3 and first.steps.pair_ends is not None)
 
 
 class GuardedPlay(Runs):
@@ -198,9 +207,7 @@ class CompiledPlay(GuardedPlay):
         runs: int,
     ) -> None:
         super().__init__(design, world, means, seed, runs)
-        procedure, strict = design.procedure, design.stricter.procedure
-        assert isinstance(procedure, BlockProcedure)
-        assert isinstance(strict, BlockProcedure)
+        procedure, strict = block_procedure(design), block_procedure(design.stricter)
         places = [0, *(1 + k for k, one in enumerate(design.metrics) if one.is_guardrail)]
         designs = [(design, *design.metric_designs)[place] for place in places]
         all_means = [tuple(self.means.tolist())]
@@ -208,9 +215,8 @@ class CompiledPlay(GuardedPlay):
         kinds: list[BlockSteps] = []
         rows, first = [], 0
         for place, one in zip(places[1:], designs[1:], strict=True):
-            metric, its = design.metrics[place - 1], one.increasing.procedure
+            metric, its = design.metrics[place - 1], block_procedure(one)
             harm = design.harm_designs[place - 1]
-            assert isinstance(its, BlockProcedure)
             if its.steps not in kinds:
                 kinds.append(its.steps)
             row = np.zeros(kernel.NUMBERS)
@@ -221,9 +227,8 @@ class CompiledPlay(GuardedPlay):
             row[kernel.TURNED] = one.goal == "decrease"
             row[kernel.CENTRE] = one.oriented(0.0)
             if harm is not None and metric.harm_line is not None:
-                judge = harm.increasing.procedure
-                assert isinstance(judge, BlockProcedure)
-                row[kernel.HARM_THRESHOLD], row[kernel.LINE] = judge.threshold, metric.harm_line
+                row[kernel.HARM_THRESHOLD] = block_procedure(harm).threshold
+                row[kernel.LINE] = metric.harm_line
             first += its.steps.width(self.arms)
             rows.append(row)
         steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
