@@ -151,6 +151,8 @@ def _answer(
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
+    if reduced.reading.covariate is not None and sums.moments is not None:
+        made.append(checks.covariate_balance(arms, sums, reduced.reading.covariate))
     if reduced.reading.follow_up and sums.moments is not None:
         made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
     made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks, times))
@@ -187,7 +189,7 @@ def _answer(
         examples=reduced.examples,
         notes=(
             *facts.notes_on(request, reduced, part.blocks, part.known, evidence),
-            *facts.other_difference(part.arms, effects),
+            *facts.other_difference(part.arms, effects, reduced.reading.covariate),
         ),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.blocks import Block, merged
-from bascule.analysis.reduce.moments import Centre
+from bascule.analysis.reduce.moments import PLACE, Centre
 from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
@@ -25,6 +25,7 @@ from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
 from bascule.core.errors import InputError
+from bascule.core.evidence.spread import FEWEST_UNITS, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.state import FloatArray
@@ -376,6 +377,47 @@ def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:
     if p_value <= LEVEL:
         message += ": find out why units of one arm left sooner before you compare rates"
     return Check("follow-up", p_value <= LEVEL, message, p_value)
+
+
+def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
+    """Whether a covariate is alike in all arms, as one is that was known before assignment.
+
+    Units are compared with those that came on the same day. The p-value holds for a look at the end
+    of every day.
+    """
+    assert sums.moments is not None
+    n, x, squares = (sums.moments[:, :, PLACE[0, 0, degree]] for degree in range(3))
+    whole = n.sum(axis=0)
+    about = squares_about_mean(whole, x.sum(axis=0), squares.sum(axis=0))
+    variances, means = about / np.maximum(whole - 1.0, 1.0), x.sum(axis=0) / np.maximum(whole, 1.0)
+    pairs = [
+        pair
+        for pair in combinations(range(len(arms)), 2)
+        if min(whole[[*pair]]) >= FEWEST_UNITS and variances[[*pair]].sum() > 0.0
+    ]
+    name = "covariate balance"
+    if not pairs:
+        return Check(name, False, f"too few units to compare {covariate}", made=False)
+    worst, which = -1.0, pairs[0]
+    for i, j in pairs:
+        both = (n[:, i] > 0) & (n[:, j] > 0)
+        m, k = n[both, i], n[both, j]
+        weight = m * k / (m + k)
+        noise = float((weight**2 * (variances[i] / m + variances[j] / k)).sum())
+        total = float((weight * (x[both, i] / m - x[both, j] / k)).sum())
+        z = abs(total) / np.sqrt(noise) if noise > 0.0 else 0.0
+        if z > worst:
+            worst, which = z, (i, j)
+    p_value = p_at_look(min(1.0, len(pairs) * normal_tails(worst)), len(sums.days))
+    if p_value > LEVEL:
+        return Check(name, False, f"{covariate} is alike in all arms ({shown(p_value)})", p_value)
+    i, j = which
+    message = (
+        f"{covariate} is {means[i]:.4g} on average in {arms[i]} and {means[j]:.4g} in {arms[j]} "
+        f"({shown(p_value)}): if it was measured after assignment, the adjustment takes a part of "
+        "the effect away or makes one up; leave it out, or find out how units were assigned"
+    )
+    return Check(name, True, message, p_value)
 
 
 def of_single_outcomes(sums: Sums) -> list[Check]:

@@ -224,7 +224,9 @@ def contrasts_of(
     return contrasts(design, effects, shown, control.mean)
 
 
-def other_difference(arms: Sequence[ArmAnswer], effects: Sequence[Effect]) -> list[str]:
+def other_difference(
+    arms: Sequence[ArmAnswer], effects: Sequence[Effect], covariate: str | None
+) -> list[str]:
     """Say where a difference is another than that of the means that are shown, and why."""
     means = {arm.name: arm.mean for arm in arms}
     for effect in effects:
@@ -234,10 +236,16 @@ def other_difference(arms: Sequence[ArmAnswer], effects: Sequence[Effect]) -> li
             continue
         plain = first - second
         if abs(plain - effect.difference) > 0.1 * reach or plain * effect.difference < 0.0:
+            reason = (
+                "the arms did not have the same shares all the time, and units are compared with "
+                "those that came at the same time"
+                if covariate is None
+                else f"outcomes are adjusted by {covariate}, and units are compared with those "
+                "that came at the same time"
+            )
             return [
                 f"the difference {effect.second} - {effect.first} is {-effect.difference:.4g}, and "
-                f"that of the means {-plain:.4g}: the arms did not have the same shares all the "
-                "time, and units are compared with those that came at the same time"
+                f"that of the means {-plain:.4g}: {reason}"
             ]
     return []
 

@@ -82,6 +82,20 @@ def test_a_covariate_narrows_what_holds_at_any_time(shop: Any) -> None:
     assert width(useless) == pytest.approx(width(plain), rel=0.01)
 
 
+def test_a_covariate_that_the_treatment_has_moved_is_flagged(shop: Any) -> None:
+    """Sessions after assignment would take away the effect that they carry."""
+    before = bs.analyze(shop, value="revenue", covariate="spend_before")
+    (balance,) = (check for check in before.checks if check.name == "covariate balance")
+    assert not balance.flagged
+    assert balance.message.startswith("spend_before is alike in all arms (p = ")
+    moved = shop.assign(visits=shop.spend_before + (shop.variant == "b"))
+    after = bs.analyze(moved, value="revenue", covariate="visits")
+    (balance,) = (check for check in after.flagged if check.name == "covariate balance")
+    assert "if it was measured after assignment" in balance.message
+    assert any("outcomes are adjusted by visits" in note for note in after.notes)
+    assert "! covariate balance" in str(after)
+
+
 def test_a_ratio_is_that_of_the_sums(shop: Any) -> None:
     found = bs.analyze(shop, value="revenue", per="sessions")
     sums = shop.groupby("variant")[["revenue", "sessions"]].sum()
@@ -158,11 +172,15 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
         ({"per": "sessions", "window": "2d"}, "per needs one table"),
         ({"per": "sessions", "outcome": bs.Bounded(0, 9)}, "outcome does not go with per"),
         ({"covariate": "spend"}, "there is no column 'spend'"),
+        ({"covariate": "revenue"}, "'revenue' is the column of the value"),
+        ({"covariate": "variant"}, "'variant' is the column of the arm"),
+        ({"covariate": "city"}, "covariate not a number, as 'Paris'"),
+        ({"per": "city"}, "denominator not a number, as 'Paris'"),
         ({"per": "sessions", "follow_up": "sessions"}, "leave one out"),
     )
     for options, line in refused:
         with pytest.raises(bs.InputError, match=line):
-            bs.analyze(shop, value="revenue", **options)
+            bs.analyze(shop.assign(city="Paris"), value="revenue", **options)
     holes = shop.assign(spend_before=shop.spend_before.where(shop.user_id > 2))
     with pytest.raises(bs.InputError, match=r"covariate: . units have none"):
         bs.analyze(holes, value="revenue", covariate="spend_before")

@@ -92,6 +92,9 @@ def read_log(
     used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
     per = _per(events, names)
     value = chosen_value(events, names.value, [*used, *_given(per)], events=not alone)
+    _check_covariate(
+        about["covariate"], {"unit": unit, "arm": arm, "time": time, "value": value.name}
+    )
     times, assigned_times = times_of(events, time, names.time_format), None
     if not alone:
         times, assigned_times = _both_times(request, names, times, assignments, arm)
@@ -241,6 +244,17 @@ def _per(events: Any, names: Names) -> str | None:
         raise InputError("follow_up", "follow_up and per are both denominators: leave one out")
     field = "per" if names.per is not None else "follow_up"
     return chosen(events, field, names.per or names.follow_up, needed=False)
+
+
+def _check_covariate(covariate: str | None, others: Mapping[str, str | None]) -> None:
+    """Raise `InputError` if the covariate is a column that has another part."""
+    for role, name in others.items():
+        if covariate is not None and covariate == name:
+            raise InputError(
+                "covariate",
+                f"covariate: {covariate!r} is the column of the {role}: name a number that was "
+                "known before the test",
+            )
 
 
 def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:

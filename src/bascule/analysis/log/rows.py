@@ -26,6 +26,10 @@ REASONS = (
     "no time",
     TIME_UNREADABLE,
     "value not a number",
+    "covariate not a number",
+    "count not a number",
+    "squares not a number",
+    "denominator not a number",
 )
 """Why a row is excluded; the first that applies."""
 
@@ -81,13 +85,15 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
         parts["covariate"], other = number(
             table, columns.covariate, "covariate", decimals.get(columns.covariate)
         )
-        wrong.append((other, 6))
+        parts["raw_covariate"] = table[columns.covariate].cast("string")
+        wrong.append((other, 7))
         odd = odd | other
-    for role in ("count", "squares", "per"):
+    for reason, role in enumerate(("count", "squares", "per"), start=8):
         name = getattr(columns, role)
         if name is not None:
             parts[role], other = number(table, name, role, decimals.get(name))
-            wrong.append((other | parts[role].isnull(), 6))
+            parts[f"raw_{role}"] = table[name].cast("string")
+            wrong.append((other | parts[role].isnull(), reason))
             odd = odd | other | parts[role].isnull()
     parts |= _of_units(table, columns)
     parts["odd"] = odd

@@ -86,7 +86,11 @@ def surveyed(rows: Any) -> Survey:
     )
 
 
-RAW = {2: "raw_arm", 3: "raw_arm", 5: "raw_time", 6: "raw_value"}
+RAW = {2: "raw_arm", 3: "raw_arm", 5: "raw_time", 6: "raw_value", 7: "raw_covariate"} | {
+    8: "raw_count",
+    9: "raw_squares",
+    10: "raw_per",
+}
 """Where that stands which made a row unusable, by reason."""
 
 MOST_EXAMPLES = 3
