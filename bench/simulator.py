@@ -141,6 +141,7 @@ def figures() -> list[Figure]:
             "tilted blocks, every outcome drawn",
             _tilted_steps_per_second,
             ucb,
+            target=">= 0.5",
             unit="steps/s",
             against="UCB_2 by its only engine, which draws every outcome",
         ),

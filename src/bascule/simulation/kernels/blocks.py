@@ -8,6 +8,7 @@ import numpy as np
 
 from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import log_informed, log_mixture
+from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import (
     PARTS,
     Evidence,
@@ -18,7 +19,14 @@ from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
 from bascule.simulation.random.draws import Draws
-from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream, uniform
+from bascule.simulation.random.streams import (
+    DONE,
+    WordArray,
+    begin_uniform,
+    outside_layer,
+    seed_stream,
+    uniform,
+)
 
 HALVINGS = 24
 """Steps in search of a floor: any result is valid, and a sharper one would save nothing."""
@@ -83,6 +91,9 @@ def build(
     split, prepare, over = steps.split, steps.prepare, steps.over
     evidence, can_reach = steps.evidence, steps.can_reach
     fill, outcome, total, ones = draws.fill, draws.outcome, draws.total, draws.ones
+    begin = draws.begin
+    sums = observe is block_state.observe and fold is block_state.fold
+    pair = fixed_arms == 2 and sums and not by_sums
 
     def play(
         state: FloatArray,
@@ -114,17 +125,25 @@ def build(
         arms = fixed_arms if fixed_arms > 0 else any_arms
         rounds = batch if split else 1
         each = 1 if split else batch
+        # One arm of a pair has a single unit in a block: its place says whose each outcome is.
+        single = pair and each == 1
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms)
             prepare(state, 0, arms, plan)
-            units = 0
+            units = size = 0
+            last = before = -1
+            of_front = of_other = 0.0
             winner = NOBODY
             ended = 0
             while winner == NOBODY and ended == 0 and control[STOP] == 0:
                 front, ahead = leader(state, 0, arms)
                 share = share_of(ahead, tilt)
-                size = begin_block(state, 0, arms, front, share * each, each)
+                if not single or share != last or front != before:
+                    # Rarely, for a pair: so a processor goes on before it knows the share.
+                    last, before = share, front
+                    size = begin_block(state, 0, arms, front, share * each, each)
+                    of_front, of_other = means[front], means[0 if front else 1]
                 if units + rounds * size > max_units:
                     break
                 for _ in range(rounds):
@@ -139,6 +158,22 @@ def build(
                                         observe(state, 0, arms, arm, 1.0)
                                 else:
                                     observe(state, 0, arms, arm, value)
+                    elif single:
+                        a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+                        number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
+                        place = int(number * size)
+                        added = other = 0.0
+                        for i in range(size):
+                            number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
+                            if layer != DONE:
+                                streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                                number = outside_layer(streams, 0, layer, number, ziggurat)
+                                a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+                            other = number if i == place else other
+                            added += 0.0 if i == place else outcome(of_front, sigma, number)
+                        streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                        state[3 * arms + before] = added
+                        state[3 * arms + 1 - before] = outcome(of_other, sigma, other)
                     else:
                         deal_slots(state, arms, slots, front, streams)
                         fill(streams, 0, noise, 0, size, ziggurat)
