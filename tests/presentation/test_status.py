@@ -46,6 +46,15 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
     assert "lower is better" not in lines
 
 
+def test_a_spread_that_is_not_known_yet_is_said() -> None:
+    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(1), reports="always")
+    status = status_of(
+        bs.open(":memory:").create("test", design), {arm: [(None, 5)] for arm in "ab"}
+    )
+    assert "not all outcomes may be the same" in status.headline
+    assert "b - a: 0 (no interval yet); lift 0 %" in str(status)
+
+
 def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     arms = ["new", "newer", "present"]
     outcome = bs.Bounded(0, 100)

@@ -84,6 +84,8 @@ def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
     if known(contrast.low) and known(contrast.high):
         ends = amounts.interval(contrast.low, contrast.high)
         text += f" ({interval_name(contrast.error)} {ends})"
+    else:
+        text += " (no interval yet)"
     if contrast.lift is not None:
         text += f"; lift {lift_words(contrast)}"
     return text

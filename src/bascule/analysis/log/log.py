@@ -92,9 +92,8 @@ def read_log(
     used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
     per = _per(events, names)
     value = chosen_value(events, names.value, [*used, *_given(per)], events=not alone)
-    _check_covariate(
-        about["covariate"], {"unit": unit, "arm": arm, "time": time, "value": value.name}
-    )
+    of_events = {"unit": unit, "time": time, "value": value.name} if alone else {}
+    _check_covariate(about["covariate"], {"arm": arm, **of_events})
     times, assigned_times = times_of(events, time, names.time_format), None
     if not alone:
         times, assigned_times = _both_times(request, names, times, assignments, arm)

@@ -111,7 +111,7 @@ class Metric:
                 "margin",
                 f"margin of guardrail {self.name} must be below "
                 f"{self.outcome.high - self.outcome.low:g}, the largest difference there can be "
-                f"(got {margin:g})",
+                f"(got {margin:g}){'; write 2 percentage points as 0.02' * self.outcome.binary}",
             )
         object.__setattr__(self, "margin", margin)
 

@@ -66,6 +66,11 @@ class ArmStatus:
 
 FUTILE = "it is unlikely to find the planned difference by its horizon"
 
+NO_SPREAD = (
+    "the spread of outcomes is not known yet; every arm needs 20 units, or 20 times its squared "
+    "skewness, and not all outcomes may be the same"
+)
+
 ENDED_BY: dict[EndReason | None, str] = {
     None: "",
     "horizon": ": it has reached its horizon",
@@ -201,7 +206,14 @@ class Status:
             return f"Keep running: about {self.left:,.0f} units left"
         if self.waiting is not None:
             return f"Keep running: {self.waiting.words}"
+        if self.matured and self.effects and all(map(_is_unknown, self.effects)):
+            return f"Keep running: {NO_SPREAD}"
         return "Keep running"
+
+
+def _is_unknown(effect: Effect) -> bool:
+    """Whether nothing is said of a difference because the spread cannot be estimated yet."""
+    return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
 def loaded_status(loaded: Loaded, now: float, oldest: float | None) -> Status:

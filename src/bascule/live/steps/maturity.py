@@ -142,7 +142,12 @@ def one_number(design: Design, event: Event) -> Event:
         return event._replace(value=NotANumber(f"a negative denominator, {value.denominator!r}"))
     if isinstance(value, Pair):
         return event._replace(value=NotANumber(f"a pair, {tuple(value)!r}, for no ratio"))
-    return event._replace(value=NotANumber(f"{value!r} without its denominator"))
+    lacks = (
+        "which is no pair of numbers"
+        if isinstance(value, NotANumber)
+        else "without its denominator"
+    )
+    return event._replace(value=NotANumber(f"{value!r}, {lacks}"))
 
 
 def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -> Receipt:
