@@ -50,7 +50,8 @@ NEW = {
     "guardrails, secondary metrics and guarded rollouts": """
         core/metrics/guardrails.py core/metrics/metric.py analysis/evidence/guardrails.py
         live/reports/metric_status.py planning/request/metric_lines.py planning/rollout.py
-        simulation/engines/guarded.py simulation/guardrails.py theory/guardrails.py""",
+        simulation/engines/guarded.py simulation/guardrails.py
+        simulation/kernels/guarded.py theory/guardrails.py""",
     "covariates and ratio metrics": """
         core/covariates/ core/outcomes/ratio.py analysis/evidence/adjusted.py
         analysis/reduce/moments.py simulation/kernels/covariates.py""",
@@ -61,7 +62,8 @@ NEW = {
     "outcomes of unknown spread": """
         core/evidence/spread.py core/outcomes/numeric.py core/procedures/estimated/""",
     "hundreds of arms, and predictions for three and more": """
-        core/procedures/many_arms/ theory/prediction/many_arms.py""",
+        core/procedures/many_arms/ theory/prediction/many_arms.py
+        theory/prediction/paths/noisy_paths.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
         core/metrics/contrasts.py core/procedures/decreasing.py
         core/procedures/intervals/bounds.py""",
@@ -223,7 +225,7 @@ def private(tree: ast.Module) -> int:
     """Count private attributes of objects that the file does not define."""
     mine = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_self(n)}
     mine |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    mine |= {"_replace", "_asdict", "_fields", "_make", "_repr_html_"}
+    mine |= {"_replace", "_asdict", "_fields", "_field_defaults", "_make", "_repr_html_"}
     return sum(
         node.attr.startswith("_") and not node.attr.startswith("__") and node.attr not in mine
         for node in ast.walk(tree)

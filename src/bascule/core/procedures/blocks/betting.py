@@ -1,6 +1,6 @@
 """Blocks of outcomes within known limits whose variance is unknown: the evidence is a bet.
 
-A test is laid out as in `core.blocks`, followed by the sum of all outcomes, the sum of their
+A test is laid out as in `blocks.state`, followed by the sum of all outcomes, the sum of their
 squares, how many bets were won since the arms were last compared, for each ordered pair of arms
 what its bets have won (`core.evidence.betting`), and for each pair how many blocks it had, the sum
 of their differences and the sum of the squares of these. Each block is one round: on the pair

@@ -282,7 +282,7 @@ def ends_many_following(
 def many_following_reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
     """Return why a test of many arms ends without a decision, or that it goes on.
 
-    As in `horizon.state.reason_to_end` an arm cannot win once one of its pairs has reached its
+    As in `horizon.ending.reason_to_end` an arm cannot win once one of its pairs has reached its
     horizon. Only arms that have a row are compared with every other, so only they can win.
     """
     general = variance_of_many(state, first, arms)
