@@ -19,7 +19,8 @@ LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rule
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py tests/planning/search/test_value.py \
-	tests/cli/test_frontier.py tests/test_contract.py docs/how-to/add-a-rule.md \
+	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
+	docs/how-to/add-a-rule.md \
 	docs/explanation/tilted-blocks.md
 
 # Modules are compiled once, not again in each of the many processes that tests start.

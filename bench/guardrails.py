@@ -1,8 +1,9 @@
 """`python -m bench.guardrails`: guardrails at their margin, at a harm, and without one.
 
 The primary metric has a clear winner; all metrics are normal with spread 1. `python -m
-bench.guardrails RUNS TILT ...` simulates some tilts only, `... store RUNS` takes tests through a
-live store, and `... ramp RUNS` takes guarded rollouts through the planner and a live store. The
+bench.guardrails RUNS TILT ...` simulates some tilts only, `... removal RUNS` a harmful arm among
+three, `... ramp RUNS` guarded rollouts, `... speed` compares the compiled player with the one that
+calls the core step by step, and `... store RUNS` takes tests and rollouts through a live store. The
 tables of docs/explanation/guardrails.md are what this prints. Seeds are fixed.
 """
 
@@ -11,13 +12,15 @@ from __future__ import annotations
 import math
 import random
 import sys
+import time
 from collections.abc import Sequence
-from statistics import median
+
+import numpy as np
 
 import bascule as bs
 
 MARGIN, ERROR, CAP, BATCH = 0.5, 0.05, 2000, 5
-RUNS, STORE_RUNS, STORE_CAP, RAMP_RUNS = 2000, 300, 800, 4000
+RUNS, STORE_RUNS, STORE_CAP = 20_000, 300, 800
 WORLDS = {"at the margin": -MARGIN, "unchanged": 0.0, "worse by twice the margin": -2 * MARGIN}
 RAMP = [("0d", 0.05), ("1d", 0.2), ("2d", 0.5)]
 
@@ -41,26 +44,84 @@ def share(found: Sequence[bool]) -> str:
     ('5.0 ± 2.2 %', '0 (< 3.0 %)')
     """
     runs, part = len(found), sum(found) / len(found)
+    digits = 1 if runs < 5000 else 2
     if part in (0.0, 1.0):
-        most = 100 * (1 - 0.05 ** (1 / runs))
-        return f"{100 * part:.0f} ({'<' if part == 0 else '>'} {abs(100 * part - most):.1f} %)"
-    return f"{100 * part:.1f} ± {100 * math.sqrt(part * (1 - part) / runs):.1f} %"
+        most = abs(100 * part - 100 * (1 - 0.05 ** (1 / runs)))
+        return f"{100 * part:.0f} ({'<' if part == 0 else '>'} {most:.{digits}f} %)"
+    error = 100 * math.sqrt(part * (1 - part) / runs)
+    return f"{100 * part:.{digits}f} ± {error:.{digits}f} %"
 
 
-def simulated(runs: int, *tilts: float) -> None:
-    """Print a line for each tilt and world; at the margin with four times the runs."""
-    print("| tilt | the treatment's guardrail | shipped | removed | median units | runs |")
+def middle(units: np.ndarray) -> str:
+    """Return the median of some numbers, and the value that nine of ten do not exceed."""
+    if not units.size:
+        return "-"
+    half, most = np.quantile(units, [0.5, 0.9])
+    return f"{half:,.0f} ({most:,.0f})"
+
+
+def simulated(runs: int = RUNS, *tilts: float) -> None:
+    """Print a line for each tilt and world, with the units until the treatment's removal."""
+    print("| tilt | the treatment's guardrail | shipped | removed | units | until removal |")
     for tilt in tilts or (1.0, 3.0, 8.0):
         for name, shift in WORLDS.items():
-            some = runs if shift == -MARGIN else runs // 4
             played = bs.simulate(
-                design(tilt), [0.0, 0.5], runs=some, seed=7, metrics={"guard": [0.0, shift]}
+                design(tilt), [0.0, 0.5], runs=runs, seed=7, metrics={"guard": [0.0, shift]}
             )
             assert played.guarded is not None
-            shipped, removed = share(list(played.winner == 1)), share(list(played.guarded.by_harm))
-            units = f"{median(played.decision_time.tolist()):.0f}"
-            cells = (f"{tilt:g}", name, shipped, removed, units, f"{some:,}")
+            found = played.guarded.by_harm
+            shipped, removed = share(list(played.winner == 1)), share(list(found))
+            units = (middle(played.decision_time), middle(played.decision_time[found]))
+            cells = (f"{tilt:g}", name, shipped, removed, *units)
             print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def removals(runs: int = RUNS) -> None:
+    """Print what happens to the best of three arms, which is harmful on one of two guardrails."""
+    guards = [bs.Metric(name, bs.Gaussian(1), margin=MARGIN, error=ERROR) for name in "xy"]
+    three = bs.Design(
+        ["control", "green", "blue"],
+        bs.Gaussian(1),
+        bs.Tilt(3, batch=BATCH),
+        metrics=guards,
+        harm_error=ERROR,
+        max_units=2 * CAP,
+    )
+    print("| loss of the best arm | removed | until removal | it is shipped | the next one is |")
+    for times in (1.0, 1.5, 2.0, 3.0):
+        played = bs.simulate(
+            three,
+            [0.0, 0.5, 0.8],
+            runs=runs,
+            seed=9,
+            metrics={"x": [0.0, 0.0, -times * MARGIN], "y": [0.0, 0.0, 0.0]},
+        )
+        assert played.guarded is not None
+        at = played.guarded.removed_at[:, 2]
+        ships = (share(list(played.winner == arm)) for arm in (2, 1))
+        cells = (f"{times:g} margins", share(list(at >= 0)), middle(at[at >= 0]), *ships)
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def speed(runs: int = 40) -> None:
+    """Print the processor time of a run, compiled and step by step, and that both are the same."""
+    for tilt in (1.0, 3.0, 8.0):
+        given = {"seed": 7, "metrics": {"guard": [0.0, -MARGIN]}, "threads": 1}
+        bs.simulate(design(tilt), [0.0, 0.5], runs=1, **given)  # type: ignore[arg-type]
+        spent, played = [], []
+        for engine, some in ((None, 50 * runs), ("plain", runs)):
+            started = time.process_time()
+            found = bs.simulate(design(tilt), [0.0, 0.5], runs=some, engine=engine, **given)  # type: ignore[arg-type]
+            spent.append((time.process_time() - started) / some)
+            played.append(found)
+        quick, plain = played
+        same = bool((quick.decision_time[:runs] == plain.decision_time).all())
+        same = same and bool((quick.winner[:runs] == plain.winner).all())
+        print(
+            f"tilt {tilt:g}: {1e6 * spent[0]:.0f} µs a run compiled, {1e3 * spent[1]:.0f} ms step "
+            f"by step, {spent[1] / spent[0]:,.0f} times; the same runs: {same}",
+            flush=True,
+        )
 
 
 def in_store(runs: int = STORE_RUNS, tilt: float = 3.0) -> None:
@@ -93,13 +154,20 @@ def rollout(harm: str, runs: int) -> bs.Rollout:
     return bs.plan_rollout([metric], RAMP, 1000, deadline_days=6, runs=runs, seed=5)
 
 
-def ramps(runs: int = RAMP_RUNS, store_runs: int = 100) -> None:
-    """Print how rollouts end, by the planner, and false rollbacks over the ramp in a store."""
+def ramps(runs: int = RUNS) -> None:
+    """Print how rollouts end."""
+    print("| the new version | rolled back if | rolled out | rolled back | median days |")
     for harm in ("margin", "any"):
-        for case in rollout(harm, runs).cases:
-            print(f"ramp, harm={harm}, {case.name}: out {100 * case.shipped:.1f} %, ", end="")
-            print(f"back {100 * case.rolled_back:.1f} %, {case.median_days:.2g} days", flush=True)
-        print(f"store, harm={harm}: back {share(ramped_in_store(harm, store_runs))}", flush=True)
+        plan = rollout(harm, runs)
+        for case, loss in zip(plan.cases, (0.0, -0.2, -0.4), strict=True):
+            played = bs.simulate(
+                plan.design, [0.0, 0.0], runs=runs, seed=5, metrics={"guard": [0.0, loss]}
+            )
+            assert played.guarded is not None
+            ends = share(list(played.winner == 1)), share(list(played.guarded.by_harm))
+            paths = f"{100 * case.shipped:.2f} and {100 * case.rolled_back:.2f} % by paths"
+            cells = (case.name, harm, *ends, f"{case.median_days:.2g}", paths)
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def ramped_in_store(harm: str, runs: int) -> list[bool]:
@@ -126,16 +194,25 @@ def ramped_in_store(harm: str, runs: int) -> list[bool]:
     return found
 
 
+def stores(runs: int = STORE_RUNS) -> None:
+    """Print what a live store did with tests at the margin, and with rollouts."""
+    in_store(runs)
+    for harm in ("margin", "any"):
+        print(f"store, harm={harm}: back {share(ramped_in_store(harm, runs // 3))}", flush=True)
+
+
+PARTS = {"removal": removals, "ramp": ramps, "speed": speed, "store": stores}
+
+
 def main(*given: str) -> None:
     """Print all tables, or the one that is asked for."""
-    if given and given[0] in ("store", "ramp"):
-        {"store": in_store, "ramp": ramps}[given[0]](*map(int, given[1:]))
+    if given and given[0] in PARTS:
+        PARTS[given[0]](*map(int, given[1:]))
         return
-    runs, *tilts = map(int, given or [RUNS])
-    simulated(runs, *tilts)
+    simulated(*map(int, given))
     if not given:
-        in_store()
-        ramps()
+        for part in PARTS.values():
+            part()
 
 
 if __name__ == "__main__":

@@ -8,16 +8,19 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.core.metrics.guard_rule import look_is_due
+from bascule.planning import rollout
 
 LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
 FAILED = bs.Metric("failed", bs.Bernoulli(), goal="decrease", margin=0.02, baseline=0.05)
+SCORE = bs.Metric("score", bs.Gaussian(1), margin=0.1)
 RAMP = [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)]
 RUNS = 800
 
 
 @pytest.fixture(scope="module")
 def plan() -> bs.Rollout:
-    return bs.plan_rollout([LATENCY, FAILED], RAMP, 10_000, runs=RUNS, seed=2)
+    return bs.plan_rollout([LATENCY, SCORE], RAMP, 10_000, runs=RUNS, seed=2)
 
 
 def test_stated_errors_hold_over_the_whole_ramp(plan: bs.Rollout) -> None:
@@ -39,16 +42,16 @@ def test_a_harmful_version_is_rolled_back_before_many_users_meet_it(plan: bs.Rol
     assert harmed.median_days <= harmed.p90_days
 
 
-def test_the_plan_agrees_with_simulated_tests() -> None:
-    speed = bs.Metric("speed", bs.Gaussian(1), margin=0.8, baseline=0.0)
-    plan = bs.plan_rollout([speed], [("0d", 0.5)], 100, runs=2000, deadline_days=5)
-    played = bs.simulate(plan.design, [0.0, 0.0], runs=80, seed=3)
-    shipped = played.winner == 1
-    assert shipped.mean() == pytest.approx(plan.cases[0].shipped, abs=0.06)
-    days = played.decision_time[shipped].mean() / 100
-    assert days == pytest.approx(plan.cases[0].median_days, rel=0.35)
-    # The primary metric has no say, so nothing it shows is wrong.
-    assert played.error_rate == 0.0
+def test_a_rollout_is_looked_at_when_a_test_is() -> None:
+    for cap in (10, 101, 5000):
+        due = [n for n in range(2, cap + 1, 2) if look_is_due(n - 2, n, True)]
+        assert rollout._looks(cap).tolist() == due
+
+
+def test_a_rollout_of_too_many_units_to_be_played_says_so() -> None:
+    large = bs.plan_rollout([FAILED], RAMP, 1e7, runs=None)
+    assert not large.played
+    assert "approximate, as outcomes of failed are not normal" in repr(large)
 
 
 def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.Rollout) -> None:

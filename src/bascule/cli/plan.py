@@ -265,7 +265,7 @@ def _plan_rollout(
             named = designs.flag(option)
             raise InputError("rollout", f"{named} belongs to a test, not to --rollout: drop it")
     numbers = {name: value for name, value in given.items() if name != "metric"}
-    plan = plan_rollout(_metrics(given), ramp_of(text), runs=runs or 1000, seed=seed, **numbers)
+    plan = plan_rollout(_metrics(given), ramp_of(text), runs=runs, seed=seed, **numbers)
     if as_json:
         print_json(plan.to_dict())
     else:

@@ -1,15 +1,17 @@
 """Plan a guarded rollout: when a new version is out or rolled back, and how many users meet it.
 
 The new version is compared with the present one in even blocks while its share of the traffic is
-raised by a schedule. Paths of the evidence are simulated as normal ones with the spread of each
-metric; the guarantees do not rest on that.
+raised by a schedule. Guardrails with a known spread are simulated by the path of their evidence at
+the looks, which has the same distribution as a test. Others are played unit by unit in a compiled
+loop, unless that takes too long: then normal paths with their spread have to do, and the plan says
+so. The guarantees do not rest on it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -19,21 +21,27 @@ from numpy.typing import NDArray
 from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.metrics.guard_rule import WAITING_STEPS
 from bascule.core.metrics.measure import SECONDS, Measure, seconds
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
 from bascule.planning.request.amounts import amount
 from bascule.planning.request.fields import FIELDS
+from bascule.simulation import simulate
+from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread
 
-LOOKS_PER_E_FOLD = 100
 MOST_SHARE, RUNS_AT_ONCE = 0.5, 1000
 
 TRUTHS = ("unchanged", "at its margin", "worse by twice its margin")
-"""What is played of each metric: a loss of so many margins."""
+"""What is played of each metric: a loss of so many margins, as far as its limits allow."""
+
+PATHS, FEWEST, DRAWS = 1000, 200, 2e8
+"""Rollouts behind a case unless said, the fewest that are played unit by unit, and the outcomes
+that all of them together may take, which is a few seconds."""
 
 IntArray = NDArray[np.int64]
 
@@ -68,6 +76,19 @@ class Rollout:
     deadline_days: float
     runs: int
     cases: tuple[RolloutCase, ...]
+    played: bool = False
+    """Whether rollouts were played unit by unit, not by the paths of their evidence."""
+
+    @property
+    def origin(self) -> str:
+        """Where the figures of the cases come from, in a sentence."""
+        unknown = [one.name for one in self.design.guardrails if not one.outcome.known_spread]
+        if self.played:
+            return f"{self.runs:,} rollouts of each kind, played unit by unit"
+        how = "approximate, as outcomes of " + " and ".join(unknown) if unknown else ""
+        return f"{self.runs:,} rollouts of each kind, by normal paths of the evidence" + (
+            f"; {how} are not normal, and so many units take too long to play" if unknown else ""
+        )
 
     @property
     def audience(self) -> dict[str, Any]:
@@ -83,6 +104,7 @@ class Rollout:
             "units_per_day": self.units_per_day,
             "deadline_days": self.deadline_days,
             "runs": self.runs,
+            "played": self.played,
             "cases": {
                 case.name: {
                     name: None if math.isnan(value) else value
@@ -122,7 +144,7 @@ class Rollout:
                 f"{case.name:<44}{100 * case.shipped:>6.0f} %{100 * case.rolled_back:>6.0f} %"
                 f"{days:>8}{case.exposed:>12,.0f}"
             )
-        return found
+        return [*found, "", f"({self.origin})"]
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())
@@ -140,7 +162,7 @@ def plan_rollout(
     goal: Goal | None = None,
     measure: Measure | None = None,
     reports: Reports | None = None,
-    runs: int = 1000,
+    runs: int | None = None,
     seed: int = 0,
 ) -> Rollout:
     """Plan a rollout whose guardrails are `metrics`, at the shares of the new version in `ramp`.
@@ -148,7 +170,8 @@ def plan_rollout(
     `outcome`, `goal` and `measure` are those of the primary metric, which is shown and does not
     decide; without them it is the first guardrail, whose outcomes are then recorded under both
     names.
-    `units_per_day` is the traffic as a whole.
+    `units_per_day` is the traffic as a whole. `runs` is how many rollouts of each kind are
+    simulated; without it 1,000, or fewer where units are played one by one.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
@@ -159,7 +182,8 @@ def plan_rollout(
     steps = _checked_ramp(ramp)
     rate = FIELDS["units_per_day"].checked("units_per_day", units_per_day)
     days = FIELDS["deadline_days"].checked("deadline_days", deadline_days)
-    runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
+    if runs is not None:
+        runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
     given = [metrics] if isinstance(metrics, Metric) else [*metrics]
     measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
     guardrails = [metric for metric in check_metrics(given, measured) if metric.is_guardrail]
@@ -179,39 +203,125 @@ def plan_rollout(
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
     )
-    looks = max(2, math.ceil(LOOKS_PER_E_FOLD * math.log(max(cap, 8.0) / 4.0)))
-    units: FloatArray = np.geomspace(4.0, max(cap, 8.0), looks)
+    spreads = [_spread(metric) for metric in guardrails]
+    kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
+    affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
+    known = all(metric.outcome.known_spread for metric in guardrails)
+    played = not known and (runs is not None or affordable >= FEWEST)
+    if runs is None:
+        runs = min(PATHS, int(affordable)) if played else PATHS
+    if played:
+        cases = _played_cases(design, steps, rate, runs, seed)
+    else:
+        cases = _cases_by_paths(design, spreads, steps, rate, cap, runs, seed)
+    return Rollout(design, steps, rate, days, runs, tuple(cases), played)
+
+
+def _losses(metric: Metric) -> list[tuple[str, float]]:
+    """Return by how much a new version may be worse on a guardrail, in words and as a number."""
+    assert metric.margin is not None
+    found = [(name, times * metric.margin) for times, name in enumerate(TRUTHS)]
+    outcome, baseline = metric.outcome, metric.baseline
+    if not outcome.limited or baseline is None:
+        return found
+    most = baseline - outcome.low if metric.goal == "increase" else outcome.high - baseline
+    possible = [(name, loss) for name, loss in found if loss <= most]
+    if len(possible) < len(found):
+        possible.append((f"worse by {most:.3g}, which is the most there can be", most))
+    return possible
+
+
+def _played_cases(
+    design: Design, steps: tuple[tuple[float, float], ...], rate: float, runs: int, seed: int
+) -> list[RolloutCase]:
+    """Play rollouts unit by unit; the primary metric has no say, so that any outcomes will do."""
+    metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
+    alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
+    one = replace(design, outcome=Gaussian(1.0), **alike)  # type: ignore[arg-type]
+    same = {metric.name: (metric.baseline or 0.0,) * 2 for metric in metrics}
+    worlds = [(TRUTHS[0], same)]
+    for metric in one.guardrails:
+        base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
+        worlds += [
+            (f"{metric.name} {name}", {**same, metric.name: (base, base + sign * loss)})
+            for name, loss in _losses(metric)[1:]
+        ]
+    cases = []
+    for name, means in worlds:
+        result = simulate(one, (0.0, 0.0), runs, seed, metrics=means)
+        assert result.guarded is not None
+        units = result.decision_time.astype(float)
+        days = np.array([_days_at(steps, rate, count) for count in units.tolist()])
+        cases.append(_case(name, result.winner == 1, result.guarded.by_harm, units, days))
+    return cases
+
+
+def _looks(cap: float) -> FloatArray:
+    """Return after how many units a rollout in blocks of two is looked at, up to a cap.
+
+    >>> _looks(10).tolist(), len(_looks(1e6))
+    ([2.0, 4.0, 6.0, 8.0, 10.0], 952)
+    """
+    first, last = math.floor(WAITING_STEPS * math.log(WAITING_STEPS)), max(cap, 4.0)
+    later = np.exp(np.arange(first, WAITING_STEPS * math.log(last)) / WAITING_STEPS)
+    every = np.arange(2.0, min(last, WAITING_STEPS) + 1.0, 2.0)
+    looks: FloatArray = np.unique(np.concatenate([every, 2.0 * np.ceil(later / 2.0)]))
+    return looks[looks <= last]
+
+
+def _cases_by_paths(
+    design: Design,
+    spreads: Sequence[float],
+    steps: tuple[tuple[float, float], ...],
+    rate: float,
+    cap: float,
+    runs: int,
+    seed: int,
+) -> list[RolloutCase]:
+    """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
+    units = _looks(cap)
+    looks = len(units)
     days_at = np.array([_days_at(steps, rate, float(count)) for count in units])
     chance = np.random.default_rng(seed)
-    played = [_played(design, which, units, runs, chance) for which in _places(design)]
-    within, back = (np.array(columns) for columns in zip(*played, strict=True))
-    # Each metric is played once, and every case takes its runs from there.
+    paths = [
+        _paths(design, which, spread, units, runs, chance)
+        for which, spread in zip(_places(design), spreads, strict=True)
+    ]
+    within, back = (np.array(columns) for columns in zip(*paths, strict=True))
+    # Each metric is drawn once, and every case takes its runs from there.
     out_but, back_but = _largest_but_one(within[:, 0]), -_largest_but_one(-back[:, 0])
 
-    def case(name: str, out: IntArray, back: IntArray) -> RolloutCase:
-        return _case(name, out, back, units, days_at)
+    def case(name: str, out: IntArray, harmed: IntArray) -> RolloutCase:
+        end = np.minimum(np.minimum(out, harmed), looks - 1)
+        shipped, rolled = (out < harmed) & (out < looks), (harmed <= out) & (harmed < looks)
+        return _case(name, shipped, rolled, units[end], days_at[end])
 
-    cases = [case("unchanged", within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
-    for place, metric in enumerate(guardrails):
-        for truth, name in enumerate(TRUTHS[1:], 1):
+    cases = [case(TRUTHS[0], within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
+    for place, metric in enumerate(design.guardrails):
+        for truth, (name, _) in enumerate(_losses(metric)[1:], 1):
             out = np.maximum(out_but[place], within[place, truth])
             harmed = np.minimum(back_but[place], back[place, truth])
             cases.append(case(f"{metric.name} {name}", out, harmed))
-    return Rollout(design, steps, rate, days, runs, tuple(cases))
+    return cases
 
 
-def _played(
-    design: Design, which: int, units: FloatArray, runs: int, chance: np.random.Generator
+def _paths(
+    design: Design,
+    which: int,
+    spread: float,
+    units: FloatArray,
+    runs: int,
+    chance: np.random.Generator,
 ) -> tuple[IntArray, IntArray]:
-    """Play the evidence of one guardrail, looked at once in 1 % more units.
+    """Draw the evidence of one guardrail at the looks.
 
-    Returned are, for each of `TRUTHS` and each run, the looks at which the metric is found within
+    Returned are, for each of its losses and each run, the looks at which the metric is found within
     its margin, and harmed; the number of looks if never.
     """
     metric, one, harm = design.metrics[which], *_designs(design, which)
     assert metric.margin is not None
     # In an even split of n units each block of two adds half to the clock.
-    clocks, spread, looks = units / 4.0, _spread(metric), len(units)
+    clocks, looks = units / 4.0, len(units)
     steps, reach = np.sqrt(np.diff(clocks, prepend=0.0)), spread * _boundary(clocks, one) / clocks
     wide = None if harm is None else spread * _boundary(clocks, harm) / clocks
     within, back = (np.full((len(TRUTHS), runs), looks) for _ in range(2))
@@ -219,11 +329,10 @@ def _played(
         rows = slice(first, min(runs, first + RUNS_AT_ONCE))
         noise = chance.standard_normal((rows.stop - first, looks)) * steps
         means = spread * np.cumsum(noise, axis=1) / clocks
-        for truth in range(len(TRUTHS)):
-            loss = -truth * metric.margin
-            within[truth, rows] = _first(means > reach - metric.margin - loss)
+        for truth, (_, loss) in enumerate(_losses(metric)):
+            within[truth, rows] = _first(means > reach - metric.margin + loss)
             if wide is not None and metric.harm_line is not None:
-                back[truth, rows] = _first(means < -metric.harm_line - wide - loss)
+                back[truth, rows] = _first(means < -metric.harm_line - wide + loss)
     return within, back
 
 
@@ -241,20 +350,17 @@ def _largest_but_one(values: IntArray) -> IntArray:
 
 
 def _case(
-    name: str, out: IntArray, back: IntArray, units: FloatArray, days_at: FloatArray
+    name: str, shipped: BoolArray, rolled: BoolArray, units: FloatArray, days: FloatArray
 ) -> RolloutCase:
-    """Return what runs show whose guardrails are all within, or one harmed, at these looks."""
-    looks = len(units)
-    end = np.minimum(np.minimum(out, back), looks - 1)
-    shipped, rolled = (out < back) & (out < looks), (back <= out) & (back < looks)
-    ended, days = shipped | rolled, days_at[end]
+    """Return what is expected, given how some rollouts have ended, and after how many units."""
+    ended = shipped | rolled
     return RolloutCase(
         name,
         float(shipped.mean()),
         float(rolled.mean()),
         float(np.median(days[ended])) if ended.any() else math.nan,
         float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
-        float(units[end].mean() / 2.0),
+        float(units.mean() / 2.0),
     )
 
 

@@ -37,7 +37,7 @@ from bascule.simulation.kernels import guarded as kernel
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
 from bascule.simulation.kernels.intervals import BURST
-from bascule.simulation.kernels.worlds.unit import world_numbers
+from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, outcome_of, world_numbers
 from bascule.simulation.random.streams import WORDS, seed_stream
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.trace import Values, outcome_source
@@ -232,13 +232,14 @@ class CompiledPlay(GuardedPlay):
             first += its.steps.width(self.arms)
             rows.append(row)
         steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
-        self.loop = guarded_loop(steps, tuple(kinds))
         self.widths = procedure.steps.width(self.arms), first
         self.seeds = np.array([self.seed_of(place) for place in places])
         worlds = [
             world_numbers(World(its).for_outcome(one.outcome, self.arms))
             for one, its in zip(designs, all_means, strict=True)
         ]
+        normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
+        self.loop = guarded_loop(steps, tuple(kinds), kernel.draw_nothing if normal else outcome_of)
         self.largest_block = procedure.largest_block
         self.settings = (
             self.cap,
@@ -278,9 +279,13 @@ class CompiledPlay(GuardedPlay):
 
 
 @lru_cache(maxsize=16)
-def guarded_loop(steps: BlockSteps, kinds: tuple[BlockSteps, ...]) -> Kernel:
+def guarded_loop(steps: BlockSteps, kinds: tuple[BlockSteps, ...], draw: kernel.Draw) -> Kernel:
     """The loop for a rule in blocks, and guardrails of some kinds of evidence."""
-    return compile_loop(lambda fingerprint: kernel.build(steps, kinds, fingerprint), kernel.CALLED)
+
+    def build(fingerprint: str) -> Kernel:
+        return kernel.build(steps, kinds, draw, fingerprint)
+
+    return compile_loop(build, kernel.CALLED)
 
 
 def _unit_step(

@@ -47,6 +47,24 @@ KINDS = 3
 """Kinds of evidence that the guardrails of one loop can have."""
 
 
+Draw = Callable[..., float]
+
+
+def draw_nothing(
+    streams: WordArray,  # noqa: ARG001
+    world: FloatArray,  # noqa: ARG001
+    means: FloatArray,  # noqa: ARG001
+    arm: int,  # noqa: ARG001
+    mean: float,
+    points: FloatArray,  # noqa: ARG001
+    chances: FloatArray,  # noqa: ARG001
+    cell: FloatArray,  # noqa: ARG001
+    ziggurat: FloatArray,  # noqa: ARG001
+) -> float:
+    """Stand in for `outcome_of` where all outcomes are normal: that takes less compilation."""
+    return mean
+
+
 class GuardSteps(NamedTuple):
     """What is done with guardrails of any kind of evidence that a loop knows; its first argument.
 
@@ -120,9 +138,10 @@ def steps_of_kinds(kinds: Sequence[BlockSteps]) -> GuardSteps:
     return GuardSteps(observe_any, fold_any, advantage_any)
 
 
-def build(steps: BlockSteps, kinds: Sequence[BlockSteps], fingerprint: str) -> Kernel:
+def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprint: str) -> Kernel:
     """The loop for a rule, and guardrails with up to `KINDS` kinds of evidence; any number of arms.
 
+    Normal outcomes are drawn in bursts, and all others by `draw`.
     Where the rule has no interval of a single pair, no arm may be removed from among three or more.
     """
     clear, leader, share_of = steps.clear, steps.leader, steps.share
@@ -273,7 +292,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], fingerprint: str) -> K
                                 if bell:
                                     value = mean_of[arm] + spread * noise[i]
                                 else:
-                                    value = outcome_of(
+                                    value = draw(
                                         streams[which], worlds[which], mean_of, arm, mean_of[arm],
                                         noise, noise, cell, ziggurat,
                                     )  # fmt: skip
