@@ -62,7 +62,8 @@ NEW = {
     "outcomes of unknown spread": """
         core/evidence/spread.py core/outcomes/numeric.py core/procedures/estimated/""",
     "hundreds of arms, and predictions for three and more": """
-        core/procedures/many_arms/ theory/prediction/many_arms.py""",
+        core/procedures/many_arms/ theory/prediction/many_arms.py
+        theory/prediction/paths/noisy_paths.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
         core/metrics/contrasts.py core/procedures/decreasing.py
         core/procedures/intervals/bounds.py""",

@@ -21,7 +21,8 @@ from bascule.theory.prediction.betting_course import (
     walk_of_bets,
 )
 from bascule.theory.prediction.course import shares_of
-from bascule.theory.prediction.many_arms import MOST_ARMS, Limits, Line, Paths, blocks, tabulated
+from bascule.theory.prediction.many_arms import MOST_ARMS, blocks
+from bascule.theory.prediction.paths.noisy_paths import Limits, Line, Paths, tabulated
 from bascule.theory.prediction.paths.straight_path import block_units
 from bascule.theory.prediction.prediction import (
     Prediction,

@@ -12,7 +12,8 @@ from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.progress import interval_procedure
-from bascule.theory.prediction.many_arms import MOST_ARMS, Paths, levels, rounds
+from bascule.theory.prediction.many_arms import MOST_ARMS, levels, rounds
+from bascule.theory.prediction.paths.noisy_paths import Paths
 from bascule.theory.prediction.paths.straight_path import interval_units, radius_at
 from bascule.theory.prediction.paths.unit_path import settled_path, twin
 from bascule.theory.prediction.prediction import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from bascule.core.outcomes import Outcome
 from bascule.theory.prediction.course import Course
-from bascule.theory.prediction.many_arms import Paths
+from bascule.theory.prediction.paths.noisy_paths import Paths
 
 
 @dataclass(frozen=True, slots=True)

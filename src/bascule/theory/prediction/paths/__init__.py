@@ -1,1 +1,1 @@
-"""Average paths of a test: the units of each arm if noise averages out."""
+"""Paths of a test: averages, on which noise cancels out, and paths with their noise."""
