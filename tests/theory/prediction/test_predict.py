@@ -12,6 +12,7 @@ import bascule as bs
 from bascule.core.errors import InputError
 from bascule.core.outcomes.noise import Beta
 from bascule.theory import Prediction, mean_path, predict
+from bascule.theory.prediction.predict import quick_prediction
 
 WITHIN, WITHIN_FOR_BETS = 0.06, 0.08
 """How far a prediction may be off, beyond three standard errors of the simulation."""
@@ -159,3 +160,23 @@ def test_what_a_prediction_needs_is_asked_for() -> None:
     seen = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.UCB(2, radius="bernstein"), error=0.05)
     with pytest.raises(InputError, match="follows the spread that it sees"):
         predict(seen, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rule", "gaps", "best", "apart"),
+    [
+        (bs.Gaussian(1), bs.Tilt(3), (0.1,), 0.1, 0.015),
+        (bs.Bernoulli(), bs.Tilt(8), (0.01,), 0.06, 0.015),
+        (bs.Bernoulli(), bs.Tilt(3, 0.05, power=0.9, baseline=0.3), (0.05,), 0.35, 0.02),
+        (bs.Gaussian(1), bs.Tilt(3), (0.1, 0.2, 0.2), 0.1, 0.05),
+    ],
+)
+def test_a_quick_prediction_is_near_the_one_in_short_steps(
+    outcome: bs.Outcome, rule: bs.Rule, gaps: tuple[float, ...], best: float, apart: float
+) -> None:
+    design = bs.Design([f"arm {i}" for i in range(len(gaps) + 1)], outcome, rule)
+    quick, slow = quick_prediction(design, gaps, best, None), predict(design, gaps, best=best)
+    assert quick.decision_time == pytest.approx(slow.decision_time, rel=apart)
+    assert quick.regret == pytest.approx(slow.regret, rel=2 * apart)
+    # Steps are longer indeed.
+    assert quick.decision_time != slow.decision_time

@@ -112,9 +112,15 @@ def bell(gap: float, noise: float) -> Outcomes:
 
 
 def course_of_bets(
-    rule: Tilted, threshold: float, outcomes: Outcomes, centre: float = ORDINARY
+    rule: Tilted,
+    threshold: float,
+    outcomes: Outcomes,
+    centre: float = ORDINARY,
+    stride: float = 1.0,
 ) -> Course | None:
     """The course of a test on such outcomes; None if it never ends. `centre` is the central share.
+
+    Steps are `stride` times as long as usual.
 
     >>> from bascule import Tilt
     >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
@@ -130,7 +136,7 @@ def course_of_bets(
         walk = walk_of_bets(threshold, outcomes, typical, centre)
         drift = walk.mean / walk.deviation
         pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
-        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace)
+        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace, stride)
         each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
         typical = min(most, max(1.0, each / (1 - each)))
     return course_in_blocks(passage, most, rule.batch)

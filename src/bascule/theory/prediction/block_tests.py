@@ -74,11 +74,10 @@ def _two_arms(design: Design, procedure: BlockProcedure, asked: Question) -> Pre
     (gap,) = asked.gaps
     noise = noise_of_two(design.outcome, gap, asked.best, asked.noise)
     if procedure.steps.boundary is not None:
-        return of_course(course_of_blocks(design, procedure, gap), gap)
+        return of_course(course_of_blocks(design, procedure, gap, asked.stride), gap)
     outcomes = _outcomes_of(design, gap, asked.best, noise)
-    return of_course(
-        course_of_bets(procedure, procedure.threshold, outcomes, procedure.centre), gap
-    )
+    goal, centre = procedure.threshold, procedure.centre
+    return of_course(course_of_bets(procedure, goal, outcomes, centre, asked.stride), gap)
 
 
 def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
@@ -94,7 +93,7 @@ def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Pred
 
 
 def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths | None:
-    others, best, noise, end_at = asked
+    others, best, noise, end_at, stride = asked
     cap = math.inf if end_at is None else end_at
     shares = shares_of(procedure.tilt, procedure.steps.share)
     if procedure.horizon is not None:
@@ -103,13 +102,13 @@ def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths 
         end = (reach / effect) ** 2
         line = _flat(procedure, end)
         limits = Limits(end, cap, effect, procedure.horizon.futility)
-        return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits)
+        return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits, stride)
     limits, line_at = Limits(units=cap), procedure.steps.boundary
     if line_at is not None:
         level = (procedure.threshold, procedure.shape)
         line = tabulated(lambda clock: line_at(clock, *level))
         gaps = _over(others, design.outcome.sigma)
-        return blocks(gaps, line, shares, procedure.batch, 1.0, limits)
+        return blocks(gaps, line, shares, procedure.batch, 1.0, limits, stride)
     outcomes = _outcomes_of(design, min(others), best, noise)
     paths, typical = None, float(shares[-1])
     # A block of the usual size stands for all of them, as for two arms.
@@ -119,7 +118,7 @@ def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths 
         walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
         gaps = _over(others, design.outcome.scale * walk.deviation)
         line = tabulated(walk.boundary)
-        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits)
+        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits, stride)
         if paths is None:
             return None
         units = paths.units.mean(axis=0)

@@ -34,7 +34,9 @@ def predict_intervals(design: Design, procedure: IntervalProcedure, asked: Quest
     if len(asked.gaps) == 1:
         (gap,) = asked.gaps
         noise = noise_of_two(design.outcome, gap, asked.best, asked.noise)
-        return of_course(course_of_intervals(design, procedure, gap, noise or None), gap)
+        return of_course(
+            course_of_intervals(design, procedure, gap, noise or None, asked.stride), gap
+        )
     paths = None
     if len(asked.gaps) < MOST_ARMS and not procedure.pairwise:
         paths = _paths(design, procedure, asked.gaps)

@@ -9,47 +9,74 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.evidence.horizon import conditional_power
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import LEADS
 from bascule.theory.prediction.passage import overstep
 from bascule.theory.prediction.paths.noisy_paths import (
+    GROWTH,
+    LONGEST,
     NO_LIMITS,
     Limits,
     Line,
-    Pairs,
     Paths,
+    futile_rooms,
+    growth_of,
     mirrored,
     noise_at,
     paths_of,
 )
+from bascule.theory.prediction.paths.pair import two_arms
 
 MOST_ARMS = 12
 """With more arms than this so few paths are left that the mean path is better."""
 
-GROWTH = 0.1
-"""By which part of itself a test grows in one step, once it is long."""
-
-GROWTH_TO_END = 0.03
-"""As `GROWTH`, for a test with a horizon: many decisions fall into its last steps, and the time by
-which most tests are decided is a time within one of these."""
-
-EARLY = 0.05
-"""The part of the way to a horizon in which hardly any test is decided, so that steps are long."""
-
-LONGEST = 1e16
-"""Blocks after which a path that is still open is left alone."""
-
 FINE, RATIO, BEYOND = 60, 1.03, 30.0
 """Units of an arm up to which every number is looked at, the ratio of later ones, and how many
 times the expected units they go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The pairs of a number of arms, each once: the arm `one` against the `other`.
+
+    `rivals` are those of each arm, and `place` is where its pair with each of them is.
+    """
+
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    rivals: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, arms: int) -> Pairs:
+        """Return the pairs.
+
+        >>> Pairs.of(3).rivals.tolist(), Pairs.of(3).place.tolist()
+        ([[1, 2], [0, 2], [0, 1]], [[0, 1], [0, 2], [1, 2]])
+        """
+        one, other = np.triu_indices(arms, 1)
+        rivals = [[rival for rival in range(arms) if rival != arm] for arm in range(arms)]
+        numbers = np.zeros((arms, arms), np.int64)
+        numbers[one, other] = numbers[other, one] = np.arange(len(one))
+        return cls(one, other, np.array(rivals), np.take_along_axis(numbers, np.array(rivals), 1))
+
+    def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
+        """Return, for each arm, rival and path, what holds for that arm against that rival.
+
+        `forth` says for each pair and path what holds for one against the other; `back`, for the
+        other against the one.
+        """
+        is_one = np.arange(len(self.place))[:, None] < self.rivals
+        return np.where(
+            is_one[:, :, None], forth.take(self.place, axis=0), back.take(self.place, axis=0)
+        )
 
 
 def blocks(
@@ -59,16 +86,18 @@ def blocks(
     batch: int,
     scale: float = 1.0,
     limits: Limits = NO_LIMITS,
+    stride: float = 1.0,
 ) -> Paths | None:
     """Return the paths of a test in blocks; None if too many do not end.
 
     `gaps` are those of the rivals, in standard deviations of an outcome; `shares` what the leader
     gets for each unit of a rival, by its lead, of which the rule sees `scale` times as much.
+    Steps are `stride` times as long as usual.
     """
     arms = len(gaps) + 1
     if arms == 2:
-        return two_arms(gaps[0], line, shares, batch, scale, limits)
-    count, step = paths_of(arms), 0
+        return two_arms(gaps[0], line, shares, batch, scale, limits, stride)
+    count, step = 2 * int(paths_of(arms) / (2.0 * stride)), 0
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
     one, other = pairs.one, pairs.other
@@ -92,8 +121,7 @@ def blocks(
         ours, theirs = taken[one], taken[other]
         weight = np.where(both, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
         # A long step is as many blocks, for each path no more than there is room for.
-        early = clocks.max() < EARLY * limits.clock
-        growth = GROWTH if math.isinf(limits.clock) or early else GROWTH_TO_END
+        growth = growth_of(float(clocks.max()), limits, stride)
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
         room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
@@ -140,109 +168,6 @@ def blocks(
     return None if len(alive) > 0.01 * count or not len(found.units) else found
 
 
-def two_arms(
-    gap: float, line: Line, shares: FloatArray, batch: int, scale: float, limits: Limits
-) -> Paths | None:
-    """Return the paths of a test of two arms: those of `blocks`, several times as fast.
-
-    One total and one clock stand for the pair. The better arm comes first.
-    """
-    count, step, places = paths_of(2), 0, len(LEADS) - 1
-    better, worse, total, clock = np.zeros((4, count))
-    bound, alive, done, table = line(clock), np.arange(count), 0.0, scale * places / LEADS[-1]
-    # A block has few sizes, with the better arm behind or ahead: what depends on that alone is
-    # computed once for each of them.
-    sizes, kinds = np.unique(batch * shares, return_inverse=True)
-    mine, theirs = np.full((2, 2, len(sizes)), float(batch))
-    mine[1], theirs[0] = sizes, sizes
-    mine, theirs = mine.ravel(), theirs.ravel()
-    weights, roots = mine * theirs / (mine + theirs), (mine**-0.5, theirs**-0.5)
-    heaviest = weights.max()
-    ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
-    while len(total) and done < LONGEST:
-        leads = total >= 0.0
-        ahead = np.minimum(table * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), places)
-        kind = kinds.take(ahead.astype(np.int64)) + leads * len(sizes)
-        latest = clock.max() if limits.clock < math.inf else 0.0
-        growth = GROWTH if latest <= EARLY * limits.clock else GROWTH_TO_END
-        blocks_ahead = max(1.0, float(round(growth * done / batch)))
-        repeat, last = np.array(blocks_ahead), None
-        room = (limits.clock - latest) / heaviest
-        if limits.units < math.inf:
-            room = min(room, (limits.units - (better + worse).max()) / (sizes[-1] + batch))
-        if room <= 1.5 * blocks_ahead:
-            rooms = (limits.units - better - worse) / (mine + theirs).take(kind)
-            rooms = np.minimum((limits.clock - clock) / weights.take(kind), rooms)
-            last = rooms <= 1.5 * blocks_ahead
-            repeat = np.where(last, np.maximum(rooms, 1e-9), blocks_ahead)
-        noise = noise_at(step, count, 2)
-        one, two = noise if len(alive) == count else noise.take(alive, axis=1)
-        gone, before = repeat * weights.take(kind), bound
-        # Noise is divided by the root of the units: those of a block, and as many blocks.
-        seen = one * roots[0].take(kind) - two * roots[1].take(kind)
-        total = total + gone * (gap + seen / np.sqrt(repeat))
-        clock = clock + gone
-        bound = line(clock)
-        if last is None and np.array_equal(bound, before):
-            moves = _moved(gap, np.zeros(1), repeat * weights, weights, last).take(kind, axis=1)
-        else:
-            rising = _rising(before, bound, gone)
-            moves = _moved(gap, rising, gone, weights.take(kind), last)
-        above, below = bound - moves
-        wins, loses = total >= above, -total >= below
-        won = wins | loses
-        over = won if last is None else won | last
-        if limits.futility > 0.0:
-            left = limits.effect**2 * (limits.clock - clock)
-            rooms = np.interp(left, *futile_rooms(limits.effect**2 * limits.clock, limits.futility))
-            nearest = np.minimum(above - total, below + total)
-            over = over | (limits.effect * nearest > rooms)
-        done, step = done + blocks_ahead * batch, step + 1
-        if not over.any():
-            better, worse = better + repeat * mine.take(kind), worse + repeat * theirs.take(kind)
-            continue
-        wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
-        part = np.where(won & (repeat > 1.0), 0.5 * (repeat + 1.0), repeat)
-        better, worse = better + mine.take(kind) * part, worse + theirs.take(kind) * part
-        lost = loses & limits.none
-        leaving, kept = over & ~lost, np.flatnonzero(~over & ~lost)
-        winners = np.where(wins, 0, np.where(loses, 1, -1))
-        ended.append((np.column_stack([better, worse])[leaving], winners[leaving]))
-        better, worse, alive = better.take(kept), worse.take(kept), alive.take(kept)
-        total, clock, bound = total.take(kept), clock.take(kept), bound.take(kept)
-    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
-    return None if len(total) > 0.01 * count or not len(found.units) else found
-
-
-def _rising(before: FloatArray, bound: FloatArray, gone: FloatArray) -> FloatArray:
-    """How fast a boundary rises that was `before` and is at `bound`; 0 where it was not finite."""
-    with np.errstate(invalid="ignore"):
-        rising = (bound - before) / gone
-    rising[~np.isfinite(rising)] = 0.0
-    return np.asarray(rising)
-
-
-def _moved(
-    drift: float,
-    rising: FloatArray,
-    gone: FloatArray,
-    weight: FloatArray,
-    last: NDArray[np.bool_] | None,
-) -> FloatArray:
-    """By how much long steps move the boundaries of a pair, above and below, to the inside.
-
-    At the end what counts is whether a path has been beyond one, and not when.
-    """
-    least, moves = np.minimum(weight, gone), []
-    for towards in (drift, -drift):
-        speed = np.maximum(0.0, towards - rising)
-        if last is not None:
-            speed = np.where(last, 0.0, speed)
-        fast = speed if speed.any() else 0.0
-        moves.append(overstep(gone, fast) - overstep(least, fast))
-    return np.stack(moves)
-
-
 def futile(
     beyond: list[FloatArray],
     clocks: FloatArray,
@@ -262,22 +187,6 @@ def futile(
     hopeless = pairs.by_arm(*(-limits.effect * far > room for far in beyond))
     rivals = active[pairs.rivals]
     return np.asarray(~(active & ~(hopeless & rivals).any(axis=1)).any(axis=0))
-
-
-@lru_cache(maxsize=16)
-def futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
-    """Return how far the boundary may be when so much is left, in units of the planned effect.
-
-    >>> lefts, rooms = futile_rooms(10.5, 0.2)
-    >>> bool(rooms[0] == 0.0), round(float(rooms[-1]), 1)
-    (True, 13.6)
-    """
-    lefts = np.linspace(0.0, whole, 60)
-    rooms = [
-        turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
-        for left in lefts[1:].tolist()
-    ]
-    return lefts, np.array([0.0, *rooms])
 
 
 def rounds(gaps: tuple[float, ...], wide: Callable[[float], float], drops: bool) -> Paths | None:

@@ -47,6 +47,10 @@ Pace = Callable[[FloatArray], FloatArray]
 numbers as there is to spend, a number for each of `GRID`."""
 
 
+Step = list[tuple[slice, slice, FloatArray]]
+"""How the standardised noise gets to some cells between two clocks: from which, and how."""
+
+
 @dataclass(frozen=True, slots=True)
 class Passage:
     """The law of the first passage, step by step.
@@ -77,11 +81,17 @@ class Passage:
 
 
 def first_passage(
-    drift: float, boundary: Boundary, start: float, look: float, pace: Pace | None = None
+    drift: float,
+    boundary: Boundary,
+    start: float,
+    look: float,
+    pace: Pace | None = None,
+    stride: float = 1.0,
 ) -> Passage:
     """The first passage of a walk that is first seen at `start`, then every `look` clocks.
 
-    With a look of 0 it is seen all the time.
+    With a look of 0 it is seen all the time. Steps are `stride` times as long as usual, by the
+    logarithm of the clock.
 
     >>> found = first_passage(1.0, lambda clock: 5.0, start=0.1, look=0.0)
     >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
@@ -93,30 +103,32 @@ def first_passage(
     law[0] = np.exp(-0.5 * GRID * GRID)
     law[0] /= law[0].sum()
     clock, last, gone, found = start, math.inf, 0.0, []
+    ratio = RATIO**stride
+    step = _steps(ratio)
     while True:
-        clocks = np.multiply.accumulate(np.append(clock, np.full(STEPS - 1, RATIO)))
+        clocks = np.multiply.accumulate(np.append(clock, np.full(STEPS - 1, ratio)))
         lines = np.array([boundary(clock) for clock in clocks.tolist()])
         stays = _stays(drift, look, clocks, np.append(gone, np.diff(clocks)), lines, last)
         leaves, paid = 1.0 - stays, np.zeros((STEPS, kinds, CELLS))
         if pace is not None:
-            paid = pace(clocks) * ((RATIO - 1.0) * clocks)[:, None, None]
+            paid = pace(clocks) * ((ratio - 1.0) * clocks)[:, None, None]
         laws = np.empty((STEPS + 1, 1 + kinds, CELLS))
         laws[0] = law
         for k in range(STEPS):
             law = laws[k] * stays[k]
             law[1:] += law[0] * paid[k]
-            _carry(law, laws[k + 1])
+            _carry(step, law, laws[k + 1])
         law, inside = laws[-1], laws[:-1, 0] * stays
         spent = (laws[:-1, 1:] @ leaves[:, :, None])[:, :, 0]
         upwards = drift * np.sqrt(clocks)[:, None] + GRID >= 0.0
         sides = [(laws[:-1, 0] * leaves * side).sum(axis=1) for side in (upwards, ~upwards)]
         # A path that ends between two clocks has spent half of what is spent between them.
         flows = np.concatenate([flow[None], inside[:, None] * paid])
-        halves = 0.5 * (flows[:-1] @ _came_from(leaves)[:, :, None])[:, :, 0]
+        halves = 0.5 * (flows[:-1] @ _came_from(step, leaves)[:, :, None])[:, :, 0]
         rows = np.column_stack([clocks, *sides, spent - halves])
         ends = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
         found.append(rows[: ends[0] + 1] if len(ends) else rows)
-        flow, last, clock = flows[-1], float(lines[-1]), RATIO * float(clocks[-1])
+        flow, last, clock = flows[-1], float(lines[-1]), ratio * float(clocks[-1])
         gone = clock - float(clocks[-1])
         if len(ends):
             break
@@ -162,31 +174,31 @@ def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> Flo
     return np.asarray(reach * np.exp(speed * reach / (-4 * OVERSHOOT * OVERSHOOT)))
 
 
-def _carry(law: FloatArray, carried: FloatArray) -> None:
+def _carry(step: Step, law: FloatArray, carried: FloatArray) -> None:
     """Write the law at the next clock: a row for each number, a column for each cell."""
-    for came, gets, part in _steps():
+    for came, gets, part in step:
         np.matmul(law[:, came], part, out=carried[:, gets])
 
 
-def _came_from(weights: FloatArray) -> FloatArray:
+def _came_from(step: Step, weights: FloatArray) -> FloatArray:
     """What the cells of a clock weigh that get to those of the next one with these weights."""
     weighed = np.zeros_like(weights)
-    for came, gets, part in _steps():
+    for came, gets, part in step:
         weighed[:, came] += weights[:, gets] @ part.T
     return weighed
 
 
-@lru_cache(maxsize=1)
-def _steps() -> list[tuple[slice, slice, FloatArray]]:
+@lru_cache(maxsize=4)
+def _steps(ratio: float) -> Step:
     """How the standardised noise gets to some cells between two clocks: from which, and how.
 
     A step is short: in parts its matrix is small, and the zeros around them are left out.
     """
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
     # A cell adds the variance of its own width.
-    spread = math.sqrt(2.0 * (1.0 - 1.0 / RATIO - CELL * CELL / 12.0))
+    spread = math.sqrt(2.0 * (1.0 - 1.0 / ratio - CELL * CELL / 12.0))
     reached = np.array(
-        [[math.erf((edge - here / math.sqrt(RATIO)) / spread) for here in GRID] for edge in edges]
+        [[math.erf((edge - here / math.sqrt(ratio)) / spread) for here in GRID] for edge in edges]
     )
     step = np.diff(0.5 * reached, axis=0).T
     parts = []

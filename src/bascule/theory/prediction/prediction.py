@@ -60,6 +60,7 @@ class Question(NamedTuple):
     best: float | None = None
     noise: float | None = None
     cap: float | None = None
+    stride: float = 1.0
 
 
 def of_units(units: tuple[float, ...], gaps: tuple[float, ...]) -> Prediction:

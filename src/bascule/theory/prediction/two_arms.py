@@ -28,11 +28,13 @@ LEFT /= LEFT.mean()
 """How `left_at_end` varies around its mean: twelve values, equally likely, as in simulation."""
 
 
-def course_of_blocks(design: Design, procedure: BlockProcedure, gap: float) -> Course | None:
+def course_of_blocks(
+    design: Design, procedure: BlockProcedure, gap: float, stride: float = 1.0
+) -> Course | None:
     """Return the course of a test of two arms in blocks with a known spread; None if it never ends.
 
     A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other, with r
-    from the lead before the block.
+    from the lead before the block. Steps are `stride` times as long as usual.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
@@ -52,17 +54,22 @@ def course_of_blocks(design: Design, procedure: BlockProcedure, gap: float) -> C
         return line(clock, threshold, effect)
 
     pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
-    passage = first_passage(gap, boundary, procedure.batch / 2, block, pace)
+    passage = first_passage(gap, boundary, procedure.batch / 2, block, pace, stride)
     return course_in_blocks(passage, most, procedure.batch)
 
 
 def course_of_intervals(
-    design: Design, procedure: IntervalProcedure, gap: float, noise: float | None = None
+    design: Design,
+    procedure: IntervalProcedure,
+    gap: float,
+    noise: float | None = None,
+    stride: float = 1.0,
 ) -> Course | None:
     """Return the course of a test of two arms by their intervals; None if it never ends.
 
     At each information at which the test can end, the units of both arms follow from level indices.
     `noise` is the spread that the outcomes really have, where it is less than the rule thinks.
+    Steps are `stride` times as long as usual.
     """
     noise = design.outcome.sigma if noise is None else noise
     # All in units of the noise, of which the rule thinks that it is `wide` times as large.
@@ -79,7 +86,7 @@ def course_of_intervals(
     # The flatter the line of the stop, the more looks count that come with the better arm's units.
     part = min(1.0, math.sqrt(ends.fall))
     of_better = float(ends.better[ends.typical] / (ends.better + ends.worse)[ends.typical])
-    passage = first_passage(gap, boundary, float(ends.clocks[0]), part * of_better)
+    passage = first_passage(gap, boundary, float(ends.clocks[0]), part * of_better, None, stride)
     if not passage.ends:
         return None
     log_middles = np.log(passage.middles)

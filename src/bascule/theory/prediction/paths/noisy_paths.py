@@ -1,4 +1,7 @@
-"""Paths of tests with their noise, which is drawn once, and where they end."""
+"""Paths of a test in blocks: what they are, where they end, and the noise that they follow.
+
+The random numbers are always the same, so a prediction is a smooth function of the design.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bascule.core.evidence.horizon import conditional_power
+from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import POINTS
 
@@ -19,6 +23,19 @@ FEWEST_STEPS = 64
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 1000, 150
 """Paths times pairs of arms that are followed at once, and how many paths there are."""
+
+GROWTH = 0.1
+"""By which part of itself a test grows in one step, once it is long."""
+
+GROWTH_TO_END = 0.03
+"""As `GROWTH`, for a test with a horizon: many decisions fall into its last steps, and the time by
+which most tests are decided is a time within one of these."""
+
+EARLY = 0.05
+"""The part of the way to a horizon in which hardly any test is decided, so that steps are long."""
+
+LONGEST = 1e16
+"""Blocks after which a path that is still open is left alone."""
 
 Line = Callable[[FloatArray], FloatArray]
 """(clocks) -> the totals at which a pair is decided."""
@@ -77,43 +94,6 @@ class Paths:
         return float(np.mean(self.winners > 0))
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """The pairs of a number of arms, each once: the arm `one` against the `other`.
-
-    `rivals` are those of each arm, and `place` is where its pair with each of them is.
-    """
-
-    one: NDArray[np.int64]
-    other: NDArray[np.int64]
-    rivals: NDArray[np.int64]
-    place: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, arms: int) -> Pairs:
-        """Return the pairs.
-
-        >>> Pairs.of(3).rivals.tolist(), Pairs.of(3).place.tolist()
-        ([[1, 2], [0, 2], [0, 1]], [[0, 1], [0, 2], [1, 2]])
-        """
-        one, other = np.triu_indices(arms, 1)
-        rivals = [[rival for rival in range(arms) if rival != arm] for arm in range(arms)]
-        numbers = np.zeros((arms, arms), np.int64)
-        numbers[one, other] = numbers[other, one] = np.arange(len(one))
-        return cls(one, other, np.array(rivals), np.take_along_axis(numbers, np.array(rivals), 1))
-
-    def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
-        """Return, for each arm, rival and path, what holds for that arm against that rival.
-
-        `forth` says for each pair and path what holds for one against the other; `back`, for the
-        other against the one.
-        """
-        is_one = np.arange(len(self.place))[:, None] < self.rivals
-        return np.where(
-            is_one[:, :, None], forth.take(self.place, axis=0), back.take(self.place, axis=0)
-        )
-
-
 NO_LIMITS = Limits()
 
 
@@ -124,6 +104,17 @@ def paths_of(arms: int) -> int:
     (1000, 150)
     """
     return 2 * (min(MOST_PATHS, max(FEWEST_PATHS, CELLS // arms**2)) // 2)
+
+
+def growth_of(latest: float, limits: Limits, stride: float) -> float:
+    """Return by which part of itself a test grows in a step, when the latest clock is `latest`.
+
+    Steps are `stride` times as long as usual.
+
+    >>> growth_of(10.0, NO_LIMITS, 1.0), growth_of(10.0, Limits(clock=100.0), 2.0)
+    (0.1, 0.06)
+    """
+    return stride * (GROWTH if latest < EARLY * limits.clock else GROWTH_TO_END)
 
 
 def mirrored(rng: np.random.Generator, count: int, *shape: int) -> FloatArray:
@@ -167,3 +158,19 @@ def tabulated(line: Callable[[float], float]) -> Line:
         return np.asarray(found)
 
     return at
+
+
+@lru_cache(maxsize=16)
+def futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
+    """Return how far the boundary may be when so much is left, in units of the planned effect.
+
+    >>> lefts, rooms = futile_rooms(10.5, 0.2)
+    >>> bool(rooms[0] == 0.0), round(float(rooms[-1]), 1)
+    (True, 13.6)
+    """
+    lefts = np.linspace(0.0, whole, 60)
+    rooms = [
+        turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
+        for left in lefts[1:].tolist()
+    ]
+    return lefts, np.array([0.0, *rooms])
