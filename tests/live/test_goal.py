@@ -63,3 +63,5 @@ def test_a_log_is_read_with_the_goal_that_is_given() -> None:
     assert found.decision.name == "drug"
     assert found.cost == pytest.approx(1000.0)
     assert found.design.goal == "decrease"
+    assert "lower is better" in str(found).splitlines()
+    assert "the lower their mean, the better the arm" in found.html()

@@ -184,7 +184,11 @@ def _answer(
         checks=tuple(made),
         excluded=facts.excluded_of(reduced),
         reading=reduced.reading,
-        contrasts=() if evidence.once else facts.contrasts_of(part.design, effects, part.arms),
+        contrasts=()
+        if evidence.once
+        else facts.contrasts_of(
+            part.design, effects, part.arms, ratio=reduced.reading.per is not None
+        ),
         once=part.once,
         examples=reduced.examples,
         notes=(

@@ -213,10 +213,13 @@ def excluded_of(reduced: Reduced) -> dict[str, int]:
 
 
 def contrasts_of(
-    design: Design, effects: Sequence[Effect], arms: Sequence[ArmAnswer]
+    design: Design, effects: Sequence[Effect], arms: Sequence[ArmAnswer], *, ratio: bool = False
 ) -> tuple[Contrast, ...]:
     """Treatments minus the control, with relative lifts."""
     control = arms[design.arms.index(design.control_arm)]
+    if ratio and control.deviation:
+        # The design has the spread of the numerators, and means are ratios.
+        design = replace(design, outcome=Gaussian(control.deviation))
     shown = None
     if control.mean is not None and control.deviation is not None:
         n, mean = control.counted, control.mean

@@ -105,6 +105,13 @@ def test_a_ratio_is_that_of_the_sums(shop: Any) -> None:
     assert found.cost is None
     (effect,) = found.effects
     assert effect.low < effect.difference < effect.high
+    # Its lift is divided by the control's ratio, and has the spread of ratios, not of numerators.
+    (lift,), (once,) = found.contrasts, found.once
+    assert once.lift_low is not None
+    assert once.lift_high is not None
+    wider = (lift.lift_high - lift.lift_low) / (once.lift_high - once.lift_low)
+    plain = (lift.high - lift.low) / (once.high - once.low)
+    assert plain < wider < 1.3 * plain
     # Events of a unit add up to the same, and are looked at as they stand.
     twice = bs.analyze(
         shop.loc[shop.index.repeat(2)].assign(

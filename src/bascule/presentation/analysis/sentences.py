@@ -63,7 +63,8 @@ def outcome(analysis: Analysis) -> str:
         return f"Each gives {model.words}; arms are compared by their mean."
     words = "" if analysis.evidence.outcome is None else f" ({model.words})"
     window = "" if measure is None else f" within {duration(measure.closes(0.0))} of its arrival"
-    return f"Each gives one outcome{words}{window}; the higher their mean, the better the arm."
+    better = "lower" if analysis.design.goal == "decrease" else "higher"
+    return f"Each gives one outcome{words}{window}; the {better} their mean, the better the arm."
 
 
 def verdict(analysis: Analysis) -> str:

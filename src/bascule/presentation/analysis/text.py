@@ -85,7 +85,8 @@ def held_words(analysis: Analysis) -> str:
 
 def _numbers(analysis: Analysis) -> list[str]:
     scale = Scale.of(analysis)
-    lines = [*arm_table(analysis.arms, scale), ""]
+    better = ["lower is better"] if analysis.design.goal == "decrease" else []
+    lines = [*arm_table(analysis.arms, scale), *better, ""]
     if analysis.evidence.once:
         return lines + once_table(analysis.once, scale)
     lines += effect_table(analysis)
