@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from numbers import Real
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -128,29 +127,29 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     return Known(tuple(values), missing, beyond)
 
 
-@lru_cache(maxsize=256)
-def quick_text(declared: tuple[Covariate, ...]) -> Callable[[object], str | None]:
-    """Return a function that writes the covariates of a unit as `Known.text` does, or None.
+def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[str | None]:
+    """Write the covariates of units as `Known.text` does, or None for those that need a look.
 
     It leaves to `known_of` whatever is not a dictionary of one covariate, a float within its
     limits: nearly all units of a design with one covariate have that.
 
-    >>> quick_text((Covariate("age", 0, 100),))({"age": 30.0})
-    '[30.0]'
+    >>> quick_texts((Covariate("age", 0, 100),), [{"age": 30.0}, {"age": 130.0}])
+    ['[30.0]', None]
     """
     if len(declared) != 1:
-        return lambda _: None
+        return [None] * len(given)
     name = declared[0].name
-    low, high = (declared[0].limited(end) for end in (-checks.LARGEST, checks.LARGEST))
-
-    def text(given: object) -> str | None:
-        if type(given) is dict and len(given) == 1:
-            value = given.get(name)
-            if type(value) is float and low <= value <= high:
-                return f"[{value!r}]"
-        return None
-
-    return text
+    low, high = (float(declared[0].limited(end)) for end in (-checks.LARGEST, checks.LARGEST))
+    values = [one.get(name) if type(one) is dict and len(one) == 1 else None for one in given]
+    if set(map(type, values)) == {float}:
+        numbers = cast("list[float]", values)
+        # Whatever is compared with what is no number is false.
+        if all(map(low.__le__, numbers)) and all(map(high.__ge__, numbers)):
+            return [f"[{value!r}]" for value in numbers]
+    return [
+        f"[{value!r}]" if type(value) is float and low <= value <= high else None
+        for value in values
+    ]
 
 
 def _refuse_unknown(declared: Sequence[Covariate], given: Mapping[str, object]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property, partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -23,7 +24,7 @@ from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units, identities
-from bascule.live.transactions.enrol import Newcomer, Request
+from bascule.live.transactions.enrol import Newcomer
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Units:
                 raise InputError(field, message)
         if contexts is None and covariates and set(map(type, covariates)) == {dict}:
             # They are read before this returns, so that they need not be copied.
-            return self._assign([*map(Request, named, covariates)], strict)
+            return self._assign([*zip(named, covariates, repeat(None))], strict)
         nothing = [None] * len(named)
         more = zip(named, covariates or nothing, contexts or nothing, strict=True)
         return self._assign([newcomer(*one) for one in more], strict)
@@ -453,5 +454,5 @@ def newcomer(unit: str, covariates: Covariates | None, context: Context | None =
         )
     known = None if covariates is None else dict(covariates)
     if context is None:
-        return Request(unit, known, None)
-    return Request(unit, known, {"targetingKey": unit, **checked_context(context)})
+        return unit, known, None
+    return unit, known, {"targetingKey": unit, **checked_context(context)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from bascule.core.covariates.model import Known, known_of, quick_text
+from bascule.core.covariates.model import Known, known_of, quick_texts
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
@@ -25,16 +25,8 @@ if TYPE_CHECKING:
 ENROLLING = ("running", "decided")
 
 
-class Request(NamedTuple):
-    """A unit to assign, with what is known of it: covariates, and attributes of its context."""
-
-    unit: str
-    covariates: Mapping[str, object] | None = None
-    context: Context | None = None
-
-
-Newcomer = str | Request
-"""A unit to assign, alone or with what is known of it."""
+Newcomer = str | tuple[str, Mapping[str, object] | None, Context | None]
+"""A unit to assign, alone or with what is known of it: covariates, and its context."""
 
 
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
@@ -47,7 +39,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     is_plain = set(map(type, items)) <= {str}
     units = cast("Sequence[str]", items)
     if not is_plain:
-        units = [item if isinstance(item, str) else item.unit for item in items]
+        units = [item if isinstance(item, str) else item[0] for item in items]
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
@@ -87,18 +79,16 @@ def _with_covariates(
     known: dict[str, str | Known] = {}
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
-    arms, quick = work.arms, quick_text(declared)
-    if new == len(asked) and set(map(type, items)) == {Request}:
-        texts = [quick(item.covariates) for item in cast("Sequence[Request]", items)]
-        if None not in texts:
-            # Nearly always: all units are new, with all covariates.
-            return dict(zip(asked, cast("list[str]", texts), strict=True)), invalid
-    for unit, item in zip(asked, items, strict=True):
-        if arms[unit] is not None or unit in known or unit in invalid:
+    covariates = [None if isinstance(item, str) else item[1] for item in items]
+    texts = quick_texts(declared, covariates)
+    if new == len(asked) and None not in texts:
+        # Nearly always: all units are new, with all covariates.
+        return dict(zip(asked, cast("list[str]", texts), strict=True)), invalid
+    for unit, given, text in zip(asked, covariates, texts, strict=True):
+        if work.arms[unit] is not None or unit in known or unit in invalid:
             continue
-        given = None if isinstance(item, str) else item.covariates
         try:
-            known[unit] = quick(given) or known_of(declared, given)
+            known[unit] = text or known_of(declared, given)
         except InputError as error:
             invalid[unit] = error
     return known, invalid
@@ -113,7 +103,7 @@ def _kept_out(
     reasons: dict[str, str | None] = {}
     for unit, item in asked:
         if work.arms[unit] is None and reasons.get(unit, "") is not None:
-            context = None if isinstance(item, str) else item.context
+            context = None if isinstance(item, str) else item[2]
             reasons[unit] = audience.keeps_out(work.before.name, unit, context or {}, passed)
     return {unit: InputError(why, WHY[why]) for unit, why in reasons.items() if why is not None}
 
@@ -133,7 +123,7 @@ def _in_another_segment(
     found = homes(work.connection, [*others], units)
     why = {unit: f"is in segment {others[number]} already" for unit, number in found.items()}
     for unit, item in asked:
-        context = None if isinstance(item, str) else item.context
+        context = None if isinstance(item, str) else item[2]
         if unit not in why and context is not None and member.segments.attribute in context:
             segment = member.segments.found(context)
             if segment != member.segment:
@@ -188,7 +178,7 @@ def _enrol(
         deals = [*filled.deals, *deals]
     columns: list[Iterable[Any]] = [units, arms, numbers, chances, repeat(time), deals]
     if design.covariates is not None:
-        found = [known[unit] for unit in units[: len(arms)]]
+        found = [*map(known.__getitem__, units[: len(arms)])]
         texts = cast("list[str]", found)
         if set(map(type, found)) != {str}:
             texts = [one if isinstance(one, str) else one.text for one in found]
