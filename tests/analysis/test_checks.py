@@ -9,15 +9,8 @@ import numpy as np
 import pytest
 from bench.peeking import two_arm_scores
 
-from bascule.analysis.checks import (
-    drift,
-    extremes,
-    gaps,
-    late_events,
-    logged_ratio,
-    missing_outcomes,
-    sample_ratio,
-)
+from bascule.analysis.allocation import logged_ratio, sample_ratio
+from bascule.analysis.checks import drift, extremes, gaps, late_events, missing_outcomes
 from bascule.analysis.evidence.course import Terms
 from bascule.analysis.reduce.sums import Sums, Table, days_between
 

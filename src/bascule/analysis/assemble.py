@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bascule.analysis import checks, facts
+from bascule.analysis import allocation, checks, facts
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
 from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
@@ -53,7 +53,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     if not reduced.table.segments:
         raise InputError("events", facts.nothing(reduced))
     names = sorted(reduced.table.segments)
-    split = checks.checked_weights(reduced.arms, weights)
+    split = allocation.checked_weights(reduced.arms, weights)
     if names == [""]:
         return _answer(request, reduced, "", split, request.error)
     parts = []
@@ -75,7 +75,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
         checks=(
-            checks.sample_ratio(reduced.arms, sums.counts(), split),
+            allocation.sample_ratio(reduced.arms, sums.counts(), split),
             *checks.rows_read(reduced),
             checks.two_arms(reduced, int(sums.units.sum())),
             *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
@@ -201,8 +201,8 @@ def _answer(
 def _ratio(arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
     """Units per arm against the logged probabilities, or against the weights that were stated."""
     if sums.scores is not None and split is None:
-        return checks.logged_ratio(arms, sums.scores)
-    return checks.sample_ratio(arms, sums.counts(), split)
+        return allocation.logged_ratio(arms, sums.scores)
+    return allocation.sample_ratio(arms, sums.counts(), split)
 
 
 def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:

@@ -12,19 +12,16 @@ from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.blocks import Block, merged
 from bascule.analysis.reduce.moments import PLACE, Centre
 from bascule.analysis.reduce.query import Unfit
-from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
 from bascule.analysis.request import Reduced
-from bascule.analysis.result import SAMPLE_RATIO, Check
+from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.approximate import percent
-from bascule.core.diagnostics import AllocationStatistics, Diagnostic
-from bascule.core.diagnostics.allocation import allocation_any_time
+from bascule.core.diagnostics import Diagnostic
 from bascule.core.diagnostics.result import p_at_look, shown
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
-from bascule.core.errors import InputError
 from bascule.core.evidence.spread import FEWEST_UNITS, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
@@ -32,11 +29,6 @@ from bascule.core.procedures.intervals.state import FloatArray
 
 LEVEL = 0.01
 
-SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
-"""Shares of the smaller of two arms that people choose, besides a half."""
-
-NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
-"""How far the smallest arm may be off such a share, as a part of it, to be taken for it."""
 
 MANY_IN_TWO_ARMS = 0.001
 MANY_ROWS = 0.01
@@ -44,85 +36,6 @@ MUCH_LATE = 0.05
 
 ENOUGH_TO_MISS = 10
 """Where this number is expected, nobody comes by chance about once in 20,000 days."""
-
-
-def sample_ratio(
-    arms: Sequence[str], counts: Sequence[int], weights: Sequence[float] | None
-) -> Check:
-    """Units per arm against the stated weights, or the nearest simple split: at any time.
-
-    The probability that it is ever flagged where the split is right is at most 1 %, however often
-    one looks.
-
-    >>> sample_ratio(["a", "b"], [5000, 5400], [0.5, 0.5]).flagged
-    True
-    """
-    assumed = ""
-    if weights is None:
-        weights = plausible_split(counts)
-        if weights is None:
-            message = "no weights were stated, and the split is no simple one: give weights"
-            return Check(SAMPLE_RATIO, False, message, made=False)
-        even = len(set(weights)) == 1
-        names = "an even split" if even else ":".join(f"{100 * w:.3g}" for w in weights)
-        assumed = f"; no weights were stated, and {names} was assumed"
-    whole = sum(weights)
-    shares = [weight / whole for weight in weights]
-    ratio = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
-    if not ratio.flagged:
-        message = f"units per arm agree with the weights ({shown(ratio.p_value)})"
-        return Check(SAMPLE_RATIO, False, message + assumed, ratio.p_value)
-    wanted = [share * sum(counts) for share in shares]
-    off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
-    worst = off.index(max(off))
-    message = (
-        f"arm {arms[worst]} has {counts[worst]:,} units where its weight makes "
-        f"{wanted[worst]:,.1f} "
-        f"({shown(ratio.p_value)}): find out where units are lost or counted twice before you "
-        "trust a comparison"
-    )
-    return Check(SAMPLE_RATIO, True, message + assumed, ratio.p_value)
-
-
-def plausible_split(counts: Sequence[int]) -> list[float] | None:
-    """The simple split that units per arm are close to: an even one, or another one of two arms.
-
-    >>> plausible_split([9010, 990]), plausible_split([5000, 4600]), plausible_split([30, 70])
-    ([0.9, 0.1], [0.5, 0.5], None)
-    """
-    even = 1.0 / len(counts)
-    share = min(counts) / max(sum(counts), 1)
-    if share >= (1.0 - NEARLY_EVEN) * even:
-        return [even] * len(counts)
-    small = min(SIMPLE_SHARES, key=lambda simple: abs(simple - share))
-    if len(counts) != 2 or abs(share - small) > NEARLY_SIMPLE * small:
-        return None
-    return [1.0 - small, small] if counts[0] >= counts[1] else [small, 1.0 - small]
-
-
-def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
-    """Units per arm against the logged probabilities of assignment.
-
-    The weights of two arms in their comparison have the same expected sum. The p-value holds for a
-    look at the end of every day.
-    """
-    weight, squares = scores.weight.sum(axis=0), scores.squares.sum(axis=0)
-    pairs = list(combinations(range(len(arms)), 2))
-    worst, which = 0.0, pairs[0]
-    for i, j in pairs:
-        spread = squares[i, j] + squares[j, i]
-        z = abs(weight[i, j] - weight[j, i]) / np.sqrt(spread) if spread > 0.0 else 0.0
-        if z > worst:
-            worst, which = float(z), (i, j)
-    p_value = p_at_look(min(1.0, len(pairs) * normal_tails(worst)), len(scores.weight))
-    if p_value > LEVEL:
-        message = f"units per arm agree with the logged probabilities ({shown(p_value)})"
-        return Check(SAMPLE_RATIO, False, message, p_value)
-    message = (
-        f"the units of {arms[which[0]]} and {arms[which[1]]} do not agree with the logged "
-        f"probabilities ({shown(p_value)}): find out whether these are the ones that were used"
-    )
-    return Check(SAMPLE_RATIO, True, message, p_value)
 
 
 def missing_outcomes(
@@ -168,28 +81,6 @@ def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
     count = "1 outcome does" if unfit.units == 1 else f"{unfit.units:,} outcomes do"
     message = f"{count} not fit {model.words} and still count: {unfit.reason}"
     return [Check("outcome values", True, message)]
-
-
-def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
-    """Weights by name or in the order of the arms, as numbers above 0."""
-    if weights is None:
-        return None
-    if isinstance(weights, Mapping):
-        unknown = set(map(str, weights)) - set(arms)
-        if unknown or len(weights) != len(arms):
-            raise InputError("weights", f"weights must name every arm: {', '.join(arms)}")
-        weights = [weights[arm] for arm in arms]
-    if not isinstance(weights, (list, tuple)) or len(weights) != len(arms):
-        raise InputError(
-            "weights", f"weights must be {len(arms)} numbers, one an arm: {', '.join(arms)}"
-        )
-    try:
-        numbers = [float(weight) for weight in weights]
-    except (TypeError, ValueError):
-        raise InputError("weights", f"weights must be numbers (got {weights!r})") from None
-    if not all(0.0 < number < np.inf for number in numbers):
-        raise InputError("weights", "weights must be above 0: they say how the units were split")
-    return numbers
 
 
 def rows_read(reduced: Reduced) -> list[Check]:
