@@ -82,12 +82,16 @@ class Rollout:
     @property
     def origin(self) -> str:
         """Where the figures of the cases come from, in a sentence."""
-        unknown = [one.name for one in self.design.guardrails if not one.outcome.known_spread]
+        each = f"{self.runs:,} rollouts of each kind"
         if self.played:
-            return f"{self.runs:,} rollouts of each kind, played unit by unit"
-        how = "approximate, as outcomes of " + " and ".join(unknown) if unknown else ""
-        return f"{self.runs:,} rollouts of each kind, by normal paths of the evidence" + (
-            f"; {how} are not normal, and so many units take too long to play" if unknown else ""
+            return f"{each}, played unit by unit"
+        unknown = [one.name for one in self.design.guardrails if not one.outcome.known_spread]
+        words = f"{each}, by normal paths of the evidence"
+        if not unknown:
+            return words
+        return (
+            f"{words}; approximate, as outcomes of {' and '.join(unknown)} are not normal, and so "
+            "many units take long to play: give runs to have that many played all the same"
         )
 
     @property

@@ -153,7 +153,7 @@ def rollout_view(plan: Rollout) -> RolloutAnswer:
         )
         for case in plan.cases
     )
-    return RolloutAnswer(headline, tuple(plan.promises), rows)
+    return RolloutAnswer(headline, (*plan.promises, plan.origin), rows)
 
 
 def rule_name(design: Design) -> str:
