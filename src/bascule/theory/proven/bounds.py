@@ -41,6 +41,10 @@ class Bounds:
     error: float
 
 
+Theorems = dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]]
+"""Bounds by the kind of a procedure, given (design, procedure, gaps)."""
+
+
 def c_alpha(alpha: float) -> float:
     """The paper's constant in the regret of UCB_alpha: 1 at alpha = 1, 4 at infinity.
 
@@ -104,14 +108,7 @@ def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> round(promise.decision_time), round(promise.regret)
     (1359, 126)
     """
-    procedure = design.increasing.procedure
-    if procedure.kind not in BOUNDS:
-        raise InputError(
-            "rule",
-            f"{design.rule.label} on {design.outcome!r} has no proven bound on its decision time: "
-            "use theory.predict or simulate it, or UCB(alpha), ETC() or ETCPrime()",
-        )
-    return BOUNDS[procedure.kind](design, procedure, checked_gaps(design, gaps))
+    return _looked_up(BOUNDS, "has no proven bound on its decision time", design, gaps)
 
 
 def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
@@ -122,14 +119,20 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
     >>> round(promise.decision_time), round(promise.regret)
     (1841, 171)
     """
+    return _looked_up(PUBLISHED, "is not in the paper, which says nothing about it", design, gaps)
+
+
+def _looked_up(
+    table: Theorems, absent: str, design: Design, gaps: float | Sequence[float]
+) -> Bounds:
     procedure = design.increasing.procedure
-    if procedure.kind not in PUBLISHED:
+    if procedure.kind not in table:
         raise InputError(
             "rule",
-            f"{design.rule.label} on {design.outcome!r} is not in the paper, which says nothing "
-            "about it: use theory.predict or simulate it, or UCB(alpha), ETC() or ETCPrime()",
+            f"{design.rule.label} on {design.outcome!r} {absent}: use theory.predict or simulate "
+            "it, or UCB(alpha), ETC() or ETCPrime()",
         )
-    return PUBLISHED[procedure.kind](design, procedure, checked_gaps(design, gaps))
+    return table[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
 def _published_static(
@@ -263,14 +266,14 @@ def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bo
     return Bounds(time, min(regret, time * max(others)), tuple(units), design.calibration.error)
 
 
-BOUNDS: dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]] = {
+BOUNDS: Theorems = {
     "intervals": _interval_bounds,
     "recurrent": _recurrent_bounds,
     "static": _static_bounds,
 }
 """Our proofs, by the kind of procedure that they are about."""
 
-PUBLISHED: dict[str, Callable[[Design, Any, tuple[float, ...]], Bounds]] = {
+PUBLISHED: Theorems = {
     "intervals": _published_intervals,
     "recurrent": _published_recurrent,
     "static": _published_static,

@@ -52,6 +52,10 @@ def never_over(state: FloatArray, first: int, arms: int, plan: FloatArray) -> in
     return 0
 
 
+Over = Callable[[FloatArray, int, int, FloatArray], int]
+"""(state, first, arms, plan) -> why the plan ends a test without a decision, 0 if it goes on."""
+
+
 class BlockSteps(NamedTuple):
     """What distinguishes one test in blocks from another while it runs.
 
@@ -88,7 +92,7 @@ class BlockSteps(NamedTuple):
     evidence: Evidence | None
     boundary: Boundary | None
     prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
-    over: Callable[[FloatArray, int, int, FloatArray], int] = never_over
+    over: Over = never_over
     can_reach: CanReach = average_can_reach
     pair_ends: PairEnds | None = None
     decide: Callable[[FloatArray, int, int, float], None] | None = None

@@ -37,15 +37,12 @@ from bascule.core.procedures.horizon.state import (
     own_variance,
 )
 from bascule.core.procedures.horizon.steps import (
-    at_any_clock,
-    ends_flat,
-    flat,
     flat_bound,
     flat_bound_line,
-    flat_line,
+    with_flat_boundary,
 )
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.pairs import all_bets_within, number_of
+from bascule.core.procedures.many_arms.pairs import all_within, number_of
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
     SQUARES,
@@ -256,7 +253,8 @@ def within_many_following(
     margin: float,
 ) -> bool:
     """Whether the intervals of all differences lie within the margin."""
-    return all_bets_within(state, first, arms, threshold - LOG_INTERVALS, margin, BLOCKS)
+    needed = threshold - LOG_INTERVALS
+    return all_within(state, first, arms, None, can_reach, effect, needed, margin, BLOCKS)
 
 
 def read_many_following(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
@@ -310,13 +308,7 @@ def many_following_reason_to_end(state: FloatArray, first: int, arms: int, plan:
     return FUTILE if rows > 0 and best < plan[FUTILITY] else GOES_ON
 
 
-MANY_FLAT = MANY_UNINFORMED._replace(
-    ends=ends_flat,
-    evidence=flat,
-    boundary=flat_line,
-    over=many_reason_to_end,
-    can_reach=at_any_clock,
-)
+MANY_FLAT = with_flat_boundary(MANY_UNINFORMED, many_reason_to_end)
 """Many arms with normal outcomes, up to a horizon."""
 
 MANY_FLAT_BOUND = MANY_FLAT._replace(evidence=flat_bound, boundary=flat_bound_line)

@@ -22,6 +22,7 @@ from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.steps import (
     UNINFORMED,
     BlockSteps,
+    Over,
     ends_of_totals,
     read_totals,
 )
@@ -152,14 +153,19 @@ def ends_following(
     return found
 
 
-FLAT = UNINFORMED._replace(
-    ends=ends_flat,
-    evidence=flat,
-    boundary=flat_line,
-    over=flat_reason_to_end,
-    can_reach=at_any_clock,
-    pair_ends=None,
-)
+def with_flat_boundary(steps: BlockSteps, over: Over) -> BlockSteps:
+    """Return steps that decide at a flat boundary and end where `over` says."""
+    return steps._replace(
+        ends=ends_flat,
+        evidence=flat,
+        boundary=flat_line,
+        over=over,
+        can_reach=at_any_clock,
+        pair_ends=None,
+    )
+
+
+FLAT = with_flat_boundary(UNINFORMED, flat_reason_to_end)
 """Normal outcomes with a known spread, up to a horizon."""
 
 FLAT_BOUND = FLAT._replace(evidence=flat_bound, boundary=flat_bound_line)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.betting import log_shifted_wealth, log_wealth_of_sums, sums_may_reach
-from bascule.core.procedures.blocks.state import CanReach, Evidence, part_of
+from bascule.core.procedures.blocks.state import CanReach, Evidence, beaten
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.many_arms.state import CLOCK, CUBES, FOURTHS, SQUARES, TOTAL, row_of
 
@@ -35,7 +35,7 @@ def drop_beaten(
     state: FloatArray,
     first: int,
     arms: int,
-    evidence: Evidence,
+    evidence: Evidence | None,
     can_reach: CanReach,
     effect: float,
     threshold: float,
@@ -43,40 +43,30 @@ def drop_beaten(
 ) -> None:
     """Drop, in place, each arm that another active one has beaten in a row that has changed.
 
-    `floors` are those of `blocks.state.drop_beaten`.
+    Bets decide where there is no other evidence. `floors` are those of `blocks.state.beaten`.
     """
     for i in range(arms):
         if state[first + 7 * arms + i] > 0.0:
             state[first + 7 * arms + i] = 0.0
             for j in range(arms):
                 if j != i and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                    clock = number_of(state, first, arms, i, j, CLOCK)
-                    total = number_of(state, first, arms, i, j, TOTAL)
-                    if (
-                        clock > 0.0
-                        and can_reach(total, clock, threshold)
-                        and abs(total) >= floors[part_of(clock)]
-                        and evidence(abs(total), clock, effect) >= threshold
-                    ):
-                        state[first + arms + (j if total > 0.0 else i)] = 0.0
-
-
-def drop_beaten_by_bets(state: FloatArray, first: int, arms: int, threshold: float) -> None:
-    """Drop, in place, each arm that bets on another active one have beaten."""
-    for i in range(arms):
-        if state[first + 7 * arms + i] > 0.0:
-            state[first + 7 * arms + i] = 0.0
-            for j in range(arms):
-                if j != i and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                    total = number_of(state, first, arms, i, j, TOTAL)
-                    squares = number_of(state, first, arms, i, j, SQUARES)
-                    if sums_may_reach(threshold, total, squares):
-                        cubes = number_of(state, first, arms, i, j, CUBES)
-                        fourths = number_of(state, first, arms, i, j, FOURTHS)
-                        if log_wealth_of_sums(total, squares, cubes, fourths) >= threshold:
-                            state[first + arms + j] = 0.0
-                        if log_wealth_of_sums(-total, squares, -cubes, fourths) >= threshold:
-                            state[first + arms + i] = 0.0
+                    if evidence is None:
+                        total = number_of(state, first, arms, i, j, TOTAL)
+                        squares = number_of(state, first, arms, i, j, SQUARES)
+                        if sums_may_reach(threshold, total, squares):
+                            cubes = number_of(state, first, arms, i, j, CUBES)
+                            fourths = number_of(state, first, arms, i, j, FOURTHS)
+                            if log_wealth_of_sums(total, squares, cubes, fourths) >= threshold:
+                                state[first + arms + j] = 0.0
+                            if log_wealth_of_sums(-total, squares, -cubes, fourths) >= threshold:
+                                state[first + arms + i] = 0.0
+                    else:
+                        clock = number_of(state, first, arms, i, j, CLOCK)
+                        total = number_of(state, first, arms, i, j, TOTAL)
+                        if clock > 0.0 and beaten(
+                            total, clock, evidence, can_reach, effect, threshold, floors
+                        ):
+                            state[first + arms + (j if total > 0.0 else i)] = 0.0
 
 
 # No difference that matters
@@ -120,19 +110,21 @@ def bets_within(
     )
 
 
-def totals_within(
+def all_within(
     state: FloatArray,
     first: int,
     arms: int,
-    evidence: Evidence,
+    evidence: Evidence | None,
     can_reach: CanReach,
     effect: float,
     threshold: float,
     margin: float,
+    counted: int = CLOCK,
 ) -> bool:
     """Whether all active arms are proven to differ by less than the margin.
 
-    Either every pair of them is, or each is within half the margin of the same arm.
+    Either every pair of them is, or each is within half the margin of the same arm. Where bets
+    decide, `counted` is the column in which the blocks of a pair are counted.
     """
     higher = threshold_between(arms, threshold)
     direct = True
@@ -141,40 +133,19 @@ def totals_within(
             around = True
             for j in range(arms):
                 if j != i and state[first + arms + j] > 0.0:
-                    clock = number_of(state, first, arms, i, j, CLOCK)
+                    clock = number_of(state, first, arms, i, j, counted)
                     total = number_of(state, first, arms, i, j, TOTAL)
-                    direct = direct and total_within(
-                        clock, total, evidence, can_reach, effect, threshold, margin
-                    )
-                    around = around and total_within(
-                        clock, total, evidence, can_reach, effect, higher, 0.5 * margin
-                    )
-                    if not direct and not around:
-                        break
-            if around:
-                return True
-    return direct
-
-
-def all_bets_within(
-    state: FloatArray, first: int, arms: int, threshold: float, margin: float, counted: int = CLOCK
-) -> bool:
-    """Whether bets have proven that all active arms differ by less than the margin.
-
-    `counted` is the column in which the blocks of a pair are counted.
-    """
-    higher = threshold_between(arms, threshold)
-    direct = True
-    for i in range(arms):
-        if state[first + arms + i] > 0.0 and (direct or state[first + 6 * arms + i] > 0.0):
-            around = True
-            for j in range(arms):
-                if j != i and state[first + arms + j] > 0.0:
-                    blocks = number_of(state, first, arms, i, j, counted)
-                    total = number_of(state, first, arms, i, j, TOTAL)
-                    squares = number_of(state, first, arms, i, j, SQUARES)
-                    direct = direct and bets_within(blocks, total, squares, threshold, margin)
-                    around = around and bets_within(blocks, total, squares, higher, 0.5 * margin)
+                    if evidence is None:
+                        squares = number_of(state, first, arms, i, j, SQUARES)
+                        direct = direct and bets_within(clock, total, squares, threshold, margin)
+                        around = around and bets_within(clock, total, squares, higher, 0.5 * margin)
+                    else:
+                        direct = direct and total_within(
+                            clock, total, evidence, can_reach, effect, threshold, margin
+                        )
+                        around = around and total_within(
+                            clock, total, evidence, can_reach, effect, higher, 0.5 * margin
+                        )
                     if not direct and not around:
                         break
             if around:

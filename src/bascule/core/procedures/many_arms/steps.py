@@ -11,15 +11,9 @@ import math
 from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
 from bascule.core.evidence.normal import informed_boundary
 from bascule.core.procedures.blocks.betting_steps import BETTING
-from bascule.core.procedures.blocks.state import CanReach
 from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, write_nothing
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.pairs import (
-    all_bets_within,
-    drop_beaten,
-    drop_beaten_by_bets,
-    totals_within,
-)
+from bascule.core.procedures.many_arms.pairs import all_within, drop_beaten
 from bascule.core.procedures.many_arms.state import (
     MANY,
     NUMBERS,
@@ -37,34 +31,6 @@ from bascule.core.statistics import PairStatistics
 
 LEAST_THRESHOLD = math.log(MANY)
 """The log evidence that an arm is beaten with is higher: (K - 1) / p, with more arms than that."""
-
-
-def drop_many_betting(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Drop arms of a test of many that bets have beaten."""
-    drop_beaten_by_bets(state, first, arms, threshold)
-
-
-def within_many_betting(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
-) -> bool:
-    """Whether bets have proven all differences of a test of many arms smaller than the margin."""
-    return all_bets_within(state, first, arms, threshold, margin)
 
 
 def read_many_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
@@ -108,7 +74,7 @@ MANY_UNINFORMED = UNINFORMED._replace(
     observe=observe,
     fold=fold,
     drop=drop_beaten,
-    within=totals_within,
+    within=all_within,
     read=read_many_totals,
     pair_ends=None,
 )
@@ -126,8 +92,8 @@ MANY_BETTING = BETTING._replace(
     leader=leader_by_spread,
     observe=observe,
     fold=fold_bets,
-    drop=drop_many_betting,
-    within=within_many_betting,
+    drop=drop_beaten,
+    within=all_within,
     write=write_nothing,
     read=read_many_bets,
     pair_ends=None,
