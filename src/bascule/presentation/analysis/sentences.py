@@ -31,6 +31,7 @@ QUESTIONS = {
     "late outcomes": "Did outcomes come in time to be counted?",
     "lone arms": "Were all arms there at the same time?",
     "gaps": "Is every day of the log there?",
+    "covariate balance": "Is the covariate alike in all arms?",
     "follow-up": "Were units followed for as long in every arm?",
     "skewed outcomes": "Are there units enough for skewed outcomes?",
     "extreme values": "Does the result rest on many outcomes?",
