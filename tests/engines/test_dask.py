@@ -81,6 +81,21 @@ def test_the_command_line_uses_a_cluster(cluster: Any, options: tuple[str, ...])
     assert printed("--dask", cluster.scheduler_address) == printed()
 
 
+def test_the_paper_is_the_same_to_the_last_byte(cluster: Any, tmp_path: Path) -> None:
+    def written(name: str, *more: str) -> dict[str, bytes]:
+        out = tmp_path / name
+        subprocess.run(
+            bascule("paper", "--runs", "2", "--seed", "3", "--out", str(out), *more),
+            capture_output=True,
+            check=True,
+        )
+        return {path.name: path.read_bytes() for path in out.iterdir()}
+
+    here = written("here")
+    assert {"figure1.csv", "figure4.svg", "estimators.png", "claims.json"} <= here.keys()
+    assert written("there", "--dask", cluster.scheduler_address) == here
+
+
 def without_seconds(answer: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in answer.items() if not name.endswith("seconds")}
 

@@ -8,7 +8,7 @@ from bascule.paper import Regenerated, iid, regenerate, units
 from bascule.paper.measure import Measurements, measure
 
 RUNS = 60
-UNIT_RUNS = 160
+UNIT_RUNS = 320
 
 
 @pytest.fixture(scope="session")

@@ -174,6 +174,6 @@ def test_a_claim_flips_when_its_rule_misbehaves(
 def test_what_runs_say_in_truth(unit_measurements: Measurements) -> None:
     found = verdicts(unit_measurements)
     assert found.pop("units-between-ucb-and-etc-mm") == "does not hold"
-    # Eight runs of the rule that takes longest are too few for a factor.
+    # Sixteen runs of the rule that takes longest are too few for a factor.
     assert found.pop("units-factor-four") in ("holds", "not shown")
     assert set(found.values()) == {"holds"}
