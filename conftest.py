@@ -8,13 +8,14 @@ run the commands after `$` in a folder of the page's own, and check exit code an
 from __future__ import annotations
 
 import doctest
+import gc
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -140,3 +141,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Meanwhile another process compiles those of README.md, which many pages and tests use too.
     """
     items.sort(key=lambda item: not item.nodeid.startswith("tests/docs/"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are collected, nor later among what was loaded for it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
