@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from bascule.core.errors import InputError
-from bascule.core.outcomes.noise import Noise
+from bascule.core.outcomes.noise import Limits, Noise
 from bascule.core.registry import Registry
 
 
-class Outcome(ABC):
+class Outcome(Limits, ABC):
     """What one unit gives: its limits, its spread, how it is checked, drawn and named."""
 
     __slots__ = ()
@@ -51,16 +51,6 @@ class Outcome(ABC):
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
 
     @property
-    def low(self) -> float:
-        """No outcome lies below; minus infinity unless a model states a limit."""
-        return -math.inf
-
-    @property
-    def high(self) -> float:
-        """No outcome lies above; infinity unless a model states a limit."""
-        return math.inf
-
-    @property
     def sigma(self) -> float:
         """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
         return math.inf
@@ -74,11 +64,6 @@ class Outcome(ABC):
     def unit_spreads(self) -> tuple[float, float]:
         """The spread between units and within them, of models whose outcomes recur."""
         raise InputError("outcome", f"{self!r} gives one outcome a unit: use Recurrent here")
-
-    @property
-    def limited(self) -> bool:
-        """Whether both limits are finite, so that differences can be bet on."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
     def strict(self) -> bool:

@@ -21,7 +21,28 @@ MOST_POINTS = 1000
 """Values that a discrete outcome may have."""
 
 
-class NoiseModel:
+class Limits:
+    """Where outcomes lie: anywhere, unless limits are stated."""
+
+    __slots__ = ()
+
+    @property
+    def low(self) -> float:
+        """No outcome lies below; minus infinity unless a limit is stated."""
+        return -math.inf
+
+    @property
+    def high(self) -> float:
+        """No outcome lies above; infinity unless a limit is stated."""
+        return math.inf
+
+    @property
+    def limited(self) -> bool:
+        """Whether both limits are finite, so that differences can be bet on."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+
+class NoiseModel(Limits):
     """What every noise states of itself."""
 
     __slots__ = ()
@@ -30,24 +51,9 @@ class NoiseModel:
     """Whether outcomes move with the mean of their arm within the limits."""
 
     @property
-    def low(self) -> float:
-        """No outcome lies below."""
-        return -math.inf
-
-    @property
-    def high(self) -> float:
-        """No outcome lies above."""
-        return math.inf
-
-    @property
     def means(self) -> tuple[float, ...] | None:
         """The means of the arms, where they follow from the noise; else None."""
         return None
-
-    @property
-    def limited(self) -> bool:
-        """Whether outcomes lie within finite limits."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
 
     @property
     def proxy(self) -> float:
