@@ -10,8 +10,16 @@ import pytest
 from bench.peeking import two_arm_scores
 
 from bascule.analysis.allocation import logged_ratio, sample_ratio
-from bascule.analysis.checks import drift, extremes, gaps, late_events, missing_outcomes
+from bascule.analysis.checks import (
+    covariate_balance,
+    drift,
+    extremes,
+    gaps,
+    late_events,
+    missing_outcomes,
+)
 from bascule.analysis.evidence.course import Terms
+from bascule.analysis.reduce.moments import PLACE
 from bascule.analysis.reduce.sums import Sums, Table, days_between
 
 DAYS = days_between(date(2026, 1, 1), date(2026, 1, 1) + timedelta(days=13))
@@ -167,3 +175,20 @@ def test_much_that_comes_after_the_windows_is_told() -> None:
     table = Table({}, {}, 100, late=10, outside=20.0)
     assert late_events(table, 80.0).flagged
     assert not late_events(replace(table, outside=1.0), 80.0).flagged
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_covariates_of_rare_buyers_are_rarely_found_unlike(share: float) -> None:
+    """With each arm's own variance, one in nine would be flagged where a tenth is treated."""
+    rng, flagged, runs, units = np.random.default_rng(0), 0, 400, 400
+    none = np.zeros((1, 2))
+    for _ in range(runs):
+        treated = rng.random(units) < share
+        bought = (rng.random(units) < 0.05) * rng.lognormal(3.0, 1.0, units)
+        moments = np.zeros((1, 2, len(PLACE)))
+        for arm, rows in enumerate((~treated, treated)):
+            for degree in range(3):
+                moments[0, arm, PLACE[0, 0, degree]] = (bought[rows] ** degree).sum()
+        sums = Sums((date(2026, 3, 1),), none, none, none, none, none, moments=moments)
+        flagged += covariate_balance(["a", "b"], sums, "bought").flagged
+    assert flagged <= 0.01 * runs + 3 * np.sqrt(0.01 * 0.99 * runs)

@@ -22,7 +22,7 @@ from bascule.core.diagnostics.result import p_at_look, shown
 from bascule.core.diagnostics.shift import shift
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.diagnostics.trend import trend
-from bascule.core.evidence.spread import FEWEST_UNITS, squares_about_mean
+from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.state import FloatArray
@@ -280,11 +280,11 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
     n, x, squares = (sums.moments[:, :, PLACE[0, 0, degree]] for degree in range(3))
     whole = n.sum(axis=0)
     about = squares_about_mean(whole, x.sum(axis=0), squares.sum(axis=0))
-    variances, means = about / np.maximum(whole - 1.0, 1.0), x.sum(axis=0) / np.maximum(whole, 1.0)
+    means = x.sum(axis=0) / np.maximum(whole, 1.0)
     pairs = [
         pair
         for pair in combinations(range(len(arms)), 2)
-        if min(whole[[*pair]]) >= FEWEST_UNITS and variances[[*pair]].sum() > 0.0
+        if min(whole[[*pair]]) >= FEWEST_UNITS and about[[*pair]].sum() > 0.0
     ]
     name = "covariate balance"
     if not pairs:
@@ -294,7 +294,9 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
         both = (n[:, i] > 0) & (n[:, j] > 0)
         m, k = n[both, i], n[both, j]
         weight = m * k / (m + k)
-        noise = float((weight**2 * (variances[i] / m + variances[j] / k)).sum())
+        # A small arm in which nobody has a skewed covariate would look certain by itself.
+        mine, theirs = larger_variances(whole[i], about[i], whole[j], about[j])
+        noise = float((weight**2 * (mine / m + theirs / k)).sum())
         total = float((weight * (x[both, i] / m - x[both, j] / k)).sum())
         z = abs(total) / np.sqrt(noise) if noise > 0.0 else 0.0
         if z > worst:
