@@ -32,8 +32,8 @@ SLOPES = np.geomspace(1e-6, 60.0, 300)
 STEEPEST = 60.0
 """Where the fair game is looked for."""
 
-SLOPES_AT_ONCE = 64
-"""Slopes at which the fair game is looked for at once."""
+MOST_ROUNDS = 200
+"""More than the search for the fair game takes."""
 
 LEAST = 1e-9
 """The least that outcomes vary."""
@@ -260,13 +260,18 @@ def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatA
 
 
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
-    """The slope of the factor that makes the mean difference 0, which is positive without it."""
-    low, high = -STEEPEST / deviation, 0.0
-    while True:
-        slopes = np.linspace(low, high, SLOPES_AT_ONCE)
-        means = _bent(values, chances, slopes) @ values
-        place = int(np.searchsorted(means > 0.0, True))
-        narrower = slopes[max(place - 1, 0)], slopes[min(place, SLOPES_AT_ONCE - 1)]
-        if narrower[1] - narrower[0] <= 1e-15 * abs(narrower[0]) or narrower == (low, high):
-            return float(high)
-        low, high = narrower
+    """The slope of the factor that makes the mean difference 0; the steepest if none does.
+
+    Newton's method, because the mean grows with the slope by its variance; where that leads out of
+    the interval in which the slope lies, it is halved.
+    """
+    low, high, slope = -STEEPEST / deviation, 0.0, 0.0
+    for _ in range(MOST_ROUNDS):
+        (law,) = _bent(values, chances, np.array([slope]))
+        mean = float(law @ values)
+        low, high = (low, slope) if mean > 0.0 else (slope, high)
+        nearer = slope - mean / max(float(law @ (values - mean) ** 2), 1e-300)
+        if abs(nearer - slope) <= 1e-15 * abs(slope):
+            break
+        slope = nearer if low < nearer < high else 0.5 * (low + high)
+    return slope
