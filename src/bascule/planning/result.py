@@ -55,6 +55,8 @@ class Plan:
     fixed_horizon: FixedHorizon
     seed: int
     complete: bool = False
+    guarded: Forecast | None = None
+    """What runs with all guardrails show if every arm is unchanged on them; None without."""
     seconds: float = 0.0
     compile_seconds: float = 0.0
 
@@ -190,7 +192,7 @@ class Plan:
                 "smallest_lift": self.reach.lift,
                 "smallest_error": self.reach.error,
             },
-            **({"guardrail_days": self.guardrails} if self.design.guardrails else {}),
+            **(_guarded(self) if self.design.guardrails else {}),
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
@@ -234,6 +236,11 @@ class Plan:
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").plan_html(self))
+
+
+def _guarded(plan: Plan) -> dict[str, Any]:
+    played = None if plan.guarded is None else plan.guarded.to_dict()
+    return {"guardrail_days": plan.guardrails, "with_guardrails": played}
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -79,10 +79,16 @@ class Sweep:
         return time.perf_counter() - self.started - self.compile_seconds
 
     def play(
-        self, design: Design, world: World, runs: int, progress: Progress | None = None
+        self,
+        design: Design,
+        world: World,
+        runs: int,
+        progress: Progress | None = None,
+        metrics: Mapping[str, Sequence[float]] | None = None,
     ) -> Simulation:
-        """Simulate a design in a world."""
-        result = simulate(design, None, runs, self.seed, self.threads, progress, world)
+        """Simulate a design in a world, with these means of its other metrics, if it has any."""
+        given = (self.seed, self.threads, progress, world)
+        result = simulate(design, None, runs, *given, metrics=metrics)
         self.steps += result.steps
         self.simulating_seconds += result.seconds
         self.compile_seconds += result.compile_seconds

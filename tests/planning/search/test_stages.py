@@ -299,3 +299,25 @@ def test_plans_of_random_problems_keep_their_promise(seed: int) -> None:
     assert fresh.error_rate < error + 3 * math.sqrt(error / 600)
     days_seen = fresh.decision_time.mean() / request.units_per_day
     assert days_seen == pytest.approx(answer.expected_days.mean, rel=0.12)
+
+
+def test_a_plan_with_guardrails_says_what_they_cost_by_playing_them() -> None:
+    tight, wide = (
+        bs.Metric("speed", bs.Gaussian(1), margin=margin, baseline=0.0) for margin in (0.6, 30.0)
+    )
+    asked: dict[str, Any] = {"units_per_day": 20, "deadline_days": 60, "threads": 1}
+    costly, free = (
+        bs.plan(bs.Gaussian(1), baseline=0, lift=0.8, metrics=[one], **asked)
+        for one in (tight, wide)
+    )
+    assert costly.guarded is not None
+    assert free.guarded is not None
+    # A guardrail that is clear at once costs nothing, and one that is not costs time.
+    error = 4 * math.hypot(free.guarded.days.se, free.expected_days.se)
+    assert free.guarded.days.mean == pytest.approx(free.expected_days.mean, abs=error)
+    assert costly.guarded.days.mean > 1.3 * costly.expected_days.mean
+    assert costly.to_dict()["with_guardrails"]["runs"] == costly.guarded.runs
+    assert "With its guardrails, every arm unchanged on them" in " ".join(repr(costly).split())
+    unknown = bs.Metric("failed", bs.Bernoulli(), margin=0.1)
+    made = bs.plan(bs.Gaussian(1), baseline=0, lift=0.8, metrics=[unknown], runs=2, **asked)
+    assert made.guarded is None

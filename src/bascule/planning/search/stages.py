@@ -37,7 +37,9 @@ from bascule.planning.search.value import value_of
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation import World
 from bascule.simulation.engines.backends.threads import Stages
+from bascule.simulation.engines.guarded import can_compile
 from bascule.simulation.random.streams import checked_seed
+from bascule.theory.guardrails import metric_spread
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 """What the true lift may be instead, as a multiple of the one that was asked about."""
@@ -51,8 +53,10 @@ FEWEST = 256
 MAIN = Budget(steps=40_000_000, fewest=FEWEST, most=2000, longest=800_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
+GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
 """Runs of the recommended design, and of any other; where they take too long, the prediction
-has to do. Where theory says nothing, as of very many arms, they may take longer."""
+has to do. Where theory says nothing, as of very many arms, and with all metrics they may take
+longer."""
 
 ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
 """Errors that are looked at where none was asked for."""
@@ -127,6 +131,8 @@ class _Planning:
             if case.means is not None:
                 answer = answer.with_case(self._case(answer, case, CASES[case.name]))
                 yield answer
+        if answer.design.guardrails:
+            answer = replace(answer, guarded=self._guarded(answer))
         yield replace(answer, complete=True)
 
     def _expected(self, rules: Sequence[Rule]) -> Plan:
@@ -158,6 +164,27 @@ class _Planning:
             days = answer.chosen.zero.days.mean
         shown = self._play(f"{case.name} lift", answer.design, request.world_at(case.means), days)
         return case if shown is None else replace(case, forecast=shown)
+
+    def _guarded(self, answer: Plan) -> Forecast | None:
+        """What runs with all metrics show, unchanged in every arm; None where none can be played.
+
+        Nothing is played of guardrails whose spread is not known, nor step by step.
+        """
+        request, known = self.request, all(map(metric_spread, answer.design.metrics))
+        design = replace(answer.design, outcome=request.played_outcome)
+        plain = request.world.plain_for(design.outcome) and design.covariates is None
+        if not known or not plain or not can_compile(design.increasing):
+            return None
+        self.progress("simulating the guardrails", self.done, PARTS)
+        days = max(answer.expected_days.mean, *(need or 0.0 for need in answer.guardrails.values()))
+        units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
+        runs = GUARDED.runs(units * (1 + len(design.guardrails)))
+        means = {one.name: (one.baseline or 0.0,) * len(design.arms) for one in design.metrics}
+        try:
+            shown = runs and self.sweep.play(design, request.world, runs, metrics=means)
+        except InfeasibleError:
+            return None
+        return forecast_of(shown, request.units_per_day) if shown else None
 
     def _play(
         self, what: str, design: Design, world: World, days: float, main: bool = False
