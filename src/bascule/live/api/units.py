@@ -165,7 +165,8 @@ class Units:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        item = newcomer(named, covariates, context)
+        is_bare = covariates is None and context is None
+        item = named if is_bare else newcomer(named, covariates, context)
         result = await self.store.bridges.request(self.id, self.name, self.store.assigning, item)
         if type(result) is int:
             return self.arms[result]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
 from threading import Lock
+from typing import cast
 
 MOST_UNITS = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
@@ -53,8 +54,10 @@ class Memory:
         """Remember units; called when they are on disk."""
         with self._lock:
             known = self._arms.setdefault(experiment, {})
-            new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
-            known.update(new)
+            new = arms
+            if None in arms.values() or not known.keys().isdisjoint(arms):
+                new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
+            known.update(cast("Mapping[str, int]", new))
             added = sum(map(getsizeof, new)) + ENTRY_BYTES * len(new)
             self._bytes[experiment] = self._bytes.get(experiment, 0) + added
             self._total += added

@@ -83,18 +83,18 @@ def insert(
     connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Insert rows into some columns of a table."""
-    head = _head(table, tuple(columns))
+    head, statement = _inserting(table, tuple(columns))
     if connection.dialect.name != "sqlite" and len(rows) >= COPIED_FROM:
         from bascule.live.storage.databases.postgresql import copy_in
 
         copy_in(connection, f"COPY {head} FROM STDIN", rows)
         return
-    marks = ", ".join("?" for _ in columns)
-    # Names come from the schema.
-    execute(connection, f"INSERT INTO {head} VALUES ({marks})", list(rows))  # nosec B608
+    execute(connection, statement, list(rows))
 
 
 @cache
-def _head(table: str, columns: tuple[str, ...]) -> str:
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    return f"{table} ({quoted})"
+def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str]:
+    """A table with its columns, whose names come from the schema, and how to insert a row."""
+    quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
+    head = f"{table} ({quoted})"
+    return head, f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
