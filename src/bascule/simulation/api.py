@@ -84,7 +84,9 @@ def simulate(
     with normals in single precision unless `precision` is "double".
 
     `metrics` has the means of the arms on each other metric of the design; those that are left out
-    are at the metric's baseline in every arm. Metrics are drawn independently of each other.
+    are at the metric's baseline in every arm. Metrics are drawn independently of each other. With
+    metrics, `engine="plain"` plays a design step by step instead of in a compiled loop, with the
+    same result.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
