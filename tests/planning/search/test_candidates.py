@@ -18,6 +18,8 @@ from bascule.planning.search.candidates import (
 SPENDING = bs.PlanRequest(bs.Gaussian(5), 20, 2)
 VISITS = bs.PlanRequest(bs.Recurrent(1, 3), 10, 1, units_per_day=50)
 RATING = bs.PlanRequest(bs.Bounded(0, 5), 3, 0.5)
+# Blocks alone take outcomes of unknown spread.
+WATCHED = bs.PlanRequest(bs.Gaussian(1), 0, 1, metrics=[bs.Metric("g", bs.Numeric(), margin=0.5)])
 
 
 def tilts(request: bs.PlanRequest) -> list[bs.Tilt]:
@@ -25,7 +27,7 @@ def tilts(request: bs.PlanRequest) -> list[bs.Tilt]:
 
 
 def test_every_candidate_makes_a_design() -> None:
-    for request in (bs.PlanRequest(), bs.PlanRequest(arms=5), SPENDING, VISITS, RATING):
+    for request in (bs.PlanRequest(), bs.PlanRequest(arms=5), SPENDING, VISITS, RATING, WATCHED):
         for rule in candidates(request):
             design = design_of(request, rule)
             assert design.max_units == request.max_units

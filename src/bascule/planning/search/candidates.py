@@ -137,8 +137,9 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         # What theory does not reach has to be played, and many arms take long.
         tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
         looked_at += [rule for tilt in tilts for rule in with_horizon(request, tilt)]
-        if len(request.names) == 2 and not request.outcome.estimated and request.covariates is None:
-            looked_at += [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+        if len(request.names) == 2:
+            ucbs = [UCB(alpha, stop="mixture") for alpha in ALPHAS]
+            looked_at += [rule for rule in ucbs if is_possible(request, rule)]
     return tuple(dict.fromkeys([*looked_at, *rules]))
 
 
