@@ -257,7 +257,8 @@ def _plan_rollout(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    from bascule.planning.rollout import plan_rollout, ramp_of
+    from bascule.planning.ramp import ramp_of
+    from bascule.planning.rollout import plan_rollout
 
     shared = {field.option or name for name, field in FIELDS.items() if field.rollout}
     for option in given:

@@ -22,19 +22,19 @@ from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.guard_rule import WAITING_STEPS
-from bascule.core.metrics.measure import SECONDS, Measure, seconds
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
-from bascule.planning.request.amounts import amount
+from bascule.planning.ramp import Ramp, Steps, checked_ramp, days_until, units_after
 from bascule.planning.request.fields import FIELDS
 from bascule.simulation import simulate
 from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread
 
-MOST_SHARE, RUNS_AT_ONCE = 0.5, 1000
+RUNS_AT_ONCE = 1000
 
 TRUTHS = ("unchanged", "at its margin", "worse by twice its margin")
 """What is played of each metric: a loss of so many margins, as far as its limits allow."""
@@ -44,9 +44,6 @@ PATHS, FEWEST, DRAWS = 1000, 200, 2e8
 that all of them together may take, which is a few seconds."""
 
 IntArray = NDArray[np.int64]
-
-Ramp = Sequence[tuple[float | str, float]]
-"""Pairs of a time since the start and the share of the traffic that gets the new version then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +68,7 @@ class Rollout:
     """A guarded rollout: its design, the schedule, and what to expect."""
 
     design: Design
-    ramp: tuple[tuple[float, float], ...]
+    ramp: Steps
     units_per_day: float
     deadline_days: float
     runs: int
@@ -183,7 +180,7 @@ def plan_rollout(
     >>> [case.name for case in plan.cases]
     ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
     """
-    steps = _checked_ramp(ramp)
+    steps = checked_ramp(ramp)
     rate = FIELDS["units_per_day"].checked("units_per_day", units_per_day)
     days = FIELDS["deadline_days"].checked("deadline_days", deadline_days)
     if runs is not None:
@@ -194,7 +191,7 @@ def plan_rollout(
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
     first = guardrails[0]
-    cap = _units_at(steps, rate, days)
+    cap = units_after(steps, rate, days)
     design = Design(
         arms,
         first.outcome if outcome is None else outcome,
@@ -236,7 +233,7 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
 
 
 def _played_cases(
-    design: Design, steps: tuple[tuple[float, float], ...], rate: float, runs: int, seed: int
+    design: Design, steps: Steps, rate: float, runs: int, seed: int
 ) -> list[RolloutCase]:
     """Play rollouts unit by unit; the primary metric has no say, so that any outcomes will do."""
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
@@ -255,7 +252,7 @@ def _played_cases(
         result = simulate(one, (0.0, 0.0), runs, seed, metrics=means)
         assert result.guarded is not None
         units = result.decision_time.astype(float)
-        days = np.array([_days_at(steps, rate, count) for count in units.tolist()])
+        days = np.array([days_until(steps, rate, count) for count in units.tolist()])
         cases.append(_case(name, result.winner == 1, result.guarded.by_harm, units, days))
     return cases
 
@@ -276,7 +273,7 @@ def _looks(cap: float) -> FloatArray:
 def _cases_by_paths(
     design: Design,
     spreads: Sequence[float],
-    steps: tuple[tuple[float, float], ...],
+    steps: Steps,
     rate: float,
     cap: float,
     runs: int,
@@ -285,7 +282,7 @@ def _cases_by_paths(
     """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
     units = _looks(cap)
     looks = len(units)
-    days_at = np.array([_days_at(steps, rate, float(count)) for count in units])
+    days_at = np.array([days_until(steps, rate, float(count)) for count in units])
     chance = np.random.default_rng(seed)
     paths = [
         _paths(design, which, spread, units, runs, chance)
@@ -390,30 +387,6 @@ def _first(found: NDArray[np.bool_]) -> IntArray:
     return np.asarray(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]))
 
 
-def _units_at(steps: tuple[tuple[float, float], ...], rate: float, days: float) -> float:
-    """Return how many units are in the test after some days: twice those with the new version."""
-    total = 0.0
-    ends = [*(at / SECONDS["d"] for at, _ in steps[1:]), math.inf]
-    for (at, share), end in zip(steps, ends, strict=True):
-        start = at / SECONDS["d"]
-        if days > start:
-            total += 2.0 * share * rate * (min(days, end) - start)
-    return total
-
-
-def _days_at(steps: tuple[tuple[float, float], ...], rate: float, units: float) -> float:
-    """Return after how many days a number of units is in the test."""
-    total = 0.0
-    ends = [*(at / SECONDS["d"] for at, _ in steps[1:]), math.inf]
-    for (at, share), end in zip(steps, ends, strict=True):
-        start, speed = at / SECONDS["d"], 2.0 * share * rate
-        more = speed * (end - start)
-        if total + more >= units:
-            return start + (units - total) / speed
-        total += more
-    return math.inf
-
-
 def _spread(metric: Metric) -> float:
     spread = metric_spread(metric)
     if spread is None:
@@ -422,39 +395,3 @@ def _spread(metric: Metric) -> float:
             f"baseline of {metric.name} is missing: it says how much its outcomes spread",
         )
     return spread
-
-
-def ramp_of(text: str) -> list[tuple[str, float]]:
-    """Return the steps of a ramp as people write them.
-
-    >>> ramp_of("0d:1%, 1d:5%")
-    [('0d', 0.01), ('1d', 0.05)]
-    """
-    steps = []
-    for step in text.split(","):
-        at, colon, share = step.partition(":")
-        if not colon:
-            raise InputError("ramp", f"ramp must be steps such as 0d:1%,1d:5% (got {step!r:.60})")
-        steps.append((at.strip(), amount("ramp", share, "5% or 0.05")))
-    return steps
-
-
-def _checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
-    remedy = 'give pairs such as ("0d", 0.01), ("1d", 0.1), ("3d", 0.5), from 0 on and rising'
-    if isinstance(ramp, str) or not isinstance(ramp, list | tuple) or not ramp:
-        raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
-    steps: list[tuple[float, float]] = []
-    for step in ramp:
-        if not isinstance(step, list | tuple) or len(step) != 2:
-            raise InputError("ramp", f"ramp has {step!r:.60}, which is no pair: {remedy}")
-        at, share = seconds("ramp", step[0]), checks.finite("ramp", step[1], remedy)
-        if not 0.0 < share <= MOST_SHARE:
-            raise InputError(
-                "ramp",
-                f"shares of a ramp must lie between 0 and 0.5 (got {share:g}): as many users as "
-                "get the new version are compared with them; the rollout ends with everyone",
-            )
-        if (not steps and at != 0.0) or (steps and (at <= steps[-1][0] or share <= steps[-1][1])):
-            raise InputError("ramp", f"ramp must begin at 0 and rise: {remedy}")
-        steps.append((at, share))
-    return tuple(steps)

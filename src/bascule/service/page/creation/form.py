@@ -15,6 +15,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
+from bascule.planning.ramp import ramp_of
 from bascule.planning.request.amounts import amount
 from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.metric_lines import metric_of
@@ -22,7 +23,6 @@ from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.rollout import ramp_of
 from bascule.planning.search.choose import Point
 from bascule.planning.segments import of_all, of_smallest
 from bascule.service.api.schemas.requests import RolloutRequest
