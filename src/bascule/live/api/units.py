@@ -14,7 +14,7 @@ from warnings import warn
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
-from bascule.core.enrolment.targeting import Context, checked_context
+from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
@@ -24,7 +24,7 @@ from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units, identities
-from bascule.live.transactions.enrol import Newcomer
+from bascule.live.transactions.enrol import Newcomer, newcomer
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
@@ -441,19 +441,3 @@ class Units:
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         return Job(self.id, self.name, self.store.recording, events_of(outcomes))
-
-
-def newcomer(unit: str, covariates: Covariates | None, context: Context | None = None) -> Newcomer:
-    """Return a unit as a transaction takes it, with a copy of what is known of it."""
-    if covariates is None and context is None:
-        return unit
-    if covariates is not None and not isinstance(covariates, Mapping):
-        raise InputError(
-            "covariates",
-            'covariates must be names with numbers, as in {"spend_before": 12.5} '
-            f"(got {covariates!r:.60})",
-        )
-    known = None if covariates is None else dict(covariates)
-    if context is None:
-        return unit, known, None
-    return unit, known, {"targetingKey": unit, **checked_context(context)}

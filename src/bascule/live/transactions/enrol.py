@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bascule.core.covariates.model import Known, known_of, quick_texts
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.segments import Member
-from bascule.core.enrolment.targeting import Context
+from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
@@ -27,6 +27,24 @@ ENROLLING = ("running", "decided")
 
 Newcomer = str | tuple[str, Mapping[str, object] | None, Context | None]
 """A unit to assign, alone or with what is known of it: covariates, and its context."""
+
+
+def newcomer(
+    unit: str, covariates: Mapping[str, object] | None, context: Context | None = None
+) -> Newcomer:
+    """Return a unit as a transaction takes it, with a copy of what is known of it."""
+    if covariates is None and context is None:
+        return unit
+    if covariates is not None and not isinstance(covariates, Mapping):
+        raise InputError(
+            "covariates",
+            'covariates must be names with numbers, as in {"spend_before": 12.5} '
+            f"(got {covariates!r:.60})",
+        )
+    known = None if covariates is None else dict(covariates)
+    if context is None:
+        return unit, known, None
+    return unit, known, {"targetingKey": unit, **checked_context(context)}
 
 
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
