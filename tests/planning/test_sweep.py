@@ -20,6 +20,9 @@ def test_more_runs_are_fewer_in_the_same_proportion() -> None:
     assert FEWEST < few < 1000
     assert many == pytest.approx(10 * few, abs=10)
     assert runs_for(design, [0.0, 0.05], 20) == 20
+    with bs.use_device("cuda"):
+        # A GPU is quick enough for all of them.
+        assert runs_for(design, [0.0, 0.05], 10_000) == 10_000
 
 
 def test_units_that_take_long_to_simulate_are_fewer() -> None:
