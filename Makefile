@@ -7,8 +7,8 @@ INSTALLED := $(VENV)/.installed
 SERVED := $(VENV)/.served
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt
-# uv takes a third of pip's time, but does not read pip's settings: where these name another index
-# or a proxy, and where uv cannot be had or fails, pip installs.
+# uv takes a third of pip's time, but does not read pip's settings. So pip installs if its settings
+# name another index or a proxy, and if uv is not available or fails.
 install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index|proxy)=' \
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients

@@ -125,17 +125,18 @@ Errors are stated for whoever looks at every moment and acts on what was seen. H
 try to get more wrong statements out of a test than are stated. They know the truth, act on all
 outcomes so far, and play through the public interface: the pure functions, `simulate`, a
 live test in a store, or `analyze` on a log, where a winner on any of 20 days counts. Arms are
-equal, or a billionth apart, the first one best. Counted are tests in which a worse arm was declared
-the winner (of the arms that were not removed); for pauses, tests in which the lower end of one
-difference was ever above the truth; for `sides=2`, tests with any winner; and for guardrails, what
-the row says. In the live metrics nobody acts: their worlds are hard for an estimate, and the second
-of two equal arms, the one that looks better at first, is declared the winner. ± is one standard
-error if the true share equals the stated error. A cell fails if it is more than three standard
-errors above it. Every cell has enough tests that an error 1.5 times the stated one would be about
-five standard errors above. Slow tests use a stated error of 20 or 30 %, so that few runs are
-enough. Bounds that hold at any time are rarely as wrong as they may be in a test that ends, so for
-the live metrics the last column says what a rule that stops at 1.5 times its error shows in these
-very tests: a cell in which that is no more than what was measured would not see an excess.
+equal, or a billionth apart, the first one best. A test is wrong if it declares a worse arm the
+winner (of the arms that were not removed); for pauses, if the lower end of one difference was ever
+above the truth; for `sides=2`, if it has any winner; and for guardrails, rollouts and segments, as
+the row says. In the live metrics nobody acts: their worlds are hard for an estimate, and a test is
+wrong if it declares the second of two equal arms, which looks better at first, the winner. ± is one
+standard error if the true share equals the stated error. A cell fails if it is more than three
+standard errors above it. Every cell has enough tests that an error 1.5 times the stated one would
+be about five standard errors above. Slow tests use a stated error of 20 or 30 %, so that few runs
+are enough. Bounds that hold at any time are conservative in a test that ends. So for the live
+metrics the last column has the share of wrong tests if the rule stops at 1.5 times its error, on
+the same outcomes: a cell in which this is no more than the measured share could not detect an
+excess.
 
 """
 

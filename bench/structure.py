@@ -105,10 +105,10 @@ NEW = {
 
 
 ASKING = (ast.Call, ast.Compare, ast.MatchClass, ast.Dict, ast.FunctionDef)
-"""What can ask for a class."""
+"""Syntax that can check the class of an object."""
 
 NOISE = ("outcomes", "noise.py")
-"""How outcomes are drawn belongs to their models, wherever the file lies."""
+"""The classes that draw outcomes; they count as outcome models wherever the file is."""
 
 
 def trees(root: Path) -> Iterator[tuple[Path, int, ast.Module]]:
@@ -119,7 +119,7 @@ def trees(root: Path) -> Iterator[tuple[Path, int, ast.Module]]:
 
 
 def code_lines(path: Path, tree: ast.Module) -> int:
-    """Count the lines of a file that are not blank, a comment, or text that documents."""
+    """Count the lines of a file without blank lines, comments and docstrings."""
     lines = path.read_text(encoding="utf-8").splitlines()
     text = {
         line
@@ -284,7 +284,7 @@ def counts(root: Path) -> dict[str, int | str]:
             )
             for kind, its in contract_classes(files).items()
         },
-        "probes of their names outside `core`": sum(
+        "`hasattr` or `getattr` on any of these outside `core`": sum(
             len(list(probes(ast.walk(tree)))) for tree in outside
         ),
         "functions that format percent": sum(name.strip("_") == "percent" for name in names),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import bascule
 
-# Pages are trees of many objects: looking for garbage among them took a quarter of a build.
+# Pages are trees of many objects: garbage collection took a quarter of the time of a build.
 gc.set_threshold(200_000, 50, 50)
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
