@@ -1,4 +1,4 @@
-"""`python -m bench.guardrails`: guardrails at their margin, at a harm, and without one.
+"""`python -m bench.guardrails`: arms at the margin of a guardrail, harmful ones and unchanged ones.
 
 The primary metric has a clear winner; all metrics are normal with spread 1. `python -m
 bench.guardrails RUNS TILT ...` simulates some tilts only, `... removal RUNS` a harmful arm among

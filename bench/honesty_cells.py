@@ -16,7 +16,7 @@ CLOSE = 1e-9
 """The difference of the means: too small to be found but by chance, though one arm is worse."""
 
 LOOSE = 1.5
-"""How many times its stated error a rule has that a cell should tell from a valid one."""
+"""Factor on the stated errors that makes a rule invalid, which a cell should detect."""
 
 Play = Callable[[bs.Design, np.random.Generator], bool]
 """One test against an adversary -> whether something wrong was said."""
@@ -38,7 +38,7 @@ class Cell:
     whole: bool = False
     """Whether all tests are played in one call."""
     loose: Callable[[int, int], int] | None = None
-    """As `play`, by a rule that stops at `LOOSE` times its error: what a broken rule would show."""
+    """`play` with a rule that stops at `LOOSE` times its error, as an invalid rule would."""
 
 
 def cell_of(

@@ -1,9 +1,9 @@
 """Ten million outcomes: `python -m bench.live_large [sqlite|postgresql] [UNITS] [SECONDS]`.
 
-It takes a quarter of an hour, and is not part of `make bench`; after so many seconds it brings no
-more units. Targets: a status within 100 ms,
-500 MB of memory, and at the end at least 0.8 of the assignments of the start for a second of the
-program's processor. On a machine that others use too, the clock says little.
+It takes a quarter of an hour, and is not part of `make bench`. After SECONDS it assigns no more
+units. Targets: a status within 100 ms, 500 MB of memory, and at the end at least 0.8 of the
+assignments at the start per second of the program's CPU time. Wall times say little on a machine
+that other programs use.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def test_an_arm_within_its_margins_ships(tmp_path: Path) -> None:
     assert contrast.low < 0.0 < contrast.high < 1.0
     assert spend.means == (5.0, 6.0)
     assert spend.contrasts[0].difference == pytest.approx(1.0)
-    assert "worse by 1 or more on latency is shipped with at most 5 %" in status.promise
+    assert "worse by 1 or more on latency is shipped with probability at most 5 %" in status.promise
     assert status.to_dict()["metrics"][0]["name"] == "latency"
     assert test.verify().agrees
     files = export(test, tmp_path)

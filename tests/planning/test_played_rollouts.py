@@ -36,6 +36,6 @@ def test_guardrails_without_a_known_spread_are_played() -> None:
     assert plan.played
     assert [case.name for case in plan.cases] == [
         "unchanged",
-        "bought worse by 0.25, which is the most there can be",
+        "bought worse by 0.25, the largest possible loss",
     ]
     assert "20 rollouts of each kind, played unit by unit" in repr(plan)

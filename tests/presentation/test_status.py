@@ -42,7 +42,9 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
     assert any(line.startswith("green - control: −100 points (95 % interval") for line in lines)
     assert "latency (guardrail, lower is better, margin 5):" in lines
     assert "returned (guardrail, lower is better, margin 2 points):" in lines
-    assert "worse by 2 points or more on returned is shipped with at most 5 %" in lines[-1]
+    assert (
+        "worse by 2 points or more on returned is shipped with probability at most 5 %" in lines[-1]
+    )
     assert "lower is better" not in lines
 
 
@@ -51,7 +53,7 @@ def test_a_spread_that_is_not_known_yet_is_said() -> None:
     status = status_of(
         bs.open(":memory:").create("test", design), {arm: [(None, 5)] for arm in "ab"}
     )
-    assert "not all outcomes may be the same" in status.headline
+    assert "outcomes must not all be equal" in status.headline
     assert "b - a: 0 (no interval yet); lift 0 %" in str(status)
 
 

@@ -1,4 +1,4 @@
-"""Whether the arms of a log got the units that they were meant to get: sample ratio mismatch."""
+"""Sample ratio mismatch: whether the arms of a log got the units that they were meant to get."""
 
 from __future__ import annotations
 

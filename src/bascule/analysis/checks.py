@@ -271,7 +271,7 @@ def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:
 
 
 def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
-    """Whether a covariate is alike in all arms, as one is that was known before assignment.
+    """Check that a covariate has the same mean in all arms, as one known beforehand has.
 
     Units are compared with those that came on the same day. The p-value holds for a look at the end
     of every day.
@@ -294,7 +294,7 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
         both = (n[:, i] > 0) & (n[:, j] > 0)
         m, k = n[both, i], n[both, j]
         weight = m * k / (m + k)
-        # A small arm in which nobody has a skewed covariate would look certain by itself.
+        # In a small arm a skewed covariate can be 0 for every unit, with a variance of 0 by chance.
         mine, theirs = larger_variances(whole[i], about[i], whole[j], about[j])
         noise = float((weight**2 * (mine / m + theirs / k)).sum())
         total = float((weight * (x[both, i] / m - x[both, j] / k)).sum())
@@ -307,8 +307,8 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
     i, j = which
     message = (
         f"{covariate} is {means[i]:.4g} on average in {arms[i]} and {means[j]:.4g} in {arms[j]} "
-        f"({shown(p_value)}): if it was measured after assignment, the adjustment takes a part of "
-        "the effect away or makes one up; leave it out, or find out how units were assigned"
+        f"({shown(p_value)}): if it was measured after assignment, the adjustment removes part of "
+        "the effect or adds a false one; leave it out, or find out how units were assigned"
     )
     return Check(name, True, message, p_value)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 GARBAGE = 100_000
-"""Objects that a plan makes before it looks for garbage: loading makes many, and none of it is."""
+"""New objects between garbage collections: loading code makes many, which all stay in use."""
 
 
 FROM_SAMPLE = ("gaussian", "numeric", "recurrent")

@@ -147,7 +147,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "
         f"{percent(promised.error)} ({promised.guarantee}); if arms are equally good, any of them "
-        f"is with at most {percent(twice)}{guard_promise(design)}"
+        f"is declared the winner with probability at most {percent(twice)}{guard_promise(design)}"
     )
 
 
@@ -158,18 +158,18 @@ def guard_promise(design: Design) -> str:
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5, error=0.01)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
     >>> guard_promise(design)  # doctest: +ELLIPSIS
-    '; an arm worse by 5 or more on latency is shipped with at most 1 %; an arm that is not...'
+    '; an arm worse by 5 or more on latency is shipped with probability at most 1 %; an...'
     """
     if not design.guardrails:
         return ""
     parts = [
         f"; an arm worse by {size(metric.margin or 0.0, metric.outcome.binary)} or more on "
-        f"{metric.name} is shipped with at most {percent(metric.error)}"
+        f"{metric.name} is shipped with probability at most {percent(metric.error)}"
         for metric in design.guardrails
     ]
     if any(metric.harm_line is not None for metric in design.metrics):
         parts.append(
-            "; an arm that is not harmful is removed as harmful with at most "
+            "; an arm that is not harmful is removed as harmful with probability at most "
             f"{percent(design.harm_error)}"
         )
     return "".join(parts)
@@ -198,6 +198,6 @@ def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: fl
         )
     return (
         f"nothing is decided; each bound of an interval fails, at any time, with probability at "
-        f"most {percent(error)} ({promised.guarantee}), so that both hold at all times with at "
-        f"least {percent(max(0.0, 1.0 - 2.0 * error))}"
+        f"most {percent(error)} ({promised.guarantee}), so that both hold at all times with "
+        f"probability at least {percent(max(0.0, 1.0 - 2.0 * error))}"
     )

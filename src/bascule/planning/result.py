@@ -56,7 +56,7 @@ class Plan:
     seed: int
     complete: bool = False
     guarded: Forecast | None = None
-    """What runs with all guardrails show if every arm is unchanged on them; None without."""
+    """Simulated tests with all guardrails, every arm unchanged on them; None if not simulated."""
     seconds: float = 0.0
     compile_seconds: float = 0.0
 

@@ -3,8 +3,8 @@
 The new version is compared with the present one in even blocks while its share of the traffic is
 raised by a schedule. Guardrails with a known spread are simulated by the path of their evidence at
 the looks, which has the same distribution as a test. Others are played unit by unit in a compiled
-loop, unless that takes too long: then normal paths with their spread have to do, and the plan says
-so. The guarantees do not rest on it.
+loop, unless that takes too long: then normal paths with the same spread are an approximation, and
+the plan says so. The guarantees do not depend on it.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from bascule.theory.guardrails import metric_spread
 RUNS_AT_ONCE = 1000
 
 TRUTHS = ("unchanged", "at its margin", "worse by twice its margin")
-"""What is played of each metric: a loss of so many margins, as far as its limits allow."""
+"""The cases of each metric: a loss of 0, 1 and 2 margins, as far as its limits allow."""
 
 PATHS, FEWEST, DRAWS = 1000, 200, 2e8
-"""Rollouts behind a case unless said, the fewest that are played unit by unit, and the outcomes
-that all of them together may take, which is a few seconds."""
+"""Rollouts of a case by default, the fewest that are played unit by unit, and the most outcomes
+that are drawn for all of them together, which takes a few seconds."""
 
 IntArray = NDArray[np.int64]
 
@@ -87,8 +87,8 @@ class Rollout:
         if not unknown:
             return words
         return (
-            f"{words}; approximate, as outcomes of {' and '.join(unknown)} are not normal, and so "
-            "many units take long to play: give runs to have that many played all the same"
+            f"{words}; approximate, because the spread of {' and '.join(unknown)} is not known "
+            "and playing so many units takes long: set runs to play that many unit by unit"
         )
 
     @property
@@ -228,14 +228,14 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     most = baseline - outcome.low if metric.goal == "increase" else outcome.high - baseline
     possible = [(name, loss) for name, loss in found if loss <= most]
     if len(possible) < len(found):
-        possible.append((f"worse by {most:.3g}, which is the most there can be", most))
+        possible.append((f"worse by {most:.3g}, the largest possible loss", most))
     return possible
 
 
 def _played_cases(
     design: Design, steps: Steps, rate: float, runs: int, seed: int
 ) -> list[RolloutCase]:
-    """Play rollouts unit by unit; the primary metric has no say, so that any outcomes will do."""
+    """Play rollouts unit by unit; the primary metric does not decide, so any outcomes will do."""
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
     one = replace(design, outcome=Gaussian(1.0), **alike)  # type: ignore[arg-type]

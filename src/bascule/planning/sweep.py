@@ -195,7 +195,7 @@ def _spread(design: Design, means: Sequence[float], spread: float | None) -> flo
 
 
 SLOWER: dict[str, Callable[[Any, float], float]] = {"intervals": _slower_intervals}
-"""How much longer a unit takes, by the kind of procedure, given it and the units of a run."""
+"""How much longer a unit takes, by the kind of procedure, given (procedure, units of a run)."""
 
 ROUGH_UNITS: dict[str, Callable[[Design, Any, Sequence[float], float | None], float | None]] = {
     "blocks": _rough_in_blocks,

@@ -58,7 +58,7 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
     status = admin.get(path("ramped", "status")).json()
     reached = status["decision"]
     assert (reached["name"], reached["harm"], reached["by"]) == ("present", ["slow"], "guardrails")
-    assert "not harmful is removed as harmful with at most 5 %" in reached["meaning"]
+    assert "not harmful is removed as harmful with probability at most 5 %" in reached["meaning"]
     assert (status["everyone"], status["rollout"]) == ("present", None)
     audit = admin.get(path("ramped", "audit")).json()["audit"]
     assert [entry["action"] for entry in audit][-2:] == ["decide", "release"]

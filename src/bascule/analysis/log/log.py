@@ -246,7 +246,7 @@ def _per(events: Any, names: Names) -> str | None:
 
 
 def _check_covariate(covariate: str | None, others: Mapping[str, str | None]) -> None:
-    """Raise `InputError` if the covariate is a column that has another part."""
+    """Raise `InputError` if the covariate is a column that already has another role."""
     for role, name in others.items():
         if covariate is not None and covariate == name:
             raise InputError(

@@ -128,10 +128,10 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
 
 
 def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[str | None]:
-    """Write the covariates of units as `Known.text` does, or None for those that need a look.
+    """Return the text that is stored for each unit's covariates, or None for `known_of` to check.
 
-    It leaves to `known_of` whatever is not a dictionary of one covariate, a float within its
-    limits: nearly all units of a design with one covariate have that.
+    Only a dictionary with one covariate, a float within its limits, is written here: nearly all
+    units of a design with one covariate have that.
 
     >>> quick_texts((Covariate("age", 0, 100),), [{"age": 30.0}, {"age": 130.0}])
     ['[30.0]', None]
@@ -143,7 +143,7 @@ def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[
     values = [one.get(name) if type(one) is dict and len(one) == 1 else None for one in given]
     if set(map(type, values)) == {float}:
         numbers = cast("list[float]", values)
-        # Whatever is compared with what is no number is false.
+        # Any comparison with NaN is false.
         if all(map(low.__le__, numbers)) and all(map(high.__ge__, numbers)):
             return [f"[{value!r}]" for value in numbers]
     return [

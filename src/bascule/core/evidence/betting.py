@@ -149,7 +149,7 @@ def log_shifted_wealth(
 def shifted_wealth_and_slope(
     blocks: float, differences: float, squares: float, shift: float, centre: float
 ) -> tuple[float, float]:
-    """`log_shifted_wealth`, and how fast it grows as the shift falls."""
+    """Return `log_shifted_wealth`, and how fast it grows as the shift decreases."""
     scale = 1.0 / (1.0 + shift)
     rest = differences - blocks * shift
     charge = squares + shift * (blocks * shift - 2.0 * differences)
@@ -164,7 +164,7 @@ def shifted_wealth_and_slope(
         wealth += part
         shares += part * share
         curves += part * curve
-    # So much do the gains and the charge grow as the shift falls.
+    # How fast the gains and the charge grow as the shift decreases.
     gained = blocks * scale + rest * scale * scale
     more_charged = 2.0 * scale * scale * (rest + charge * scale)
     return top + math.log(wealth), (gained * shares - more_charged * curves) / wealth
@@ -309,7 +309,7 @@ def _excess_and_slope(
     logs -= top[:, None]
     wealths = np.exp(logs, out=logs)
     wealth = wealths.sum(axis=1)
-    # So much do the gains and the charge grow as the shift falls.
+    # How fast the gains and the charge grow as the shift decreases.
     gained = blocks * scale + rest * scale * scale
     charged = 2.0 * scale * scale * (rest + charge * scale)
     slope = (gained * (wealths @ bets) - charged * (wealths @ curves)) / wealth

@@ -29,8 +29,8 @@ Standings = Sequence[int] | NDArray[np.int64]
 def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
     """Return whether to look at the guardrails.
 
-    To look is dear, so it is done once in 5 % more units, and once in 1 % while the end is up to
-    the guardrails. Any choice of looks is valid.
+    A look is expensive, so it is due after 5 % more units, or after 1 % more while only the
+    guardrails can end the test. The guarantees hold for any choice of looks.
     """
     return is_due(before, after, WAITING_STEPS if guardrails_decide else STEPS_PER_E_FOLD)
 
@@ -104,10 +104,10 @@ def shipped(
     guardrails: int,
     control: int,
 ) -> int:
-    """Return the decision, given who has won on the primary metric and that not all are harmful.
+    """Return the decision, given the winner on the primary metric, if not all arms are harmful.
 
-    In a rollout the guardrails alone decide. That no difference matters means that the control
-    stays, which is safe if it is still among the equals.
+    In a rollout the guardrails alone decide. If no difference matters the control stays, provided
+    that it is still active.
     """
     if rollout:
         winner = 1 - control

@@ -145,7 +145,7 @@ def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
 
 
 def shipped(design: Design, statistics: Statistics, winner: int) -> int:
-    """Return what is decided where `winner` is that of the primary metric, harm aside."""
+    """Return the decision, given the winner on the primary metric, if not all arms are harmful."""
     control, arms = design.arms.index(design.control_arm), len(design.arms)
     out = [arm in statistics.out for arm in range(arms)]
     facts = (_standings(design, statistics), arms, len(design.guardrails), control)

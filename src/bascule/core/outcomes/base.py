@@ -67,7 +67,7 @@ class Outcome(Limits, ABC):
 
     @property
     def strict(self) -> bool:
-        """Whether `check_value` says more than that outcomes lie between two limits or none."""
+        """Whether `check_value` checks more than the limits of outcomes."""
         one_limit = math.isfinite(self.low) != math.isfinite(self.high)
         return self.integer or one_limit or type(self).check_value is not Outcome.check_value
 

@@ -22,18 +22,18 @@ MOST_POINTS = 1000
 
 
 class Limits:
-    """Where outcomes lie: anywhere, unless limits are stated."""
+    """The limits of outcomes: infinite unless a class states others."""
 
     __slots__ = ()
 
     @property
     def low(self) -> float:
-        """No outcome lies below; minus infinity unless a limit is stated."""
+        """The lower limit of outcomes; minus infinity if there is none."""
         return -math.inf
 
     @property
     def high(self) -> float:
-        """No outcome lies above; infinity unless a limit is stated."""
+        """The upper limit of outcomes; infinity if there is none."""
         return math.inf
 
     @property
@@ -43,7 +43,7 @@ class Limits:
 
 
 class NoiseModel(Limits):
-    """What every noise states of itself."""
+    """The base class of all noise: what the simulator and the theory ask of it."""
 
     __slots__ = ()
     kind: str
@@ -62,7 +62,7 @@ class NoiseModel(Limits):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The numbers by which the loops draw it."""
+        """The parameters by which the compiled loops draw it, by name."""
         return {"low": self.low, "high": self.high}
 
     @property
@@ -71,7 +71,7 @@ class NoiseModel(Limits):
         return None
 
     def reflected(self) -> Self:
-        """Return the noise whose outcomes are turned round within their limits, or around 0."""
+        """Return the noise of outcomes that are mirrored within their limits, or at 0."""
         return self
 
     def like_first(self, arms: int) -> Self:
@@ -290,7 +290,7 @@ class Discrete(NoiseModel):
         return self.values, self.chances
 
     def reflected(self) -> Discrete:
-        """Return the noise with its values turned round."""
+        """Return the noise with mirrored values."""
         centre = self.low + self.high
         return replace(self, values=tuple(centre - value for value in self.values))
 

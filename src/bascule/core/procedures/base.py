@@ -156,7 +156,7 @@ class Procedure(ABC):
     """Whether `intervals` gives an interval of each arm."""
 
     def __init_subclass__(cls) -> None:
-        """Make a class that states no kind one of its own steps."""
+        """Set the kind of a class that states none to `OWN_STEPS`."""
         if "kind" not in cls.__dict__:
             cls.kind = OWN_STEPS
 
@@ -204,7 +204,7 @@ class Procedure(ABC):
 
     @property
     def largest_block(self) -> int | None:
-        """Units of a block at the most, where arms are compared within blocks alone; else None."""
+        """The most units in a block, if arms are compared only within blocks; else None."""
         return None
 
     @property
@@ -317,9 +317,9 @@ class Procedure(ABC):
         return list(combinations(range(self.arms), 2))
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
-        """Return by how much each arm is better than the control: bounds that may be intersected.
+        """Return bounds on how much better than the control each arm is; they may be intersected.
 
-        Dropped arms are listed with all others.
+        Dropped arms are included.
         """
         found = [(-math.inf, math.inf)] * self.arms
         found[control] = (0.0, 0.0)

@@ -94,7 +94,7 @@ class DecreasingProcedure(Procedure):
 
     @property
     def largest_block(self) -> int | None:
-        """Units of a block at the most, where arms are compared within blocks alone; else None."""
+        """The most units in a block, if arms are compared only within blocks; else None."""
         return self.inner.largest_block
 
     @property

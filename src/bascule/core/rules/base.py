@@ -76,7 +76,7 @@ class Rule(ABC):
 
     @property
     def curve_value(self) -> float | None:
-        """Where the rule lies on the curve along its family's knob; None if it lies beside it."""
+        """The value of its family's knob that gives this rule; None if there is none."""
         return None if self.knob is None else self.knob.value
 
     def explain(self, arms: int) -> str:

@@ -41,7 +41,7 @@ class ETCPrime(Rule):
 
     @property
     def curve_value(self) -> float:
-        """The end of the curve of UCB_alpha."""
+        """The alpha at which UCB_alpha becomes this rule."""
         return LIMIT.alpha
 
     def explain(self, arms: int) -> str:

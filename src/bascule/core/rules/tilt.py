@@ -199,7 +199,7 @@ class Tilt(Rule):
 
     @property
     def planned_effect(self) -> float | None:
-        """The effect that was named."""
+        """The effect that the rule was given."""
         return self.effect
 
     @property

@@ -53,7 +53,7 @@ class SegmentedExperiment:
         self.segments: Segments = member.segments
         self.tests = dict(tests)
         self._by_number = {test.id: segment for segment, test in self.tests.items()}
-        # Where units are that wait to be written, so that their outcomes find them.
+        # The segment of each unit that is not written yet, so that its outcomes go there too.
         self._waiting: dict[str, str] = {}
 
     # Units
@@ -146,8 +146,8 @@ class SegmentedExperiment:
     ) -> Future[str]:
         """Assign a unit in its segment; return a future that resolves to its arm after commit.
 
-        Nothing waits for the disk to be written; the segment of a unit that this program has not
-        seen is read first. The future gets the error that `assign` would raise.
+        The call does not wait for a disk write, but reads the segment of a unit that this program
+        has not seen. The future gets the error that `assign` would raise.
         """
         named, more = checked_unit(unit), {"covariates": covariates, "strict": strict}
         future, send = future_and_sender()
@@ -250,7 +250,7 @@ class SegmentedExperiment:
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """Record outcomes, each in the segment of its unit; return a future of their receipts.
 
-        They find units that `assign_soon` was asked for before.
+        Units that `assign_soon` was called for before are found, even if not yet written.
         """
         events = [event_of(given) for given in outcomes]
         places = self._places(events)

@@ -418,7 +418,7 @@ class Units:
         return arm
 
     def evaluation(self, result: Any) -> Evaluation:
-        """Return what a unit is served by the result of its request, or raise its error."""
+        """Return what a unit is served, given the result of its request; raise its error if any."""
         if type(result) is int:
             return evaluation(self._named_arms, result)
         arm, problem = self._arm(result, strict=False), result.problem

@@ -224,7 +224,7 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
 def _expected(
     design: Design, gaps: tuple[float, ...], best: float, spread: float
 ) -> Prediction | None:
-    # It takes long enough to be kept.
+    # Cached because a prediction takes many milliseconds.
     try:
         expected = quick_prediction(design, gaps, best, spread or None)
     except (InputError, ArithmeticError):

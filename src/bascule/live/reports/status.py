@@ -68,7 +68,7 @@ FUTILE = "it is unlikely to find the planned difference by its horizon"
 
 NO_SPREAD = (
     "the spread of outcomes is not known yet; every arm needs 20 units, or 20 times its squared "
-    "skewness, and not all outcomes may be the same"
+    "skewness, and outcomes must not all be equal"
 )
 
 ENDED_BY: dict[EndReason | None, str] = {

@@ -366,7 +366,7 @@ _DEFAULTS = tuple(ExperimentState._field_defaults.get(name, ...) for name in _FI
 
 
 def state_to_json(state: ExperimentState) -> str:
-    """All but the statistics and what has its default, as text: it is written with every batch."""
+    """Return the state as JSON, without its statistics and without fields at their defaults."""
     data: dict[str, Any] = {
         name: value
         for name, value, default in zip(_FIELDS, state, _DEFAULTS, strict=True)

@@ -34,7 +34,7 @@ def fetch_listed(
 ) -> Sequence[Any]:
     """Return the rows of an experiment that match a list of values; none for an empty list.
 
-    The list goes as one text: the statement stays the same, whatever its length, and a driver takes
+    The list is sent as one text: the statement is the same for any length, and a driver takes
     longer to send an array.
     """
     if not listed:

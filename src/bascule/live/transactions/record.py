@@ -57,7 +57,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     known, news, now, staged = work.known, work.news, work.now, work.state.staged
     experiment = work.before.id
     rows: list[tuple[object, ...]] = []
-    # Units whose events of this moment count, and values that were accepted, by metric.
+    # By metric: units whose events count at this moment, and values that were accepted.
     counting: dict[str | None, dict[str, int]] = {metric: {} for metric in designs}
     accepted: dict[str | None, set[object]] = {metric: set() for metric in designs}
     for event in events:
@@ -65,7 +65,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         if given is None and exposed and metric in counting and value in accepted[metric]:
             counted = counting[metric].get(unit)
             if counted is not None and name not in taken:
-                # Nearly always where units have several events: all else was judged before.
+                # A further event of such a unit, with such a value, needs no other check.
                 receipts.append(ACCEPTED)
                 if has_repeats and name is not None:
                     taken[name] = (counted, value, metric)

@@ -181,8 +181,8 @@ class UnitOfWork:
     def add_all(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Add many rows, each with the experiment's number first.
 
-        To bind NULL takes SQLite a third of the time of an insert, so rows may end before columns
-        at the end that have none.
+        Binding NULLs takes SQLite a third of the time of an insert, so rows may leave out columns
+        at the end that are NULL.
         """
         self._rows[table] += rows
 

@@ -54,15 +54,15 @@ MAIN = Budget(steps=40_000_000, fewest=FEWEST, most=2000, longest=800_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
-"""Runs of the recommended design, and of any other; where they take too long, the prediction
-has to do. Where theory says nothing, as of very many arms, and with all metrics they may take
-longer."""
+"""Runs of the recommended design, and of any other; the prediction is shown where they take too
+long. They may take longer where theory has no prediction, as with very many arms, and with all
+metrics."""
 
 ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
-"""Errors that are looked at where none was asked for."""
+"""Errors to choose from if the request names none."""
 
 TILTS = (1.0, 3.0, 8.0)
-"""Tilts at which these errors are looked at."""
+"""Tilts at which these errors are compared."""
 
 
 def stages(
@@ -166,9 +166,9 @@ class _Planning:
         return case if shown is None else replace(case, forecast=shown)
 
     def _guarded(self, answer: Plan) -> Forecast | None:
-        """What runs with all metrics show, unchanged in every arm; None where none can be played.
+        """Simulate the design with all metrics unchanged in every arm; None if that is impossible.
 
-        Nothing is played of guardrails whose spread is not known, nor step by step.
+        Guardrails of unknown spread are not played, nor are designs without a compiled loop.
         """
         request, known = self.request, all(map(metric_spread, answer.design.metrics))
         design = replace(answer.design, outcome=request.played_outcome)
@@ -200,7 +200,7 @@ class _Planning:
         played = played_design(request, design)
         runs = (MAIN if main else self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
-            # A number of runs that was asked for is kept; others are played all the same.
+            # `runs` is for the recommended design; others are played at least `fewest` times.
             runs = self.runs if main else max(runs, SIDE.fewest)
         if not runs:
             return None

@@ -158,7 +158,7 @@ class Keyring:
         self._keys.forget()
 
     def fresh(self, given: str) -> Key | None:
-        """The key that was given, if it is known by a read of the last second and valid."""
+        """Return the given key if it is valid and was read within the last second; else None."""
         is_old = self._keys.is_older_than(time.monotonic() - FRESH)
         return None if is_old else self.find(given)
 

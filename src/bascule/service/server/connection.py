@@ -36,7 +36,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     largest_request = LARGEST_REQUEST
 
-    # By when a request has to be there, and the timer that looks whether it is.
+    # The time by which a request must be complete, and the timer that checks it.
     _due: float | None = None
     _sender: asyncio.TimerHandle | None = None
     _reader: asyncio.TimerHandle | None = None
@@ -123,16 +123,16 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
-        # One timer for many requests: to set and cancel one for each takes longer than to parse it.
+        # Requests share one timer: setting and cancelling one each takes longer than parsing.
         self._due = self.loop.time() + PATIENCE
         if self._sender is None:
-            self._sender = self.loop.call_at(self._due, self._look)
+            self._sender = self.loop.call_at(self._due, self._check_deadline)
 
-    def _look(self) -> None:
-        """Give up on a request that is not there in time; look again when the next one is due."""
+    def _check_deadline(self) -> None:
+        """Give up on a request that is not complete in time; check again at the next deadline."""
         self._sender = None
         if self._due is not None and self.loop.time() < self._due:
-            self._sender = self.loop.call_at(self._due, self._look)
+            self._sender = self.loop.call_at(self._due, self._check_deadline)
         elif self._due is not None:
             self._give_up()
 

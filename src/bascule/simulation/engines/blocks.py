@@ -78,7 +78,7 @@ class BlockRuns(Runs):
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.precision = 1.0 / design.outcome.scale
         self.procedure = procedure
-        # Runs have no intervals but those that a margin asks for.
+        # Runs need intervals only for a margin.
         self.steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
         self.floors = floors_of(procedure)
         self.draws = draws

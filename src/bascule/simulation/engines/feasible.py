@@ -149,12 +149,12 @@ def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, ga
 
 
 CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}
-"""What is refused, by the kind of procedure; units arrive one by one in any other."""
+"""The check by the kind of procedure; all other kinds have `_check_arriving`."""
 
 ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "blocks": _of_blocks,
     "intervals": _of_intervals,
     "recurrent": lambda design, _procedure, _best, gap: arm_units_until(design, gap / 2),
 }
-"""Units of each of two arms that are told apart at best, given (design, procedure, best mean,
-gap)."""
+"""The fewest units of each of two arms after which they can be told apart, given (design,
+procedure, best mean, gap)."""

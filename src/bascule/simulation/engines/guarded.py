@@ -103,8 +103,8 @@ def guarded_play(
 def can_compile(design: Design) -> bool:
     """Return whether the compiled loop plays a design with metrics.
 
-    It does for blocks of up to 20 arms, but for a horizon with three or more arms of which one may
-    be removed, and for four or more arms of which several may.
+    It plays designs in blocks of up to 20 arms. Exceptions are a horizon with three or more arms of
+    which one may be removed, and four or more arms of which several may be removed.
     """
     every = (design, *(one.increasing for one in design.metric_designs))
     if not design.guardrails or any(one.procedure.kind not in COMPILED_KINDS for one in every):

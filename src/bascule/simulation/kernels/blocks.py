@@ -125,7 +125,7 @@ def build(
         arms = fixed_arms if fixed_arms > 0 else any_arms
         rounds = batch if split else 1
         each = 1 if split else batch
-        # One arm of a pair has a single unit in a block: its place says whose each outcome is.
+        # One arm of a pair has a single unit in a block: its place tells the arm of each outcome.
         single = pair and each == 1
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
@@ -140,7 +140,7 @@ def build(
                 front, ahead = leader(state, 0, arms)
                 share = share_of(ahead, tilt)
                 if not single or share != last or front != before:
-                    # Rarely, for a pair: so a processor goes on before it knows the share.
+                    # Rare for a pair, so the processor need not wait for the share.
                     last, before = share, front
                     size = begin_block(state, 0, arms, front, share * each, each)
                     of_front, of_other = means[front], means[0 if front else 1]

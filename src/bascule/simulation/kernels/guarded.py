@@ -2,8 +2,8 @@
 
 Each metric draws from a stream of its own, so that what one draws does not depend on the others.
 The numbers of a guardrail lie in one stretch of a flat array, under the names below; the guardrails
-themselves are judged by `core.metrics.guard_rule`, as in a live test. Secondary metrics have no
-say, so they are not drawn.
+themselves are judged by `core.metrics.guard_rule`, as in a live test. Secondary metrics
+decide nothing, so they are not drawn.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
     evidence, can_reach = steps.evidence, steps.can_reach
-    # Any other will do where no arm is ever judged again.
+    # Without intervals of pairs no arm is judged again, so that these steps are never called.
     judge = kinds[0] if steps.pair_ends is None else steps
     pair_ends: Any = judge.pair_ends
     boundary = judge.boundary
@@ -175,7 +175,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                 )  # fmt: skip
                 lows[at], highs[at] = narrowed(lows[at], highs[at], low, high)
                 harmful = standings[at] == HARMED
-                # Stronger evidence gives a wider interval.
+                # An interval at a higher threshold is wider.
                 wider = its[HARM_THRESHOLD] >= its[THRESHOLD]
                 if not harmful and not (wider and high >= -its[LINE]):
                     _, high = advantage_any(
@@ -188,7 +188,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
     def come_back(
         state: FloatArray, arms: int, removed: IntArray, effect: float, threshold: float
     ) -> None:
-        """Make dropped arms active again that no arm which was not removed has beaten."""
+        """Make dropped arms active again if only removed arms have beaten them."""
         for arm in range(arms):
             if removed[arm] == 0 and state[arms + arm] == 0.0:
                 beaten = False

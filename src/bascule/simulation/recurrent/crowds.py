@@ -3,8 +3,8 @@
 Both crowds need normal noise. `MEANS` gives the sum of the units' own averages, `PRECISE` that of
 the averages weighted by their precision. Their memory begins with what is new, `NEW` numbers an
 arm: how many joined at this stage, and what their effects add up to. Then comes the arm that was
-joined last: to begin with it lets the processor foresee which arm has arrivals, where one unit
-joins at a time.
+joined last. Stages begin with it, so that the processor can predict which arm has arrivals where
+one unit joins at a time.
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ import numpy as np
 from bascule.core.procedures.intervals.state import FloatArray
 
 RATIO, STEPS = 1.06, 40
-"""Of each clock to the one before it, and how many are prepared at once."""
+"""The ratio of each clock to the one before it, and how many steps are prepared at once."""
 
 EDGE, CELLS = 6.0, 121
 """The noise is followed within this many standard deviations, in this many cells."""
 
 PARTS, NEVER = 4, 1e-17
-"""Parts of the cells that are carried on one after the other, and what is not worth carrying."""
+"""Parts of the cells that are moved one after the other, and the probability that is neglected."""
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
@@ -43,8 +43,8 @@ Boundary = Callable[[float], float]
 """(clock) -> how far from 0 the corridor ends on either side; inf while nothing can leave it."""
 
 Pace = Callable[[FloatArray], FloatArray]
-"""(clocks) -> what is spent for each unit of the clock from each of them on: as many rows of
-numbers as there is to spend, a number for each of `GRID`."""
+"""(clocks) -> what is spent for each unit of the clock after each of these clocks: a row for each
+quantity that is spent, with a number for each cell of `GRID`."""
 
 
 Step = list[tuple[slice, slice, FloatArray]]
@@ -141,10 +141,10 @@ def _stays(
 ) -> FloatArray:
     """Which part of each cell is inside at each clock, and was at every look since the one before.
 
-    `gone` is the time since that, and `last` where the corridor ended before the first of them.
-    Between our clocks the walk is seen more often than at them, or not even at each, and so found
-    outside sooner or later: as if the corridor were narrower or wider by the difference between
-    what it oversteps a line by in steps of either length.
+    `gone` is the time since the clock before, and `last` where the corridor ended before the first
+    clock. Looks are more frequent than our clocks, or less, so the walk is found outside earlier or
+    later than at the clocks. This is corrected by a corridor that is narrower or wider by the
+    difference of the oversteps at both step lengths.
     """
     before, later = np.append(last, lines[:-1]), gone > 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -162,8 +162,10 @@ def _stays(
 
 
 def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> FloatArray:
-    """By how much a line is to be moved away for a walk that is seen all the time to leave as late
-    as one that is seen after steps of this length, and comes nearer with this speed.
+    """Return how far to move a line so that looks all the time find it crossed equally late.
+
+    They are compared with looks after steps of this length, and the walk approaches the line with
+    this speed.
 
     >>> overstep(np.array([1.0, 4.0])).round(4), overstep(1.0, 1.0).round(4)
     (array([0.5826, 1.1652]), np.float64(0.3793))
@@ -181,7 +183,7 @@ def _carry(step: Step, law: FloatArray, carried: FloatArray) -> None:
 
 
 def _came_from(step: Step, weights: FloatArray) -> FloatArray:
-    """What the cells of a clock weigh that get to those of the next one with these weights."""
+    """Return the weights of the cells of a clock, given those of the cells of the next clock."""
     weighed = np.zeros_like(weights)
     for came, gets, part in step:
         weighed[:, came] += weights[:, gets] @ part.T
@@ -192,7 +194,7 @@ def _came_from(step: Step, weights: FloatArray) -> FloatArray:
 def _steps(ratio: float) -> Step:
     """How the standardised noise gets to some cells between two clocks: from which, and how.
 
-    A step is short: in parts its matrix is small, and the zeros around them are left out.
+    A step is short, so its matrix is nearly diagonal: it is kept as small parts without the zeros.
     """
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
     # A cell adds the variance of its own width.

@@ -64,13 +64,13 @@ class Question(NamedTuple):
 
 
 def of_units(units: tuple[float, ...], gaps: tuple[float, ...]) -> Prediction:
-    """Return the prediction that the expected units of all arms make, the best one's first."""
+    """Return the prediction with these expected units of all arms, the best one first."""
     regret = sum(gap * count for gap, count in zip(gaps, units[1:], strict=True))
     return Prediction(sum(units), regret, units)
 
 
 def of_course(course: Course | None, gap: float) -> Prediction:
-    """Return the prediction that the course of a test of two arms makes; None never ends."""
+    """Return the prediction of a course of a test of two arms; a course of None never ends."""
     if course is None:
         return Prediction(math.inf, math.inf, (math.inf, math.inf))
     seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
@@ -79,7 +79,7 @@ def of_course(course: Course | None, gap: float) -> Prediction:
 
 
 def of_paths(paths: Paths, gaps: tuple[float, ...]) -> Prediction:
-    """Return the prediction that the paths of several arms make."""
+    """Return the prediction from the paths of a test of several arms."""
     units = tuple(float(count) for count in paths.units.mean(axis=0))
     found = of_units(units, gaps)
     return replace(found, course=paths.course, open_until=paths.open_until, wrong=paths.wrong)

@@ -1,4 +1,4 @@
-"""The steps of a test in blocks whose evidence is a bet, as only limits of outcomes are known."""
+"""The steps of a test in blocks that bets decide, where only the limits of outcomes are known."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class BlockProcedure(Procedure):
 
     @property
     def asked_of_pair(self) -> tuple[Any, ...]:
-        """What `pair_ends` is given of the evidence."""
+        """The arguments of `pair_ends` that describe the evidence."""
         evidence, can_reach, shape, threshold = self.asked
         return evidence, can_reach, self.steps.boundary, shape, threshold
 

@@ -99,7 +99,7 @@ class BlockSteps(NamedTuple):
 
     @property
     def deciding(self) -> BlockSteps:
-        """The steps for a test of which nobody asks for intervals, nor for a margin."""
+        """The steps for a test that needs decisions only, without intervals or a margin."""
         return self if self.decide is None else self._replace(fold=self.decide)
 
 
@@ -193,7 +193,7 @@ def scaled_pair_ends(
     threshold: float,
     spread_of: PairSpread,
 ) -> Ends:
-    """Return the interval of one difference whose pair has a spread; infinite is not known yet."""
+    """Return the interval of one difference; infinite while the pair's spread is not known."""
     totals = first + 4 * arms
     total, clock = state[totals + i * arms + j], state[totals + arms * arms + i * arms + j]
     spread = spread_of(state, first, arms, i, j)

@@ -93,7 +93,7 @@ def outlook_at_flat(
 def reason_to_end(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
     """Return why a test with bets ends without a decision, or that it goes on."""
     if arms == 2 and plan[FUTILITY] == 0.0 and state[first + 2] + state[first + 3] == 2.0:
-        # Both arms have one and the same horizon: this is most of what simulations ask.
+        # Both arms have the same horizon. Simulations take this branch most often.
         left, _ = outlook_of_bets(state, first, arms, 0, 1, plan)
         return HORIZON if left <= 0.0 else GOES_ON
     return end_by(state, first, arms, plan, outlook_of_bets, False)

@@ -92,7 +92,7 @@ class Directory:
         """
         known = self._entries.value.get(name)
         if known is not None and segment is None and name not in self._segmented:
-            # Nearly always.
+            # The usual case: a known experiment without segments.
             if self._entries.is_older_than(time.monotonic() - FRESH):
                 known = await self.find(name)
             return await self._evaluate(known, unit, context, covariates)

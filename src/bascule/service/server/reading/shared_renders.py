@@ -38,7 +38,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.units = 0
-        """Requests of units that are being answered."""
+        """The number of requests of units that are being answered."""
         self._turnstile = asyncio.Lock()
 
     async def give_way(self) -> None:

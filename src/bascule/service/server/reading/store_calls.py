@@ -50,7 +50,7 @@ class StoreCalls:
     """Runs calls that wait for the store."""
 
     def __init__(self) -> None:
-        # All have one timer: to set one for each takes longer than most of them.
+        # All calls share one timer: setting one for each takes longer than most calls.
         self._waiting: dict[asyncio.Future[Any], _Call] = {}
         self._watching: asyncio.AbstractEventLoop | None = None
         self._short = ThreadPoolExecutor(SHORT_THREADS, "bascule-short")
@@ -100,7 +100,7 @@ class StoreCalls:
             del self._waiting[answer]
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look at the calls that are awaited, a few times a second until there are none."""
+        """Check the calls that are awaited, a few times a second until there are none."""
         now = time.monotonic()
         for answer, call in self._waiting.items():
             if now - call.since > SLOW and not call.is_slow:

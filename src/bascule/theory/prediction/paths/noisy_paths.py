@@ -107,7 +107,7 @@ def paths_of(arms: int) -> int:
 
 
 def growth_of(latest: float, limits: Limits, stride: float) -> float:
-    """Return by which part of itself a test grows in a step, when the latest clock is `latest`.
+    """Return the relative growth of a test in one step, when the latest clock is `latest`.
 
     Steps are `stride` times as long as usual.
 

@@ -31,7 +31,7 @@ def two_arms(
     limits: Limits,
     stride: float,
 ) -> Paths | None:
-    """Return the paths of a test of two arms: those of `many_arms.blocks`, several times as fast.
+    """Return the paths of a test of two arms, several times as fast as `many_arms.blocks`.
 
     One total and one clock stand for the pair. The better arm comes first.
     """
@@ -119,7 +119,7 @@ def _moved(
 ) -> FloatArray:
     """By how much long steps move the boundaries of a pair, above and below, to the inside.
 
-    At the end what counts is whether a path has been beyond one, and not when.
+    At the end it only matters whether a path has crossed a boundary, not when.
     """
     least, moves = np.minimum(weight, gone), []
     for towards in (drift, -drift):
