@@ -109,7 +109,9 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
     if isinstance(weights, Mapping):
         unknown = set(map(str, weights)) - set(arms)
         if unknown or len(weights) != len(arms):
-            raise InputError("weights", f"weights must name every arm: {', '.join(arms)}")
+            raise InputError(
+                "weights", f"weights must name every arm: {', '.join(arms)} (got {weights!r:.60})"
+            )
         weights = [weights[arm] for arm in arms]
     if not isinstance(weights, (list, tuple)) or len(weights) != len(arms):
         raise InputError(
@@ -120,5 +122,9 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
     except (TypeError, ValueError):
         raise InputError("weights", f"weights must be numbers (got {weights!r})") from None
     if not all(0.0 < number < np.inf for number in numbers):
-        raise InputError("weights", "weights must be above 0: they say how the units were split")
+        raise InputError(
+            "weights",
+            f"weights must be finite and above 0 (got {weights!r:.60}): "
+            "state how the units were split, such as [0.9, 0.1]",
+        )
     return numbers

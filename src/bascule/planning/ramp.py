@@ -47,11 +47,11 @@ def checked_ramp(ramp: object) -> Steps:
         if not 0.0 < share <= MOST_SHARE:
             raise InputError(
                 "ramp",
-                f"shares of a ramp must lie between 0 and 0.5 (got {share:g}): as many users as "
-                "get the new version are compared with them; the rollout ends with everyone",
+                f"shares of a ramp must lie between 0 and 0.5 (got {share:g}): an equal number "
+                "of users keeps the old version for comparison, until everyone gets the new one",
             )
         if (not steps and at != 0.0) or (steps and (at <= steps[-1][0] or share <= steps[-1][1])):
-            raise InputError("ramp", f"ramp must begin at 0 and rise: {remedy}")
+            raise InputError("ramp", f"ramp must begin at 0 and rise (got {ramp!r:.60}): {remedy}")
         steps.append((at, share))
     return tuple(steps)
 

@@ -152,17 +152,17 @@ class SegmentedExperiment:
         named, more = checked_unit(unit), {"covariates": covariates, "strict": strict}
         future, send = future_and_sender()
 
-        def ask(home: str, again: bool) -> None:
+        def request(home: str, retry: bool) -> None:
             self._waiting[named] = home
-            its = self.tests[home].assign_soon(named, context, **more)  # type: ignore[arg-type]
-            its.add_done_callback(lambda done: tell(done, again))
+            arm = self.tests[home].assign_soon(named, context, **more)  # type: ignore[arg-type]
+            arm.add_done_callback(lambda done: deliver(done, retry))
 
-        def tell(done: Future[str], again: bool) -> None:
+        def deliver(done: Future[str], retry: bool) -> None:
             self._waiting.pop(named, None)
             problem = done.exception()
             try:
-                if again and isinstance(problem, InputError) and is_taken(problem):
-                    ask(self._homes([named])[named], again=False)
+                if retry and isinstance(problem, InputError) and is_taken(problem):
+                    request(self._homes([named])[named], retry=False)
                     return
             except BaseException as other:
                 problem = other
@@ -170,7 +170,7 @@ class SegmentedExperiment:
 
         try:
             home = self.segment_of(named)
-            ask(self._segment(context, segment) if home is None else home, again=True)
+            request(self._segment(context, segment) if home is None else home, retry=True)
         except InputError as problem:
             send(None, problem)
         return future

@@ -10,7 +10,7 @@ the proof.
 
 An arm is a stretch of `width(terms)` numbers of `state` from `first` on: for each term its value,
 then for each term the standard deviation of the noise that the next stage adds, then how many terms
-are awake and for how many stages nobody came.
+are active, and the number of stages since the last arrival.
 
 Plain functions on scalars and flat arrays: they run as they are and compile.
 """
@@ -68,20 +68,20 @@ def clear(state: FloatArray, first: int, terms: int) -> None:
 def draws(state: FloatArray, first: int, terms: int, table: FloatArray, arrivals: float) -> int:
     """Count a stage and return how many standard normals its `advance` uses."""
     head = first + 2 * terms
-    awake = int(state[np.uint64(head)])
+    active = int(state[np.uint64(head)])
     if arrivals > 0.0:
         state[np.uint64(head)] = terms
         state[np.uint64(head + 1)] = 0.0
         return 2 * terms
-    if awake > 0:
+    if active > 0:
         state[np.uint64(head + 1)] += 1.0
-        if state[np.uint64(head + 1)] > table[np.uint64(LASTS * terms + awake - 1)]:
-            # But for rounding it is 0, and smaller numbers are handled slowly by processors.
-            awake -= 1
-            state[np.uint64(head)] = awake
-            state[np.uint64(first + awake)] = 0.0
-            state[np.uint64(first + terms + awake)] = 0.0
-    return max(0, awake - 1)
+        if state[np.uint64(head + 1)] > table[np.uint64(LASTS * terms + active - 1)]:
+            # The term is 0 up to rounding, and processors handle such small numbers slowly.
+            active -= 1
+            state[np.uint64(head)] = active
+            state[np.uint64(first + active)] = 0.0
+            state[np.uint64(first + terms + active)] = 0.0
+    return max(0, active - 1)
 
 
 def advance(
@@ -99,9 +99,9 @@ def advance(
     `draws` has said.
     """
     steps = first + terms
-    awake = int(state[np.uint64(first + 2 * terms)])
+    active = int(state[np.uint64(first + 2 * terms)])
     total = float(state[np.uint64(first)])
-    for i in range(1, awake):
+    for i in range(1, active):
         step = state[np.uint64(steps + i)]
         value = (
             table[np.uint64(NODES * terms + i)] * state[np.uint64(first + i)]

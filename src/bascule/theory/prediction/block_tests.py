@@ -84,11 +84,15 @@ def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Pred
     """A test in blocks that ends at a horizon or a cap."""
     if len(asked.gaps) >= MOST_ARMS:
         raise NoPredictionError(
-            "rule", f"{procedure.label} has no prediction with an end for these arms: simulate it"
+            "rule",
+            f"{procedure.label} with a horizon or a cap is predicted for at most {MOST_ARMS} arms "
+            f"(got {len(asked.gaps) + 1}): simulate it",
         )
     paths = _paths(design, procedure, asked)
     if paths is None:
-        raise NoPredictionError("rule", f"{procedure.label} has no prediction here: simulate it")
+        raise NoPredictionError(
+            "rule", f"{procedure.label} has no prediction at gaps of {asked.gaps}: simulate it"
+        )
     return of_paths(paths, asked.gaps)
 
 

@@ -84,7 +84,9 @@ def refuse_cap(procedure: Procedure, asked: Question) -> None:
     """Raise if a test is to end at a cap that its prediction does not follow."""
     if asked.cap is not None:
         raise NoPredictionError(
-            "rule", f"{procedure.label} has no prediction with an end for these arms: simulate it"
+            "rule",
+            f"{procedure.label} has no prediction with a cap "
+            f"(got {asked.cap:g}): leave cap out, or simulate it",
         )
 
 

@@ -115,7 +115,7 @@ class BlockProcedure(Procedure):
         return self.steps.evidence, self.steps.can_reach, self.shape, self.threshold
 
     @property
-    def asked_of_pair(self) -> tuple[Any, ...]:
+    def pair_arguments(self) -> tuple[Any, ...]:
         """The arguments of `pair_ends` that describe the evidence."""
         evidence, can_reach, shape, threshold = self.asked
         return evidence, can_reach, self.steps.boundary, shape, threshold
@@ -292,7 +292,7 @@ class BlockProcedure(Procedure):
     def ends_of_pair(self, state: FloatArray, i: int, j: int) -> Ends:
         """Return the interval of one difference, i before j, by a laid-out test."""
         assert self.steps.pair_ends is not None
-        found = self.steps.pair_ends(state, 0, self.arms, i, j, *self.asked_of_pair)
+        found = self.steps.pair_ends(state, 0, self.arms, i, j, *self.pair_arguments)
         middle, low, high = (float(self.outcome.scale * end) for end in found)
         return middle, low, high
 
@@ -302,7 +302,7 @@ class BlockProcedure(Procedure):
         if pair_ends is None:
             return Procedure.advantages(self, statistics, control)
         assert isinstance(statistics, Statistics)
-        state, asked = self.lay_out(statistics), (*self.asked_of_pair, self.outcome.scale)
+        state, asked = self.lay_out(statistics), (*self.pair_arguments, self.outcome.scale)
         found = (
             advantage(state, 0, self.arms, arm, control, pair_ends, *asked)
             for arm in range(self.arms)
