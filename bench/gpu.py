@@ -55,7 +55,7 @@ def rows() -> list[str]:
 def _rate(
     design: bs.Design, means: list[float], runs: int, **options: str
 ) -> tuple[bs.Simulation, float]:
-    # Without compiling: runs that outgrow a table are played by a loop of their own.
+    # `seconds` is without compilation, which runs that outgrow a table need for a second loop.
     result = bs.simulate(design, means, runs, seed=4, **options)  # type: ignore[arg-type]
     return result, result.steps / result.seconds
 

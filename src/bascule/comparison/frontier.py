@@ -48,7 +48,7 @@ AFFORDABLE = 100_000
 """Units a run may take before its rule is played less often."""
 
 ON_GPU = 40
-"""How many times as many units a run may take on a GPU, which plays about 100 as fast."""
+"""How many times as many units runs may take on a GPU, which plays about 100 times as fast."""
 
 FEWEST = 50
 """A rule that takes part is played this often, or as often as was asked for."""
@@ -255,9 +255,9 @@ def frontier(
     `frontier(design, means)` compares a design with the other rules for its outcomes and error;
     `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
     `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
-    adds any rules. Rules that take many units are played less often than `runs`; a GPU is quick
-    enough for most of them. `progress` is called with the rule and with how many runs of how many
-    are finished. `families` are all that are proven unless you name some; "peers" are rules of
+    adds any rules. Rules that take many units are played less often than `runs`; on a GPU most of
+    them are played `runs` times. `progress` is called with the rule and with how many runs of how
+    many are finished. `families` are all that are proven unless you name some; "peers" are rules of
     other tools and papers. `error` bounds that a worse arm wins; with `sides=2` that either of two
     equal arms does.
 

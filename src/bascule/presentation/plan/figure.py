@@ -115,7 +115,7 @@ def main_curve(plan: Plan) -> list[Point]:
 
 
 def other_curves(plan: Plan) -> list[list[Point]]:
-    """Return the designs of other kinds, each along its knob, that are not far too dear."""
+    """Return the designs of other kinds, each along its knob, that do not cost far too much."""
     kind = plan.points[0].rule.kind
     rest = [point for point in plan.points if point not in main_curve(plan)]
     curves: dict[Rule, list[Point]] = {}

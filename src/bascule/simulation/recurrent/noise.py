@@ -24,7 +24,7 @@ import numpy as np
 from bascule.core.procedures.intervals.state import FloatArray
 
 LOG_GONE = math.log(1e-20)
-"""A term sleeps once nobody came for so long that its powers are below this."""
+"""A term is skipped once its powers since the last arrival are below this."""
 
 KINDS = 3
 NODES, ROOTS, LASTS = range(KINDS)

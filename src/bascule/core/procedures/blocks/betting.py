@@ -28,7 +28,7 @@ SUMS = 3
 """Numbers that the blocks of one pair are summed up in."""
 
 UNSEEN = 1.0
-"""Taken for the spread while all outcomes are alike: then nobody is ahead, and any will do."""
+"""The spread that is assumed while all outcomes are equal: no arm leads, so any value works."""
 
 
 def width(arms: int) -> int:

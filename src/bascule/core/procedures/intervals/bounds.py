@@ -17,7 +17,7 @@ MOST_ARMS = 20
 """Up to this many arms all pairs are kept; with more, intervals come from the current evidence."""
 
 STEPS_PER_E_FOLD = 20
-"""Where intervals are dear to compute, they are kept once in 5 % more units."""
+"""Intervals that are expensive to compute are kept once in 5 % more units."""
 
 
 def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
