@@ -146,7 +146,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     twice = min(1.0, 2.0 * promised.error)
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "
-        f"{percent(promised.error)} ({promised.guarantee}); if arms are equally good, any of them "
+        f"{percent(promised.error)} ({promised.guarantee}); if arms are equally good, one of them "
         f"is declared the winner with probability at most {percent(twice)}{guard_promise(design)}"
     )
 

@@ -117,7 +117,7 @@ def _moved(
     weight: FloatArray,
     last: NDArray[np.bool_] | None,
 ) -> FloatArray:
-    """By how much long steps move the boundaries of a pair, above and below, to the inside.
+    """Return how far long steps move the boundaries of a pair inwards, above and below.
 
     At the end it only matters whether a path has crossed a boundary, not when.
     """
