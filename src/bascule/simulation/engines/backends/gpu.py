@@ -90,21 +90,22 @@ def play_on_gpu(
     if precision == "single":
         draws = single_normals() if draws is NORMAL else draws
         by_sums = played.can_draw_sums
-    launched, kernel_seconds, steps = 0.0, 0.0, 0
+    compiled, kernel_seconds, steps = np.zeros(2), 0.0, 0
     for first in range(0, runs, CHUNK):
         count = min(CHUNK, runs - first)
         numbers = np.arange(first, first + count) + played.first_run
         columns = played.columns(played.first_run + first, count)
-        units, call_seconds, seconds = _launch(played, draws, by_sums, numbers, columns)
-        launched, kernel_seconds = max(launched, call_seconds), kernel_seconds + seconds
-        unfinished = np.flatnonzero(units < 0)
+        units, *taken = _launch(played, draws, by_sums, numbers, columns)
+        again, unfinished = [0.0, 0.0], np.flatnonzero(units < 0)
         if len(unfinished):
-            units[unfinished] = _finish(played, draws, unfinished, numbers, columns)
+            units[unfinished], *again = _finish(played, draws, unfinished, numbers, columns)
         steps += int(units.sum())
+        # The call that starts a kernel returns at once, unless it has to compile it first.
+        compiled = np.maximum(compiled, [taken[0], again[0]])
+        kernel_seconds += taken[1] + again[1]
         if progress is not None:
             progress(first + count)
-    # The call that starts a kernel returns at once, unless it has to compile it first.
-    return Effort(steps, launched, kernel_seconds)
+    return Effort(steps, float(compiled.sum()), kernel_seconds)
 
 
 def _launch(
@@ -147,15 +148,18 @@ def _finish(
     unfinished: IntArray,
     numbers: IntArray,
     columns: tuple[IntArray, IntArray, IntArray],
-) -> IntArray:
-    """Play runs that outgrew the table of radii again, from the start, and compute each radius."""
+) -> tuple[IntArray, float, float]:
+    """Play runs that outgrew the table of radii again, from the start, and compute each radius.
+
+    Returns what `_launch` does.
+    """
     arms, count = played.arms, len(unfinished)
     again = (np.empty(count, np.int64), np.empty(count, np.int64), np.empty(count * arms, np.int64))
-    units, *_ = _launch(played, draws, False, numbers[unfinished], again, endless=True)
+    played_again = _launch(played, draws, False, numbers[unfinished], again, endless=True)
     times, winners, counts = columns
     times[unfinished], winners[unfinished] = again[0], again[1]
     counts.reshape(-1, arms)[unfinished] = again[2].reshape(-1, arms)
-    return units
+    return played_again
 
 
 @lru_cache(maxsize=1)
