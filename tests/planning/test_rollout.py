@@ -51,7 +51,7 @@ def test_a_rollout_is_looked_at_when_a_test_is() -> None:
 def test_a_rollout_of_too_many_units_to_be_played_says_so() -> None:
     large = bs.plan_rollout([FAILED], RAMP, 1e7, runs=None)
     assert not large.played
-    assert "approximate, as outcomes of failed are not normal" in repr(large)
+    assert "approximate, because the spread of failed is not known" in repr(large)
 
 
 def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.Rollout) -> None:
@@ -70,6 +70,14 @@ def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.Rollout) -> 
         ({"ramp": "1%"}, "list of pairs"),
         ({"metrics": []}, "at least one guardrail"),
         ({"metrics": [bs.Metric("x", bs.Bernoulli(), margin=0.1)]}, "baseline of x is missing"),
+        (
+            {"metrics": [bs.Metric("x", bs.Numeric(), margin=1, baseline=30)]},
+            r"guardrail x: Numeric\(\) does not say .* write Numeric\(spread=\.\.\.\)",
+        ),
+        (
+            {"metrics": [bs.Metric("x", bs.Ratio(0.1, 20), margin=0.01, baseline=0.1)]},
+            r"write Ratio\(at=0.1, per=20.0, spread=\.\.\.\)",
+        ),
     ],
     ids=str,
 )

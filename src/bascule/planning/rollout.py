@@ -389,9 +389,15 @@ def _first(found: NDArray[np.bool_]) -> IntArray:
 
 def _spread(metric: Metric) -> float:
     spread = metric_spread(metric)
-    if spread is None:
+    if spread is not None:
+        return spread
+    if metric.outcome.limited:
         raise InputError(
             "baseline",
-            f"baseline of {metric.name} is missing: it says how much its outcomes spread",
+            f"baseline of {metric.name} is missing: it is the control's mean, which says how much "
+            "outcomes within limits differ; write Metric(..., baseline=...)",
         )
-    return spread
+    try:
+        return metric.outcome.noise((metric.baseline or 0.0,)).spread(metric.baseline or 0.0)
+    except InputError as error:
+        raise InputError(error.field, f"guardrail {metric.name}: {error}") from None

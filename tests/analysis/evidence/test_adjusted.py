@@ -188,9 +188,14 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
     for options, line in refused:
         with pytest.raises(bs.InputError, match=line):
             bs.analyze(shop.assign(city="Paris"), value="revenue", **options)
-    holes = shop.assign(spend_before=shop.spend_before.where(shop.user_id > 2))
-    with pytest.raises(bs.InputError, match=r"covariate: . units have none"):
-        bs.analyze(holes, value="revenue", covariate="spend_before")
+    # Units are counted over all days, arms and segments.
+    holes = shop.assign(
+        spend_before=shop.spend_before.where(shop.user_id % 3 > 0), odd=shop.user_id % 2
+    )
+    parts: tuple[dict[str, Any], ...] = ({}, {"segment": "odd"})
+    for more in parts:
+        with pytest.raises(bs.InputError, match=r"covariate: 800 units have none"):
+            bs.analyze(holes, value="revenue", covariate="spend_before", **more)
 
 
 def test_several_metrics_of_one_log(shop: Any) -> None:

@@ -38,7 +38,7 @@ def test_more_arms_than_it_is_made_for_are_refused_when_the_design_is_made() -> 
 
 def test_a_simulation_does_not_guess_the_spread() -> None:
     design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), max_units=100)
-    with pytest.raises(bs.InputError, match=r"write Numeric\(spread\)"):
+    with pytest.raises(bs.InputError, match=r"write Numeric\(spread=\.\.\.\)"):
         bs.simulate(design, [0.0, 1.0], runs=2)
 
 

@@ -6,6 +6,7 @@ sum, its sum of squares and its sum of cubes in them, and parts of a log still a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -51,15 +52,16 @@ def name_of(powers: tuple[int, ...]) -> str:
     return "moment_" + "".join(map(str, powers))
 
 
-def check_row(row: dict[str, Any]) -> None:
-    """Refuse denominators below 0 and covariates that are missing."""
-    if row.get("least_per") is not None and row["least_per"] < 0.0:
-        raise InputError("per", f"per must not be below 0 (a unit has {row['least_per']:g})")
-    if row.get("uncovered"):
+def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse denominators below 0 and covariates that are missing in any of the reduced rows."""
+    least = min((row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0)
+    if least < 0.0:
+        raise InputError("per", f"per must not be below 0 (a unit has {least:g})")
+    if uncovered := sum(row.get("uncovered") or 0 for row in rows):
+        have = "1 unit has" if uncovered == 1 else f"{uncovered:,} units have"
         raise InputError(
             "covariate",
-            f"covariate: {row['uncovered']:,} units have none: fill it in, with 0 where nothing "
-            "was there before the test",
+            f"covariate: {have} none: fill it in, with 0 where nothing was there before the test",
         )
 
 

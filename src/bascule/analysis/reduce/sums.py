@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.analysis.log.rows import TWO_ARMS, TWO_SEGMENTS
-from bascule.analysis.reduce.moments import POWERS, check_row, moments_of
+from bascule.analysis.reduce.moments import POWERS, check_rows, moments_of
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
@@ -196,6 +196,8 @@ def table_of(
             counted.setdefault(row.get("segment", ""), []).append(row)
             kept.setdefault(row.get("segment", ""), [])
 
+    check_rows([row for segment in kept.values() for row in segment])
+
     def total(name: str) -> float:
         return sum(row.get(name) or 0 for segment in kept.values() for row in segment)
 
@@ -277,7 +279,6 @@ def _moments(
         return None
     found = np.zeros((*shape, len(POWERS)))
     for row in rows:
-        check_row(row)
         found[place(row["day"]), row["arm"]] += moments_of(row)
     return found
 

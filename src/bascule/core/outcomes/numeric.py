@@ -29,12 +29,12 @@ class Estimated(Outcome):
     def noise(self, means: tuple[float, ...]) -> Noise:
         """Return normal noise of the spread to expect."""
         if self.spread is None:
-            name = type(self).__name__
+            given = repr(self).replace("spread=None", "")
             raise InputError(
                 "spread",
-                f"{name}() does not say how much outcomes differ, which planning and simulation "
-                f"need: write {name}(spread) with their standard deviation, or give the world a "
-                "noise",
+                f"{given.replace(', )', ')')} does not say how much outcomes differ, which "
+                f"planning and simulation need: write {given[:-1]}spread=...) with the standard "
+                "deviation of one unit's outcome (a simulated world may have a noise instead)",
             )
         return Normal(self.spread)
 
