@@ -42,6 +42,22 @@ def test_a_harmful_version_is_rolled_back_before_many_users_meet_it(plan: bs.Rol
     assert harmed.median_days <= harmed.p90_days
 
 
+def test_days_are_shown_where_most_rollouts_end(plan: bs.Rollout) -> None:
+    rows = {
+        case.name: (case, line)
+        for case in plan.cases
+        for line in plan.lines()
+        if line.startswith(case.name)
+    }
+    ended, line = rows["unchanged"]
+    assert f" {ended.median_days:.2g} " in line
+    few, line = rows["latency at its margin"]
+    assert 0.0 < few.shipped + few.rolled_back < 0.5
+    assert not math.isnan(few.median_days)
+    assert " - " in line
+    assert "days: the median of the rollouts that ended by the deadline" in repr(plan)
+
+
 def test_a_rollout_is_looked_at_when_a_test_is() -> None:
     for cap in (10, 101, 5000):
         due = [n for n in range(2, cap + 1, 2) if look_is_due(n - 2, n, True)]

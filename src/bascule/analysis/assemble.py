@@ -134,7 +134,7 @@ def _answer(
         part = _recurring(request, reduced, name, error)
     else:
         part = _once(request, reduced, sums, error)
-    times = reduced.reading.times
+    times, moments = reduced.reading.times, part.counted.moments
     course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
     unknown = [(0.0, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
@@ -187,7 +187,11 @@ def _answer(
         contrasts=()
         if evidence.once
         else facts.contrasts_of(
-            part.design, effects, part.arms, ratio=reduced.reading.per is not None
+            part.design,
+            effects,
+            part.arms,
+            None if moments is None else moments.sum(axis=0),
+            ratio=reduced.reading.per is not None,
         ),
         once=part.once,
         examples=reduced.examples,

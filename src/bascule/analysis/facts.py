@@ -15,7 +15,7 @@ from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.log.rows import DAY, TIME_UNREADABLE
 from bascule.analysis.log.times import FORMAT_HINT
-from bascule.analysis.reduce.moments import Centre
+from bascule.analysis.reduce.moments import Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
@@ -26,6 +26,7 @@ from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.estimators import (
     mean_of_means,
     precision_mean,
@@ -213,18 +214,36 @@ def excluded_of(reduced: Reduced) -> dict[str, int]:
 
 
 def contrasts_of(
-    design: Design, effects: Sequence[Effect], arms: Sequence[ArmAnswer], *, ratio: bool = False
+    design: Design,
+    effects: Sequence[Effect],
+    arms: Sequence[ArmAnswer],
+    moments: FloatArray | None,
+    *,
+    ratio: bool,
 ) -> tuple[Contrast, ...]:
-    """Treatments minus the control, with relative lifts."""
-    control = arms[design.arms.index(design.control_arm)]
+    """Treatments minus the control, with relative lifts.
+
+    With `moments` of the arms, the control's mean is adjusted to the covariate of both arms of a
+    pair, as at one look.
+    """
+    place = design.arms.index(design.control_arm)
+    control = arms[place]
     if ratio and control.deviation:
         # The design has the spread of the numerators, and means are ratios.
         design = replace(design, outcome=Gaussian(control.deviation))
-    shown = None
-    if control.mean is not None and control.deviation is not None:
-        n, mean = control.counted, control.mean
-        shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
-    return contrasts(design, effects, shown, control.mean)
+    found: list[Contrast] = []
+    for effect in effects:
+        if control.name not in (effect.first, effect.second):
+            continue
+        mean, shown, n = control.mean, None, control.counted
+        if mean is not None and moments is not None:
+            pair = [design.arms.index(name) for name in (effect.first, effect.second)]
+            mean, _ = adjusted_mean(Centre.of(moments[place]), Centre.of(moments[pair].sum(axis=0)))
+        if mean is not None and control.deviation is not None:
+            # The deviation without adjustment also covers that the covariate's mean is estimated.
+            shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
+        found += contrasts(design, [effect], shown, mean)
+    return tuple(sorted(found, key=lambda one: design.arms.index(one.treatment)))
 
 
 def other_difference(

@@ -43,6 +43,8 @@ PATHS, FEWEST, DRAWS = 1000, 200, 2e8
 """Rollouts of a case by default, the fewest that are played unit by unit, and the most outcomes
 that are drawn for all of them together, which takes a few seconds."""
 
+DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
+
 IntArray = NDArray[np.int64]
 
 
@@ -50,9 +52,10 @@ IntArray = NDArray[np.int64]
 class RolloutCase:
     """What is expected of a rollout if guardrails are as `name` says.
 
-    `shipped` and `rolled_back` are probabilities by the deadline; days are those of the middle and
-    of nine of ten of the tests that ended, nan if none did; `exposed` is the average number of
-    users who get the new version before the end.
+    `shipped` and `rolled_back` are probabilities by the deadline. `median_days` and `p90_days` are
+    quantiles over the rollouts that ended by then, nan if none did: where few end, they say nothing
+    of the others. `exposed` is the average number of users who get the new version before the end
+    or the deadline.
     """
 
     name: str
@@ -61,6 +64,11 @@ class RolloutCase:
     median_days: float
     p90_days: float
     exposed: float
+
+    @property
+    def shown_days(self) -> float:
+        """The median of the days, nan where fewer than half of the rollouts ended."""
+        return self.median_days if self.shipped + self.rolled_back >= 0.5 else math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +148,12 @@ class Rollout:
             f"{'if the new version is':<44}{'out':>8}{'back':>8}{'days':>8}{'exposed':>12}"
         )
         for case in self.cases:
-            days = "-" if math.isnan(case.median_days) else f"{case.median_days:.2g}"
+            days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
             found.append(
                 f"{case.name:<44}{100 * case.shipped:>6.0f} %{100 * case.rolled_back:>6.0f} %"
                 f"{days:>8}{case.exposed:>12,.0f}"
             )
-        return [*found, "", f"({self.origin})"]
+        return [*found, "", f"({DAYS})", f"({self.origin})"]
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())

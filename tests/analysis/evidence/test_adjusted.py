@@ -82,6 +82,27 @@ def test_a_covariate_narrows_what_holds_at_any_time(shop: Any) -> None:
     assert width(useless) == pytest.approx(width(plain), rel=0.01)
 
 
+def test_lifts_at_any_time_and_at_one_look_are_relative_to_the_same_mean(shop: Any) -> None:
+    """The covariate is skewed and the control small, so that adjusting moves its mean."""
+    rng = np.random.default_rng(3)
+    before = rng.lognormal(0.0, 2.0, len(shop))
+    spent = before * rng.lognormal(0.0, 0.5, len(shop)) + 2.0
+    arms = rng.choice(["a", "b", "c"], len(shop), p=[0.1, 0.45, 0.45])
+    log = shop.assign(variant=arms, revenue=spent, spend_before=before)
+    options: tuple[dict[str, Any], ...] = ({}, {"per": "sessions"})
+    for more in options:
+        found = bs.analyze(log, value="revenue", covariate="spend_before", **more)
+        raw = found.arms[0].mean
+        assert raw is not None
+        looks = [one for one in found.once if one.first == "a"]
+        for ever, once in zip(found.contrasts, looks, strict=True):
+            assert (ever.treatment, ever.control) == (once.second, once.first)
+            assert ever.lift is not None
+            control = once.difference / once.lift
+            assert ever.difference / ever.lift == pytest.approx(control, rel=1e-9)
+            assert control != pytest.approx(raw, rel=1e-4)
+
+
 def test_a_covariate_that_the_treatment_has_moved_is_flagged(shop: Any) -> None:
     """Sessions after assignment would take away the effect that they carry."""
     before = bs.analyze(shop, value="revenue", covariate="spend_before")

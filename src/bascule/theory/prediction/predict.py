@@ -136,8 +136,8 @@ def with_known_spread(design: Design, noise: float | None = None) -> Design:
     if not spread:
         raise NoPredictionError(
             "noise",
-            f"{design.outcome!r} does not say how much outcomes differ: give noise, or write "
-            "Numeric(spread)",
+            f"{design.outcome!r} does not say how much outcomes differ: give noise, or give "
+            "the model its standard deviation (spread=...)",
         )
     return replace(design, outcome=Gaussian(spread), covariates=None)
 

@@ -14,7 +14,7 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
-from bascule.planning.rollout import Rollout
+from bascule.planning.rollout import DAYS, Rollout
 from bascule.planning.search.choose import Point
 from bascule.planning.search.stages import stages
 from bascule.presentation.amounts import duration
@@ -141,19 +141,21 @@ class RolloutAnswer:
 def rollout_view(plan: Rollout) -> RolloutAnswer:
     """The answer about a rollout: each case with how often it is out or back, days and users."""
     unchanged = plan.cases[0]
-    days = "never" if isnan(unchanged.median_days) else duration(unchanged.median_days)
-    headline = f"Guarded rollout: {plan.design.arms[1]} is out in about {days} if it is unchanged"
+    end = f"in about {duration(unchanged.shown_days)}"
+    if isnan(unchanged.shown_days):
+        end = "by the deadline in fewer than half of the cases"
+    headline = f"Guarded rollout: {plan.design.arms[1]} is out {end} if it is unchanged"
     rows = tuple(
         (
             case.name,
             percent(case.shipped),
             percent(case.rolled_back),
-            "" if isnan(case.median_days) else duration(case.median_days),
+            duration(case.shown_days),
             two_digits(case.exposed),
         )
         for case in plan.cases
     )
-    return RolloutAnswer(headline, (*plan.promises, plan.origin), rows)
+    return RolloutAnswer(headline, (*plan.promises, DAYS, plan.origin), rows)
 
 
 def rule_name(design: Design) -> str:
