@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from dataclasses import replace
+
+import pytest
 
 import bascule as bs
 
@@ -73,3 +77,46 @@ def test_arms_are_active_paused_or_dropped_and_plain_data_keep_the_first_words_t
     assert [arm.part for arm in status.arms] == ["active", "paused", "dropped", "active"]
     plain = [(arm["state"], arm["part"]) for arm in status.to_dict()["arms"]]
     assert plain[0:3] == [("active", "in"), ("paused", "paused"), ("dropped", "taken out")]
+
+
+def test_under_a_trend_forecast_and_cost_go_by_the_differences_that_are_shown() -> None:
+    clock, chance = bs.ManualClock(), random.Random(5)
+    store = bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle)
+    design = bs.Design(["c", "g"], bs.Gaussian(1), bs.Tilt(8), reports="always")
+    test = store.create("falling", design)
+    for unit in range(901):
+        better = 0.25 if test.assign(unit) == "g" else 0.0
+        test.record(unit, chance.gauss(better - unit / 150, 1))
+        clock.advance(86400 / 50)
+    status = test.status()
+    (contrast,) = status.contrasts
+    control, green = status.arms
+    # More of the control's units came early, when outcomes were high: its average is higher.
+    assert (green.mean or 0.0) < (control.mean or 0.0)
+    assert status.leader == "g"
+    assert status.cost == pytest.approx(control.units * contrast.difference)
+    assert status.even_cost == pytest.approx(status.units / 2 * contrast.difference)
+    # By the averages it would be years.
+    assert status.days_left is not None
+    assert status.days_left < 60
+
+
+def test_no_time_is_forecast_while_a_guardrail_of_the_leader_is_undecided() -> None:
+    chance, store = random.Random(2), bs.open(":memory:", shuffle=random.Random(1).shuffle)
+    plain = bs.Design(["c", "g"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+    speed = bs.Metric("speed", bs.Gaussian(30), margin=3)
+    alone = store.create("alone", plain)
+    guarded = store.create("guarded", replace(plain, metrics=[speed]))
+    for unit in range(61):
+        for test in (alone, guarded):
+            test.record(unit, chance.gauss(0.5 if test.assign(unit) == "g" else 0.0, 1))
+        guarded.record(unit, chance.gauss(0, 30), metric="speed")
+    status = guarded.status()
+    assert alone.status().left is not None
+    assert alone.forecast([3.0])
+    assert (status.leader, status.left, status.days_left) == ("g", None, None)
+    assert guarded.forecast([3.0]) == ()
+    assert status.headline == (
+        "Keep running: g leads; no time is forecast while it is not shown to stay within the "
+        "margin of speed"
+    )

@@ -1,7 +1,7 @@
 """How much longer a live test will take, and what turning its knob would change. No guarantee.
 
-A forecast takes the means as they look now. At another knob what is left takes more or less time
-in the same proportion as the whole test would.
+A forecast takes the differences that are shown and decide as they look now. At another knob what is
+left takes more or less time in the same proportion as the whole test would.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import next_arm
+from bascule.live.reports.metric_status import open_guardrails
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
 from bascule.theory.prediction.predict import quick_prediction
@@ -59,7 +60,8 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
 
     `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
     taken longer than was expected, it is taken to grow with the square root of the units. A test
-    with a horizon goes no further than that.
+    with a horizon goes no further than that. None while a guardrail of the leader is undecided: the
+    primary metric alone does not end the test then.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -69,6 +71,10 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     if isinstance(seen, CohortStatistics):
         # There it is stages that count: `stages_left`.
         return None
+    if design.guardrails:
+        leader, _ = lead(design, seen, advantages(design, seen))
+        if leader is not None and open_guardrails(design, seen, design.arms.index(leader)):
+            return None
     share = design.judging(seen).horizon_share(seen)
     most = seen.units * (1.0 / share - 1.0) if share > 0.0 else None
     expected = expectation(design, seen)
@@ -153,18 +159,60 @@ def turns(
     if now is None or knob is None or left is None:
         return ()
     part = left / now.decision_time
-    found = []
+    found, means = [], _means(design, seen)
     for value in values:
-        then = expectation(with_knob(design, knob[0], value), seen)
+        then = expectation(with_knob(design, knob[0], value), seen, means)
         if then is not None:
             found.append(Turn(value, part * then.decision_time, part * then.regret))
     return tuple(found)
 
 
-def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
+def shown_means(
+    design: Design, means: Sequence[float], leader: str, found: Sequence[Effect]
+) -> list[float]:
+    """Return the leader's mean, and for every other arm that mean less the leader's advantage.
+
+    `means` are averages of all outcomes: over time they mix units of different days, by how the
+    units were split at the time. `found` are the advantages, which compare units of the same time
+    where the rule does so. The average of an arm counts only before it is compared.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> ahead = Effect("a", "b", -0.25, -0.5, 0.5, error=0.05, guarantee="gaussian")
+    >>> shown_means(design, [2.0, 1.0], "b", [ahead])
+    [0.75, 1.0]
+    """
+    up = 1.0 if design.goal == "increase" else -1.0
+    best, shown = means[design.arms.index(leader)], list(means)
+    for one in found:
+        if leader not in (one.first, one.second) or not _is_compared(one):
+            continue
+        rival, ahead = (
+            (one.second, one.difference) if leader == one.first else (one.first, -one.difference)
+        )
+        shown[design.arms.index(rival)] = best - up * ahead
+    return shown
+
+
+def _is_compared(effect: Effect) -> bool:
+    return effect.difference != 0.0 or math.isfinite(effect.low) or math.isfinite(effect.high)
+
+
+def _means(design: Design, seen: AnyStatistics) -> list[float]:
+    """The means of a test whose units give one outcome each, by the differences that decide."""
+    assert not isinstance(seen, CohortStatistics)
+    means, found = [arm.mean if arm.units else 0.0 for arm in seen.arms], advantages(design, seen)
+    leader, _ = lead(design, seen, found)
+    return means if leader is None else shown_means(design, means, leader, found)
+
+
+def expectation(
+    design: Design, seen: AnyStatistics, shown: Sequence[float] | None = None
+) -> Prediction | None:
     """What theory says of the whole test, if the means are as they look; None where nothing.
 
-    Of arms that are out it says nothing, and those that are left share the error as before.
+    Of arms that are out it says nothing, and those that are left share the error as before. `shown`
+    are the means where another design has led the test so far.
     """
     if isinstance(seen, CohortStatistics):
         return None
@@ -172,6 +220,7 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
     arms = [seen.arms[i] for i in into]
     if len(arms) < 2 or any(arm.units == 0 for arm in arms):
         return None
+    looks = _means(design, seen) if shown is None else shown
     if len(arms) < len(seen.arms):
         if design.error is None or design.procedure.counts != "blocks":
             return None
@@ -179,11 +228,13 @@ def expectation(design: Design, seen: AnyStatistics) -> Prediction | None:
         # A named control may be out, and changes nothing here.
         arms_left = [design.arms[i] for i in into]
         design = replace(design, arms=arms_left, error=error, control=None)
-    means = sorted((arm.mean for arm in arms), key=design.oriented, reverse=True)
+    means = sorted((looks[i] for i in into), key=design.oriented, reverse=True)
     gaps = tuple(_rounded(abs(means[0] - mean)) for mean in means[1:])
+    # Means must lie within the limits of the outcomes: all are moved, so that the gaps stay.
+    beyond = max(0.0, design.outcome.low - min(means)) - max(0.0, max(means) - design.outcome.high)
     units = sum(arm.units for arm in arms)
     spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / units))
-    return _expected(design, gaps, _rounded(means[0]), _rounded(spread))
+    return _expected(design, gaps, _rounded(means[0] + beyond), _rounded(spread))
 
 
 def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
@@ -212,7 +263,7 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     if not even.procedure.even:
         return None
     # An even split starts with all arms, also with those that were beaten since.
-    expected = expectation(even, replace(seen, dropped=frozenset()))
+    expected = expectation(even, replace(seen, dropped=frozenset()), _means(design, seen))
     cap = design.max_units
     if expected is None or cap is None or expected.decision_time <= cap:
         return expected

@@ -76,7 +76,7 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
         return None
     return (
         f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
-        f"the margin of {' and '.join(_open_guardrails(design, statistics, arm))}"
+        f"the margin of {' and '.join(open_guardrails(design, statistics, arm))}"
     )
 
 
@@ -118,11 +118,12 @@ def rollout_of(
         1.0 if audience is None else audience.share_at(passed),
         share,
         None if at is None else (at - passed) / SECONDS["d"],
-        _open_guardrails(design, statistics, arm),
+        open_guardrails(design, statistics, arm),
     )
 
 
-def _open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
+def open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
+    """Return the guardrails that have not found an arm within their margin; none of the control."""
     return tuple(
         view.metric.name
         for view in metric_views(design, statistics)

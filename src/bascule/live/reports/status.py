@@ -24,7 +24,13 @@ from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.reports.forecast import lead, stages_left, units_a_stage, units_left
+from bascule.live.reports.forecast import (
+    lead,
+    shown_means,
+    stages_left,
+    units_a_stage,
+    units_left,
+)
 from bascule.live.reports.metric_status import (
     CovariateStatus,
     MetricStatus,
@@ -86,10 +92,11 @@ class Status:
     `contrasts` compare each treatment with the control, in outcome units and relative to its mean.
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
     difference from every rival lies above 0. `cost` is what the units so far, those up to the
-    decision once there is one, lost against giving each the arm that looks best now, and
-    `even_cost` what an even split of as many would have lost. `left` is
-    the number of units that a decision is expected to take from here, and `days_left` how long
-    that is at the pace so far; None where nothing can be said yet. None of these is a guarantee.
+    decision once there is one, lost against giving each the arm that looks best now, by the
+    differences that are shown, and `even_cost` what an even split of as many would have lost.
+    `left` is the number of units that a decision is expected to take from here, and `days_left` how
+    long that is at the pace so far; None where nothing can be said yet, and while a guardrail of
+    the leader is undecided. None of these is a guarantee.
     `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
     for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
@@ -164,6 +171,18 @@ class Status:
         return self.state in OPEN
 
     @property
+    def undecided_guardrails(self) -> tuple[str, ...]:
+        """The guardrails that have not found the leader within their margin."""
+        return tuple(
+            metric.name
+            for metric in self.metrics
+            for contrast, standing in zip(metric.contrasts, metric.standings, strict=True)
+            if metric.role == "guardrail"
+            and contrast.treatment == self.leader
+            and standing != "within margin"
+        )
+
+    @property
     def headline(self) -> str:
         """One line: what to do."""
         if self.decision is not None and self.decision.harm:
@@ -200,6 +219,12 @@ class Status:
             return f"Consider ending the test: {FUTILE}"
         if self.waiting is not None and self.waiting.is_held:
             return f"Waiting: {self.waiting.words}"
+        undecided = self.undecided_guardrails
+        if undecided:
+            return (
+                f"Keep running: {self.leader} leads; no time is forecast while it is not shown to "
+                f"stay within the margin of {' and '.join(undecided)}"
+            )
         if self.days_left is not None:
             return f"Keep running: about {about(self.days_left)} left"
         if self.left is not None:
@@ -244,6 +269,10 @@ def status_of(
     better = advantages(design, seen)
     found = effects_of(design, better)
     leader, share = lead(design, seen, better)
+    means = arm_means(design, seen)
+    known, apart = [mean for mean in means if mean is not None], None
+    if leader is not None and len(known) == len(means):
+        apart = shown_means(design, known, leader, better)
     began = created if state.began is None else state.began
     ramped = design.decides == "guardrails" and phase in OPEN
     rollout = rollout_of(design, state.once, audience, now - began) if ramped else None
@@ -253,7 +282,7 @@ def status_of(
     if phase in OPEN and rollout is None:
         left, days = _left(design, state, share, now - created)
     arms = _arms(design, state)
-    means, units = arm_means(design, seen), [arm.units for arm in arms]
+    units = [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     if state.verdict is not None and isinstance(seen, Statistics):
@@ -273,8 +302,8 @@ def status_of(
         leader=leader,
         decision=state.verdict,
         promise=_promise(design, seen, phase),
-        cost=_cost(design, means, counted),
-        even_cost=_cost(design, means, [sum(counted) / len(counted)] * len(counted)),
+        cost=_cost(design, apart, counted),
+        even_cost=_cost(design, apart, [sum(counted) / len(counted)] * len(counted)),
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
@@ -363,10 +392,10 @@ def _control(design: Design, seen: AnyStatistics) -> ArmStatistics | None:
     return seen.arms[design.arms.index(design.control_arm)]
 
 
-def _cost(design: Design, means: Sequence[float | None], units: Sequence[float]) -> float | None:
-    known = [design.oriented(mean) for mean in means if mean is not None]
-    if len(known) < len(means):
+def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:
+    if means is None:
         return None
+    known = [design.oriented(mean) for mean in means]
     best = max(known)
     return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
 
