@@ -301,9 +301,13 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
         z = abs(total) / np.sqrt(noise) if noise > 0.0 else 0.0
         if z > worst:
             worst, which = z, (i, j)
-    p_value = p_at_look(min(1.0, len(pairs) * normal_tails(worst)), len(sums.days))
+    once, days = min(1.0, len(pairs) * normal_tails(worst)), len(sums.days)
+    p_value = p_at_look(once, days)
     if p_value > LEVEL:
-        return Check(name, False, f"{covariate} is alike in all arms ({shown(p_value)})", p_value)
+        message = f"no difference of {covariate} between arms was found ({shown(p_value)}"
+        if days > 1:
+            message += f" for a look on each of {days:,} days; {shown(once)} for this one alone"
+        return Check(name, False, f"{message})", p_value)
     i, j = which
     message = (
         f"{covariate} is {means[i]:.4g} on average in {arms[i]} and {means[j]:.4g} in {arms[j]} "

@@ -108,7 +108,13 @@ def test_a_covariate_that_the_treatment_has_moved_is_flagged(shop: Any) -> None:
     before = bs.analyze(shop, value="revenue", covariate="spend_before")
     (balance,) = (check for check in before.checks if check.name == "covariate balance")
     assert not balance.flagged
-    assert balance.message.startswith("spend_before is alike in all arms (p = ")
+    start = "no difference of spend_before between arms was found (p = "
+    assert balance.message.startswith(start)
+    assert " for a look on each of 12 days; p = " in balance.message
+    once = bs.analyze(shop.drop(columns="ts"), value="revenue", covariate="spend_before")
+    (alone,) = (check for check in once.checks if check.name == "covariate balance")
+    assert alone.message.startswith(start)
+    assert " days" not in alone.message
     moved = shop.assign(visits=shop.spend_before + (shop.variant == "b"))
     after = bs.analyze(moved, value="revenue", covariate="visits")
     (balance,) = (check for check in after.flagged if check.name == "covariate balance")
