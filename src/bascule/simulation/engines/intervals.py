@@ -98,10 +98,16 @@ class IntervalRuns(Runs):
         parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.alpha) * gap
         while wanted < LARGEST_TABLE and radius_of(wanted, self.sigma, *self.radius_of) > parted:
             wanted *= 2.0
-        size = int(min(2.0 * wanted, self.cap, LARGEST_TABLE)) + 2 * BURST
-        radii = np.empty(size)
+        return self._radii(2.0 * wanted, radius_of)
+
+    def _radii(self, counts: float, radius_of: Radius) -> FloatArray:
+        radii = np.empty(int(min(counts, self.cap, LARGEST_TABLE)) + 2 * BURST)
         radius_table(radius_of)(radii, self.sigma, *self.radius_of)
         return radii
+
+    def lengthen_table(self, times: float) -> None:
+        """Make the table of radii so many times as long, up to the largest one."""
+        self.radii = self._radii(times * len(self.radii), self.procedure.shape.radius)
 
     @property
     def functions(self) -> tuple[Any, ...]:

@@ -29,6 +29,10 @@ MOST_ARMS = 8
 THREADS = 128
 """Threads of a group: enough to hide latency with the registers that a loop takes."""
 
+LONGER_TABLE = 4.0
+"""How much longer a table of radii is on a GPU: a run that outgrows it is played by one thread, for
+which all others wait."""
+
 CHUNK = 1 << 22
 """Runs started at a time, between which progress is reported and interruptions are noticed."""
 
@@ -90,6 +94,8 @@ def play_on_gpu(
     if precision == "single":
         draws = single_normals() if draws is NORMAL else draws
         by_sums = played.can_draw_sums
+    if isinstance(played, IntervalRuns):
+        played.lengthen_table(LONGER_TABLE)
     compiled, kernel_seconds, steps = np.zeros(2), 0.0, 0
     for first in range(0, runs, CHUNK):
         count = min(CHUNK, runs - first)
