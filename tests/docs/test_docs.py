@@ -130,7 +130,7 @@ def test_reference_has_every_command_with_its_options_and_no_others() -> None:
     page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
     commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
     named = []
-    told: dict[str, set[str]] = {}
+    documented: dict[str, set[str]] = {}
     for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         title = section.splitlines()[0]
         named += (names := re.findall(r"bascule (\w+)", title))
@@ -145,11 +145,11 @@ def test_reference_has_every_command_with_its_options_and_no_others() -> None:
             for option in parameter.opts
             if option.startswith("--") and option != "--help"
         }
-        told[title] = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
+        documented[title] = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section))
         # An audit takes options of `simulate` and says so.
-        elsewhere = told["bascule simulate"] if names == ["audit"] else set()
-        assert options <= told[title] | elsewhere, title
-        assert {each.replace("--no-", "--") for each in told[title]} <= options, title
+        elsewhere = documented["bascule simulate"] if names == ["audit"] else set()
+        assert options <= documented[title] | elsewhere, title
+        assert {each.replace("--no-", "--") for each in documented[title]} <= options, title
     assert sorted(named) == sorted(commands)
 
 

@@ -125,7 +125,7 @@ def _check_static(design: Design, world: World) -> None:
 
 
 def _even_split(design: Design, best: float, gap: float) -> float:
-    """Units with which two arms can be told apart at best: half of them for each."""
+    """Units with which two arms can be distinguished at best: half of them for each."""
     procedure = design.procedure
     # Nothing is known of a procedure of another kind: let it be tried.
     arm_units = ARM_UNITS.get(procedure.kind)
@@ -156,5 +156,5 @@ ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "intervals": _of_intervals,
     "recurrent": lambda design, _procedure, _best, gap: arm_units_until(design, gap / 2),
 }
-"""The fewest units of each of two arms after which they can be told apart, given (design,
+"""The fewest units of each of two arms after which they can be distinguished, given (design,
 procedure, best mean, gap)."""
