@@ -106,7 +106,7 @@ class IntervalRuns(Runs):
         return radii
 
     def lengthen_table(self, times: float) -> None:
-        """Make the table of radii so many times as long, up to the largest one."""
+        """Replace the table of radii by one that is `times` as long, up to the largest size."""
         self.radii = self._radii(times * len(self.radii), self.procedure.shape.radius)
 
     @property
