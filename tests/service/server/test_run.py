@@ -66,6 +66,11 @@ class Program:
         self.process.send_signal(signal.SIGTERM)
         return self.process.communicate(timeout=40)[1]
 
+    def peak(self) -> int:
+        """The most memory that it has used so far, in kB."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])  # type: ignore[index]
+
     def workers(self) -> list[int]:
         """The processes that it has started to serve."""
         number = self.process.pid
@@ -156,6 +161,36 @@ def test_a_stop_before_the_first_request_is_a_normal_end(tmp_path: Path) -> None
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=40)
     assert process.returncode == 0
+
+
+def test_requests_that_are_too_large_do_not_fill_memory(
+    tmp_path: Path, programs: list[Program]
+) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        store.create("test", DESIGN)
+        key = create_key(store, "client")
+    program = Program(path)
+    programs.append(program)
+    headers = {"Content-Type": "application/json", "X-API-Key": key}
+    place = httpx.URL(program.url)
+
+    def attack(times: int) -> int:
+        with httpx.Client(base_url=program.url, headers=headers, trust_env=False) as client:
+            for _ in range(times):
+                for body, status in ((b"[" * 900_000, 400), (b"x" * 1_100_000, 413)):
+                    refused = client.post("/v1/experiments/test/assign", content=body)
+                    assert refused.status_code == status
+                with (
+                    socket.create_connection((place.host, place.port or 80), timeout=10) as caller,
+                    pytest.raises((ConnectionResetError, BrokenPipeError)),
+                ):
+                    caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: " + 30_000_000 * b"a")
+        return program.peak()
+
+    before = attack(5)
+    # Another 800 MB are offered; ten bodies would be 10 MB.
+    assert attack(25) - before < 10_000
 
 
 def test_a_full_disk_is_not_ready(tmp_path: Path, programs: list[Program]) -> None:
