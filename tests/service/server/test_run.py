@@ -104,11 +104,14 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program
     body = b'{"unit": "late"}'
     head = (
         f"POST /v1/experiments/test/assign HTTP/1.1\r\nHost: {host}\r\nX-API-Key: {key}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        "Expect: 100-continue\r\n\r\n"
     ).encode()
-    with socket.create_connection((host, int(port)), timeout=20) as caller:
-        caller.sendall(head + body[:5])
-        time.sleep(0.2)
+    with socket.create_connection((host, int(port)), timeout=60) as caller:
+        caller.sendall(head)
+        # The service waits for the body now.
+        assert caller.recv(4000).startswith(b"HTTP/1.1 100")
+        caller.sendall(body[:5])
         program.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
         caller.sendall(body[5:])
@@ -267,6 +270,14 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def go_on(self, answers: int) -> int:
+        """Wait for some more answers, and for some time; the assignments so far."""
+        enough, deadline = len(self.arms) + answers, time.monotonic() + 60
+        time.sleep(SECONDS)
+        while len(self.arms) < enough and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return len(self.arms)
+
     def stop(self) -> None:
         self._over.set()
         for thread in self._threads:
@@ -311,13 +322,11 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
     program = Program(location, "--workers", "2")
     programs.append(program)
     load = Load(program.url, key)
-    time.sleep(SECONDS)
-    before = len(load.arms)
+    before = load.go_on(40)
     victim = program.workers()[0]
     os.kill(victim, signal.SIGKILL)
-    time.sleep(SECONDS)
+    assert load.go_on(40) >= before + 40
     load.stop()
-    assert len(load.arms) > before > 0
     assert not load.failures
     again = program.workers()
     assert victim not in again
