@@ -70,3 +70,22 @@ def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
         assert queries.answered(connection, first.id, [1, 7]) == {(1, None)}
         others = queries.elsewhere(connection, first.id, ["ann", "bob", "cleo"])
         assert others == {"bob": "second", "cleo": "second"}
+
+
+@pytest.mark.parametrize("rows", [1, 31, 32, 33, 70])
+def test_rows_of_any_number_are_inserted_or_none_of_them(store: bs.Store, rows: int) -> None:
+    test = store.create("test", DESIGN)
+    columns, counted = ("experiment", "unit", "identity"), text("SELECT count(*) FROM links")
+    given = [(test.id, f"name {i}", "ann") for i in range(rows)]
+    with (
+        pytest.raises(bs.StoreError, match="UNIQUE"),
+        test.store.writing() as connection,
+    ):
+        statements.insert(connection, "links", columns, [*given, given[rows // 2]])
+    with test.store.writing() as connection:
+        assert connection.execute(counted).scalar() == 0
+        statements.insert(connection, "links", columns, given)
+    with store.reading() as connection:
+        assert connection.execute(counted).scalar() == rows
+        names = [unit for _, unit, _ in given]
+        assert queries.identities(connection, test.id, names) == dict.fromkeys(names, "ann")

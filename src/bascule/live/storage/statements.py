@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 COPIED_FROM = 8
 """Rows from which on PostgreSQL takes a COPY sooner than single inserts."""
+
+INSERTED_TOGETHER = 32
+"""Rows of one statement in SQLite, which takes a fifth less time for them than one by one."""
 
 
 def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
@@ -83,18 +87,31 @@ def insert(
     connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Insert rows into some columns of a table."""
-    head, statement = _inserting(table, tuple(columns))
-    if connection.dialect.name != "sqlite" and len(rows) >= COPIED_FROM:
-        from bascule.live.storage.databases.postgresql import copy_in
+    head, one, many = _inserting(table, tuple(columns))
+    if connection.dialect.name != "sqlite":
+        if len(rows) >= COPIED_FROM:
+            from bascule.live.storage.databases.postgresql import copy_in
 
-        copy_in(connection, f"COPY {head} FROM STDIN", rows)
+            copy_in(connection, f"COPY {head} FROM STDIN", rows)
+            return
+        execute(connection, one, list(rows))
         return
-    execute(connection, statement, list(rows))
+    together = len(rows) - len(rows) % INSERTED_TOGETHER
+    if together:
+        values, width = [*chain.from_iterable(rows[:together])], INSERTED_TOGETHER * len(columns)
+        parts = [values[first : first + width] for first in range(0, len(values), width)]
+        execute(connection, many, parts)
+    if together < len(rows):
+        execute(connection, one, list(rows[together:]))
 
 
 @cache
-def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str]:
-    """A table with its columns, whose names come from the schema, and how to insert a row."""
+def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
+    """A table with its columns, whose names come from the schema, and how to insert one or many."""
     quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
     head = f"{table} ({quoted})"
-    return head, f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
+    one = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
+    # An error ends the transaction, so that SQLite need not be able to undo the statement alone,
+    # for which it would copy every page that the rows change.
+    many = one.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (INSERTED_TOGETHER - 1)
+    return head, one, many
