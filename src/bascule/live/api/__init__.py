@@ -11,22 +11,25 @@ from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import Point, audit_words
-from bascule.live.reports.status import Status
+from bascule.live.reports.metric_status import MetricStatus
+from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
-from bascule.live.storage.state import OPEN
+from bascule.live.storage.state import OPEN, Verdict
 from bascule.live.storage.state import Phase as State
 
 __all__ = [
     "NAME",
     "OPEN",
+    "ArmStatus",
     "Description",
     "Evaluation",
     "Event",
     "Experiment",
     "FastClock",
+    "MetricStatus",
     "Point",
     "Receipt",
     "SegmentedExperiment",
@@ -34,6 +37,7 @@ __all__ = [
     "Status",
     "Store",
     "Turn",
+    "Verdict",
     "acting_as",
     "audit_words",
     "check_name",

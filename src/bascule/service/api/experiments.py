@@ -226,7 +226,7 @@ async def change_arm(request: Request, name: str, caller: Boss) -> Response:
 
 @router.post(
     "/experiments/{name}/description",
-    response_model=answers.WordsOut,
+    response_model=Description,
     **described(422, sent=models.Words),
 )
 async def describe(request: Request, name: str, caller: Boss) -> Response:

@@ -1,12 +1,47 @@
-"""Schemas of responses, for the OpenAPI description."""
+"""Schemas of responses, for the OpenAPI description; most fields are those of the results."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 
-from bascule.live.api import State
+from bascule.core.diagnostics import Diagnostic
+from bascule.core.metrics.contrasts import Contrast
+from bascule.core.metrics.effects import Effect
+from bascule.live.api import (
+    ArmStatus,
+    Description,
+    MetricStatus,
+    Point,
+    Receipt,
+    Status,
+    Verdict,
+)
+
+Schema = TypeVar("Schema", bound=type[BaseModel])
+
+
+def fields_of(source: type, but: str = "") -> Callable[[Schema], Schema]:
+    """Give a schema the fields of a dataclass that it does not declare itself, all but one."""
+    hints = get_type_hints(source)
+
+    def complete(model: Schema) -> Schema:
+        own = {*model.model_fields, but}
+        more: Any = {
+            one.name: (hints[one.name], ... if one.default is MISSING else one.default)
+            for one in fields(source)
+            if one.name not in own
+        }
+        module = model.__module__
+        made: Any = create_model(
+            model.__name__, __base__=model, __doc__=model.__doc__, __module__=module, **more
+        )
+        return made  # type: ignore[no-any-return]
+
+    return complete
 
 
 class ProblemDetails(BaseModel):
@@ -51,33 +86,20 @@ class LinkedEverywhere(BaseModel):
     arms: dict[str, str | None]
 
 
-class ReceiptOut(BaseModel):
-    """The receipt of an outcome; `reason` says why it does not count."""
-
-    accepted: bool
-    reason: str | None
-    detail: str
-
-
 class Receipts(BaseModel):
     """The receipts of outcomes, in the order in which these were sent."""
 
-    outcomes: list[ReceiptOut]
+    outcomes: list[Receipt]
 
 
+@fields_of(ArmStatus)
 class ArmOut(BaseModel):
     """One arm: its units, those that are mature, their mean, and its interval."""
 
-    name: str
-    units: int
-    matured: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    part: str
     state: str
 
 
+@fields_of(Effect)
 class EffectOut(BaseModel):
     """The mean of `first` minus that of `second`, and its interval (a confidence sequence).
 
@@ -85,95 +107,42 @@ class EffectOut(BaseModel):
     together. None is an infinite bound.
     """
 
-    first: str
-    second: str
-    difference: float
     low: float | None
     high: float | None
-    error: float
-    guarantee: str
     level: float | None = None
     meaning: str | None = None
 
 
+@fields_of(Contrast)
 class ContrastOut(BaseModel):
     """A treatment minus the control, in outcome units and relative to the control's mean."""
 
-    treatment: str
-    control: str
-    difference: float
     low: float | None
     high: float | None
-    error: float
-    lift: float | None
     lift_low: float | None
     lift_high: float | None
-    lift_error: float
-    guarantee: str
 
 
+@fields_of(MetricStatus)
 class MetricOut(BaseModel):
     """A guardrail or a secondary metric; `standings` has one for each of its contrasts."""
 
-    name: str
-    role: Literal["guardrail", "secondary"]
-    goal: Literal["increase", "decrease"]
-    margin: float | None
-    error: float
-    guarantee: str
-    means: list[float | None]
     contrasts: list[ContrastOut]
-    standings: list[Literal["within margin", "harmed", "open"]]
-    binary: bool = False
 
 
+@fields_of(Verdict)
 class VerdictOut(BaseModel):
     """A decision, which never changes; `meaning` says what its error bounds.
 
     `by` says whether the primary metric decided or the guardrails, and `harm` on which metrics all
-    other arms were harmful.
+    other arms were harmful. `keep` is the arm to keep where no difference matters.
     """
 
-    arm: int | None
-    name: str
-    error: float
-    guarantee: str
-    units: int
-    time: float
-    harm: list[str] = []
     by: Literal["primary", "guardrails"] = "primary"
     meaning: str | None = None
 
 
-class WaitingOut(BaseModel):
-    """Units that have not counted, and since when the oldest of them waits."""
-
-    units: int
-    since: str
-    days: float
-    until: str | None
-    is_held: bool
-    metrics: list[str] = []
-
-
-class CovariatesOut(BaseModel):
-    """By what outcomes are adjusted, and how many units came without it or beyond its limits."""
-
-    coefficients: dict[str, float]
-    lacking: int
-    beyond: int
-
-
-class RolloutOut(BaseModel):
-    """How far a guarded rollout is: the share of the traffic in it now, and the next step."""
-
-    version: str
-    traffic: float
-    next_traffic: float | None
-    next_days: float | None
-    open: list[str]
-
-
+@fields_of(Status, but="diagnostics")
 class StatusOut(BaseModel):
     """The status of a test.
 
@@ -182,39 +151,12 @@ class StatusOut(BaseModel):
     units would have cost; it is no forecast of an even split's own test, which may end sooner.
     """
 
-    name: str
-    state: State
     headline: str
-    rule: str
-    units: int
-    matured: int
-    stage: int | None
     arms: list[ArmOut]
     effects: list[EffectOut]
-    evidence: float
-    leader: str | None
-    decision: VerdictOut | None
-    promise: str
-    cost: float | None
-    even_cost: float | None
-    left: float | None
-    days_left: float | None
-    deadline: str | None
-    waiting: WaitingOut | None = None
-    everyone: str | None = None
-    moved: list[tuple[str, str]] = []
     contrasts: list[ContrastOut] = []
     metrics: list[MetricOut] = []
-    guarded: str | None = None
-    rollout: RolloutOut | None = None
-    ended_by: Literal["horizon", "futility"] | None = None
-    futile: bool = False
-    covariates: CovariatesOut | None = None
-    links: int = 0
-    relinked: int = 0
-    goal: Literal["increase", "decrease"] = "increase"
-    binary: bool = False
-    cost_unit: str = "outcome units"
+    decision: VerdictOut | None
 
 
 class Statuses(BaseModel):
@@ -229,16 +171,6 @@ class Statuses(BaseModel):
     unreadable: list[str] | None = None
 
 
-class WordsOut(BaseModel):
-    """Words about a test."""
-
-    owner: str
-    hypothesis: str
-    description: str
-    links: list[str]
-    tags: list[str]
-
-
 class ExperimentOut(BaseModel):
     """A test: its design with the present setting of the knob, and its status."""
 
@@ -246,7 +178,7 @@ class ExperimentOut(BaseModel):
     created: str
     design: dict[str, Any]
     status: StatusOut
-    description: WordsOut
+    description: Description
     audience: dict[str, Any] | None = None
     values: dict[str, Any] | None = None
 
@@ -267,13 +199,10 @@ class SegmentedOut(BaseModel):
     segments: dict[str, StatusOut]
 
 
+@fields_of(Point)
 class PointOut(BaseModel):
     """The status of a test after a number of mature units."""
 
-    time: str
-    matured: int
-    means: list[float | None]
-    units: list[int]
     effects: list[EffectOut]
 
 
@@ -300,15 +229,12 @@ class AuditLog(BaseModel):
     audit: list[AuditEntry]
 
 
+@fields_of(Diagnostic)
 class DiagnosticOut(BaseModel):
     """A diagnostic; `flagged` is an alarm."""
 
-    name: str
     statistic: float | None
     p_value: float | None
-    level: float
-    validity: str
-    message: str
     flagged: bool
 
 
