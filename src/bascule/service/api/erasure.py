@@ -24,9 +24,7 @@ router = APIRouter(prefix="/v1/units", tags=["units"])
 
 
 @router.post(
-    "/data",
-    response_model=answers.UnitData,
-    **described(sent=models.Unit, experiment=False),
+    "/data", response_model=answers.UnitData, **described(sent=models.Unit, experiment=False)
 )
 async def data(request: Request, caller: Boss) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""

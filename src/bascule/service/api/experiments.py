@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,8 +19,6 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described, refusals
 from bascule.service.auth.access import Caller, allow
 from bascule.service.server.responses import Answer, Problem
-
-EARLIEST = datetime.fromisoformat("1970-01-02T00:00:00+00:00")
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -37,7 +36,6 @@ async def create(request: Request, caller: Boss) -> Response:
     """
     given = take(models.NewExperiment, _with_infinity(await read_json(request)))
     allow(caller, given.name)
-    _check_deadline(given.design.deadline)
     store: Store = request.app.state.store
     more: dict[str, Any] = {
         "start": given.start,
@@ -79,22 +77,14 @@ async def show_all(
     return Answer(data)
 
 
-@router.get(
-    "/experiments/{name}",
-    response_model=answers.ExperimentOut,
-    **described(),
-)
+@router.get("/experiments/{name}", response_model=answers.ExperimentOut, **described())
 async def show(request: Request, name: str, caller: Looker) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
     return Answer(await calls_of(request).long(experiment_data, entry.test, entry.created))
 
 
-@router.delete(
-    "/experiments/{name}",
-    status_code=204,
-    **described(409),
-)
+@router.delete("/experiments/{name}", status_code=204, **described(409))
 async def delete(request: Request, name: str, caller: Boss) -> Response:
     """Delete a stopped test with all its data; the audit log keeps what happened."""
     await find(request, caller, name)
@@ -103,22 +93,14 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
     return Response(status_code=204)
 
 
-@router.get(
-    "/experiments/{name}/status",
-    response_model=answers.StatusOut,
-    **described(),
-)
+@router.get("/experiments/{name}/status", response_model=answers.StatusOut, **described())
 async def status(request: Request, name: str, caller: Looker) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
     return await _status(request, entry.test)
 
 
-@router.get(
-    "/experiments/{name}/segments",
-    response_model=answers.SegmentedOut,
-    **described(),
-)
+@router.get("/experiments/{name}/segments", response_model=answers.SegmentedOut, **described())
 async def show_segments(request: Request, name: str, caller: Looker) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
     test = await _segmented(request, caller, name)
@@ -150,78 +132,75 @@ async def _segmented(request: Request, caller: Caller, name: str) -> SegmentedEx
     return found
 
 
-def _move(verb: str) -> Callable[..., Any]:
-    async def move(request: Request, name: str, caller: Boss) -> Response:
-        test = (await find(request, caller, name)).test
-        return await _changed(request, caller, test, getattr(test, verb))
-
-    return move
-
-
-def _add_moves() -> None:
-    """One path for each change that needs no more words."""
-    moves = {
-        "start": "Take units, at first or again after a pause.",
-        "pause": "Take no new units; those in the test keep their arm, and their outcomes count.",
-        "release": "After the decision: everyone gets the winner, also who was in another arm.",
-    }
-    for verb, words in moves.items():
-        router.add_api_route(
-            f"/experiments/{{name}}/{verb}",
-            _move(verb),
-            methods=["POST"],
-            name=verb,
-            operation_id=verb,
-            summary=verb.capitalize(),
-            description=words,
-            response_model=answers.StatusOut,
-            **described(409),
-        )
-
-
-_add_moves()
-
-
-@router.post(
-    "/experiments/{name}/stop",
-    response_model=answers.StatusOut,
-    **described(409, 422, sent=models.Stop, required=False),
-    operation_id="stop",
-)
-async def stop(request: Request, name: str, caller: Boss) -> Response:
-    """End a test by hand, for good; outcomes count no more. With `to`, everyone gets that arm."""
-    test = (await find(request, caller, name)).test
-    given = await read_model(request, models.Stop) if await request.body() else models.Stop()
-    return await _changed(request, caller, test, test.stop, given.to)
-
-
-@router.post(
-    "/experiments/{name}/knob",
-    response_model=answers.StatusOut,
-    **described(409, 422, sent=models.Knob),
-)
-async def knob(request: Request, name: str, caller: Boss) -> Response:
-    """Turn the knob, from the next unit or the next block on; the guarantee stays."""
-    test = (await find(request, caller, name)).test
-    given = await read_model(request, models.Knob)
-    return await _changed(request, caller, test, test.knob, alpha=given.alpha, tilt=given.tilt)
-
-
-@router.post(
-    "/experiments/{name}/arms",
-    response_model=answers.StatusOut,
-    **described(409, 422, sent=models.ArmChange),
-)
-async def change_arm(request: Request, name: str, caller: Boss) -> Response:
-    """Drop an arm for good, pause it, or resume it."""
-    test = (await find(request, caller, name)).test
-    given = await read_model(request, models.ArmChange)
+def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
     if given.action == "drop":
-        return await _changed(request, caller, test, test.drop_arm, given.arm, given.to)
+        return test.drop_arm, given.arm, given.to
     if given.to is not None:
         raise Problem(422, "to is for a dropped arm: remove it", field="to")
-    do = test.pause_arm if given.action == "pause" else test.resume_arm
-    return await _changed(request, caller, test, do, given.arm)
+    return test.pause_arm if given.action == "pause" else test.resume_arm, given.arm
+
+
+CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
+    "start": (
+        "Take units, at first or again after a pause.",
+        None,
+        lambda test, _: (test.start,),
+    ),
+    "pause": (
+        "Take no new units; those in the test keep their arm, and their outcomes count.",
+        None,
+        lambda test, _: (test.pause,),
+    ),
+    "release": (
+        "After the decision: everyone gets the winner, also who was in another arm.",
+        None,
+        lambda test, _: (test.release,),
+    ),
+    "stop": (
+        "End a test by hand, for good; outcomes count no more. With `to`, everyone gets that arm.",
+        models.Stop,
+        lambda test, given: (test.stop, given.to),
+    ),
+    "knob": (
+        "Turn the knob, from the next unit or the next block on; the guarantee stays.",
+        models.Knob,
+        lambda test, given: (partial(test.knob, alpha=given.alpha, tilt=given.tilt),),
+    ),
+    "arms": ("Drop an arm for good, pause it, or resume it.", models.ArmChange, _change_arm),
+    "share": (
+        "Let another share of the traffic get in from now on; units that are in stay in.",
+        models.Share,
+        lambda test, given: (test.set_share, given.share),
+    ),
+}
+"""Changes of a test, by the last part of their paths: words, the body, and the call of the test."""
+
+
+def _add_change(path: str) -> None:
+    words, sent, call = CHANGES[path]
+    needs_body = sent is not None and sent is not models.Stop
+
+    async def endpoint(request: Request, name: str, caller: Boss) -> Response:
+        test = (await find(request, caller, name)).test
+        given = None
+        if sent is not None:
+            has_body = needs_body or await request.body()
+            given = await read_model(request, sent) if has_body else sent()
+        await change(request, caller, *call(test, given))
+        return await _status(request, test)
+
+    router.post(
+        f"/experiments/{{name}}/{path}",
+        name="change_arm" if path == "arms" else path,
+        operation_id=None if needs_body else path,
+        description=words,
+        response_model=answers.StatusOut,
+        **described(*((409, 422) if sent else (409,)), sent=sent, required=needs_body),
+    )(endpoint)
+
+
+for _path in CHANGES:
+    _add_change(_path)
 
 
 @router.post(
@@ -235,18 +214,6 @@ async def describe(request: Request, name: str, caller: Boss) -> Response:
     words = _words(await read_model(request, models.Words))
     await change(request, caller, entry.test.describe, **words)
     return Answer((await calls_of(request).long(_description, entry.test)).to_dict())
-
-
-@router.post(
-    "/experiments/{name}/share",
-    response_model=answers.StatusOut,
-    **described(409, 422, sent=models.Share),
-)
-async def share(request: Request, name: str, caller: Boss) -> Response:
-    """Let another share of the traffic get in from now on; units that are in stay in."""
-    test = (await find(request, caller, name)).test
-    given = await read_model(request, models.Share)
-    return await _changed(request, caller, test, test.set_share, given.share)
 
 
 def _description(test: Experiment) -> Description:
@@ -266,26 +233,8 @@ def _with_infinity(data: object) -> object:
     return data
 
 
-async def _changed(
-    request: Request,
-    caller: Caller,
-    test: Experiment,
-    do: Callable[..., Any],
-    *given: Any,
-    **named: Any,
-) -> Response:
-    """Change a test, and answer with its status."""
-    await change(request, caller, do, *given, **named)
-    return await _status(request, test)
-
-
 async def _status(request: Request, test: Experiment) -> Response:
     return Answer(status_data(await calls_of(request).long(test.status)))
-
-
-def _check_deadline(deadline: datetime | None) -> None:
-    if deadline is not None and deadline < EARLIEST:
-        raise Problem(422, "the deadline has passed: give one to come", field="deadline")
 
 
 def status_data(status: Status) -> dict[str, Any]:

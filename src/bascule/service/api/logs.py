@@ -71,11 +71,7 @@ async def report(
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 
 
-@router.get(
-    "/experiments/{name}/history",
-    response_model=answers.History,
-    **described(),
-)
+@router.get("/experiments/{name}/history", response_model=answers.History, **described())
 async def history(request: Request, name: str, caller: Looker) -> Response:
     """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
@@ -83,22 +79,14 @@ async def history(request: Request, name: str, caller: Looker) -> Response:
     return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
 
 
-@router.get(
-    "/experiments/{name}/audit",
-    response_model=answers.AuditLog,
-    **described(),
-)
+@router.get("/experiments/{name}/audit", response_model=answers.AuditLog, **described())
 async def audit(request: Request, name: str, caller: Looker) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
     return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
 
 
-@router.get(
-    "/experiments/{name}/diagnostics",
-    response_model=answers.Diagnostics,
-    **described(),
-)
+@router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
 async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
     entry = await find(request, caller, name)
@@ -107,11 +95,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
     return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
 
 
-@router.get(
-    "/experiments/{name}/set-aside",
-    response_model=answers.SetAside,
-    **described(),
-)
+@router.get("/experiments/{name}/set-aside", response_model=answers.SetAside, **described())
 async def set_aside(request: Request, name: str, caller: Looker) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)

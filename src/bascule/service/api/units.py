@@ -83,9 +83,7 @@ async def assign(request: Request, name: str) -> Response:
 
 
 @router.post(
-    "/experiments/{name}/link",
-    response_model=answers.LinkedOut,
-    **described(422, sent=models.Link),
+    "/experiments/{name}/link", response_model=answers.LinkedOut, **described(422, sent=models.Link)
 )
 async def link(request: Request, name: str) -> Response:
     """Link two names of one person, as a visitor who signs in; both keep the first arm."""

@@ -35,7 +35,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
@@ -332,11 +332,6 @@ def _calls(request: Request) -> StoreCalls:
     return calls
 
 
-class _Where(NamedTuple):
-    host: str
-    port: str
-
-
 def _is_from_here(request: Request) -> bool:
     """Whether a program on this machine asks, and no browser on behalf of another site.
 
@@ -349,13 +344,9 @@ def _is_from_here(request: Request) -> bool:
         return False
     if any(name.startswith(FORWARDED) for name in request.headers):
         return False
-    host = _split(request.headers.get("host", "")).host
-    if not is_loopback(host):
+    host = request.headers.get("host", "")
+    name, mark, port = host.rpartition(":")
+    if not is_loopback(name if mark and port.isdigit() else host):
         return False
     check_same_site(request)
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-
-
-def _split(host: str) -> _Where:
-    name, mark, port = host.rpartition(":")
-    return _Where(name, port) if mark and port.isdigit() else _Where(host, "")

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bascule.service.page.render import problem_page
-from bascule.service.page.router import page_router
+from bascule.service.page.router import router
 
-__all__ = ["page_router", "problem_page"]
+__all__ = ["problem_page", "router"]

@@ -28,240 +28,229 @@ Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
 
-def page_router() -> APIRouter:
-    """All paths of the page, beginning at `/`.
-
-    >>> len(page_router().routes) > 10
-    True
-    """
-    router = APIRouter()
-    _add_tests(router)
-    _add_changes(router)
-    _add_new(router)
-    _add_sign_in(router)
-
-    @router.get("/glossary")
-    async def show_glossary(request: Request) -> Response:
-        # It says nothing about any test, so that the sign-in page can link to it.
-        return page("glossary.html", await _caller_or_none(request), terms=TERMS, anchor=anchor)
-
-    return router
+router = APIRouter()
 
 
-def _add_tests(router: APIRouter) -> None:
-    @router.get("/")
-    async def show_list(request: Request, caller: Viewer, search: Search = "") -> Response:
-        found = await _list(request, caller, search.strip())
-        return page("list.html", caller, fragments=found, search=search.strip())
-
-    @router.get("/live")
-    async def renew_list(request: Request, caller: Viewer, search: Search = "") -> Response:
-        found = await _list(request, caller, search.strip())
-        return _new_parts(request, found)
-
-    @router.get("/tests/{name}")
-    async def show_test(name: str, request: Request, caller: Viewer) -> Response:
-        access.allow(caller, name)
-        segmented = await request.app.state.directory.segmented(name)
-        if segmented is not None:
-            parts_of = await _segment_parts(request, segmented)
-            attribute = segmented.segments.attribute
-            more = {"name": name, "attribute": attribute}
-            return page("segments.html", caller, fragments=parts_of, **more)
-        found = await _test_parts(request, name, caller)
-        fragments = found.for_caller(caller)
-        shown: dict[str, Any] = {
-            "fragments": fragments,
-            "facts": found.facts,
-            "words": found.description,
-            "whole": found.whole,
-        }
-        return page("test.html", caller, name=name, **shown)
-
-    @router.get("/tests/{name}/live")
-    async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
-        access.allow(caller, name)
-        segmented = await request.app.state.directory.segmented(name)
-        if segmented is not None:
-            return _new_parts(request, await _segment_parts(request, segmented))
-        found = await _test_parts(request, name, caller)
-        return _new_parts(request, found.for_caller(caller))
-
-    @router.get("/tests/{name}/diagnostics")
-    async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
-        access.allow(caller, name)
-        shared = looks.shared_caller(caller)
-        entry = await request.app.state.directory.find(name)
-        found = await renders_of(request).get(
-            ("diagnostics", entry.test.id, shared),
-            looks.diagnostic_fragments,
-            request.app.state.store,
-            name,
-            shared,
-        )
-        return _new_parts(request, found)
+@router.get("/glossary")
+async def show_glossary(request: Request) -> Response:
+    """Show the glossary, to everyone: the sign-in page links to it, and it names no test."""
+    return page("glossary.html", await _caller_or_none(request), terms=TERMS, anchor=anchor)
 
 
-def _add_changes(router: APIRouter) -> None:
-    @router.get("/tests/{name}/ask/{action}")
-    async def ask_first(
-        name: str, action: str, request: Request, caller: Admin, value: str = "", arm: str = ""
-    ) -> Response:
-        access.allow(caller, name)
-
-        def look() -> Any:
-            test = request.app.state.store.get(name)
-            return ask(action, test.design, test.status(), test, value, arm)
-
-        problem, question = None, None
-        try:
-            question = await calls_of(request).long(look)
-        except InputError as error:
-            if error.kind == "not_found":
-                raise
-            problem = str(error)
-        shown = {"name": name, "question": question, "problem": problem}
-        if _is_htmx(request):
-            return parts(render("parts/question.html", caller=caller, **shown))
-        return page("question.html", caller, 200 if problem is None else 422, **shown)
-
-    @router.get("/tests/{name}/preview")
-    async def preview(name: str, request: Request, caller: Viewer, value: str = "") -> Response:
-        access.allow(caller, name)
-
-        def look() -> str:
-            test = request.app.state.store.get(name)
-            return knob_preview(test.design, test.status(), test, value)
-
-        return parts(render("parts/preview.html", forecast=await calls_of(request).long(look)))
-
-    @router.post("/tests/{name}/do/{action}")
-    async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
-        access.allow(caller, name)
-        given = _texts(await request.form())
-        store = request.app.state.store
-
-        def do_it() -> str:
-            typed = (given.get(field, "") for field in ("value", "arm", "to"))
-            return make(store.get(name), action, *typed)
-
-        problem, done = None, ""
-        try:
-            done = await change(request, caller, do_it)
-        except InputError as error:
-            if error.kind == "not_found" or not _is_htmx(request):
-                raise
-            problem = str(error)
-        if not _is_htmx(request):
-            return RedirectResponse(f"/tests/{name}", 303)
-        found = (await _test_parts(request, name, caller)).for_caller(caller)
-        text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
-        answer = parts(text + render("parts/notice.html", done=done, problem=problem))
-        answer.headers["HX-Trigger"] = "changed"
-        return answer
+@router.get("/")
+async def show_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+    """Show the list of tests."""
+    found = await _list(request, caller, search.strip())
+    return page("list.html", caller, fragments=found, search=search.strip())
 
 
-def _add_new(router: APIRouter) -> None:
-    plans = Plans()
+@router.get("/live")
+async def renew_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+    """Return the parts of the list that have changed."""
+    return _new_parts(request, await _list(request, caller, search.strip()))
 
-    async def answered(request: Request, form: Form, whole: bool = False) -> dict[str, Any]:
-        """The form with the planner's answer, or with what keeps it from answering."""
-        ask = plans.plan if whole else plans.first
-        planner = request.app.state.planner
-        shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
-        try:
-            rollout = form.rollout()
-            if rollout is not None:
-                return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
-            plan = await ask(planner, form.request())
-        except InputError as error:
-            return {**shown, "problems": {error.field: problem_words(error)}}
-        except Problem as problem:
-            words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
-            return {**shown, "problems": {"": words}}
-        return {**shown, "plan": plan_view(plan, form.rule)}
 
-    @router.get("/new")
-    async def blank(request: Request, caller: Admin) -> Response:
-        return page("new.html", caller, **await answered(request, Form()))
+@router.get("/tests/{name}")
+async def show_test(name: str, request: Request, caller: Viewer) -> Response:
+    """Show a test, or a test with segments."""
+    access.allow(caller, name)
+    segmented = await request.app.state.directory.segmented(name)
+    if segmented is not None:
+        found, attribute = await _segment_parts(request, segmented), segmented.segments.attribute
+        return page("segments.html", caller, name=name, fragments=found, attribute=attribute)
+    its = await _test_parts(request, name, caller)
+    shown: dict[str, Any] = {"facts": its.facts, "words": its.description, "whole": its.whole}
+    return page("test.html", caller, name=name, fragments=its.for_caller(caller), **shown)
 
-    @router.get("/new/plan")
-    async def answer(request: Request, caller: Admin) -> Response:
-        given = request.query_params
-        shown = await answered(request, Form.read(given), whole="whole" in given)
-        return parts(render("parts/answered.html", caller=caller, **shown))
 
-    @router.post("/new")
-    async def create(request: Request, caller: Changer) -> Response:
-        form = Form.read(_texts(await request.form()))
-        name, store = form.name.strip(), request.app.state.store
-        access.allow(caller, name)
-        try:
-            more = {"start": bool(form.start), "description": form.words()}
-            planner, rollout = request.app.state.planner, form.rollout()
-            if rollout is not None:
-                ramped = await planner.rollout(rollout)
-                design, more["audience"] = ramped.design, ramped.audience
-            else:
-                design = form.design(await plans.plan(planner, form.request()))
-                more["audience"] = form.audience()
-            do = store.create if design.segments is None else store.create_segmented
-            await change(request, caller, do, name, design, **more)
-        except InputError as error:
-            shown = await answered(request, form)
-            shown["problems"] = {error.field: problem_words(error)}
-            return page("new.html", caller, 422, **shown)
+@router.get("/tests/{name}/live")
+async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
+    """Return the parts of a test's page that have changed."""
+    access.allow(caller, name)
+    segmented = await request.app.state.directory.segmented(name)
+    if segmented is not None:
+        return _new_parts(request, await _segment_parts(request, segmented))
+    return _new_parts(request, (await _test_parts(request, name, caller)).for_caller(caller))
+
+
+@router.get("/tests/{name}/diagnostics")
+async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
+    """Return the diagnostics of a test, if they have changed."""
+    access.allow(caller, name)
+    shared = looks.shared_caller(caller)
+    entry = await request.app.state.directory.find(name)
+    key, look = ("diagnostics", entry.test.id, shared), looks.diagnostic_fragments
+    found = await renders_of(request).get(key, look, request.app.state.store, name, shared)
+    return _new_parts(request, found)
+
+
+@router.get("/tests/{name}/ask/{action}")
+async def ask_first(
+    name: str, action: str, request: Request, caller: Admin, value: str = "", arm: str = ""
+) -> Response:
+    """Ask for the confirmation of a change, saying what it will do."""
+    access.allow(caller, name)
+
+    def look() -> Any:
+        test = request.app.state.store.get(name)
+        return ask(action, test.design, test.status(), test, value, arm)
+
+    problem, question = None, None
+    try:
+        question = await calls_of(request).long(look)
+    except InputError as error:
+        if error.kind == "not_found":
+            raise
+        problem = str(error)
+    shown = {"name": name, "question": question, "problem": problem}
+    if _is_htmx(request):
+        return parts(render("parts/question.html", caller=caller, **shown))
+    return page("question.html", caller, 200 if problem is None else 422, **shown)
+
+
+@router.get("/tests/{name}/preview")
+async def preview(name: str, request: Request, caller: Viewer, value: str = "") -> Response:
+    """Say what turning the knob to a value would change."""
+    access.allow(caller, name)
+
+    def look() -> str:
+        test = request.app.state.store.get(name)
+        return knob_preview(test.design, test.status(), test, value)
+
+    return parts(render("parts/preview.html", forecast=await calls_of(request).long(look)))
+
+
+@router.post("/tests/{name}/do/{action}")
+async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
+    """Make a change that was confirmed."""
+    access.allow(caller, name)
+    given = _texts(await request.form())
+    store = request.app.state.store
+
+    def do_it() -> str:
+        typed = (given.get(field, "") for field in ("value", "arm", "to"))
+        return make(store.get(name), action, *typed)
+
+    problem, done = None, ""
+    try:
+        done = await change(request, caller, do_it)
+    except InputError as error:
+        if error.kind == "not_found" or not _is_htmx(request):
+            raise
+        problem = str(error)
+    if not _is_htmx(request):
         return RedirectResponse(f"/tests/{name}", 303)
+    found = (await _test_parts(request, name, caller)).for_caller(caller)
+    text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
+    answer = parts(text + render("parts/notice.html", done=done, problem=problem))
+    answer.headers["HX-Trigger"] = "changed"
+    return answer
 
 
-def _add_sign_in(router: APIRouter) -> None:
-    @router.get("/sign-in")
-    async def ask_key(request: Request, token: str | None = None) -> Response:
-        # A link only shows a button: a token is used up by a form that a person sends, not by
-        # whatever follows links (previews, scanners, an image on another site).
-        return page("sign-in.html", None, problem=None, token=token, oidc=_has_oidc(request))
+async def _answered(request: Request, form: Form, whole: bool = False) -> dict[str, Any]:
+    """The form with the planner's answer, or with what keeps it from answering."""
+    plans: Plans = request.app.state.plans
+    ask, planner = plans.plan if whole else plans.first, request.app.state.planner
+    shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
+    try:
+        rollout = form.rollout()
+        if rollout is not None:
+            return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
+        plan = await ask(planner, form.request())
+    except InputError as error:
+        return {**shown, "problems": {error.field: problem_words(error)}}
+    except Problem as problem:
+        words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
+        return {**shown, "problems": {"": words}}
+    return {**shown, "plan": plan_view(plan, form.rule)}
 
-    @router.post("/sign-in")
-    async def sign_in(request: Request) -> Response:
-        given = _texts(await request.form())
-        try:
-            if "token" in given:
-                session = await access.sign_in_with_link(request, given["token"])
-            else:
-                session = await access.sign_in_with_key(request, given.get("key", ""))
-        except Problem as problem:
-            answer: Response = page(
-                "sign-in.html",
-                None,
-                problem.status,
-                problem=problem.detail,
-                token=None,
-                oidc=_has_oidc(request),
-            )
-            answer.headers.update(problem.headers)
-            return answer
-        answer = RedirectResponse("/", 303)
-        access.remember(answer, request, session)
-        return answer
 
-    @router.get(oidc.PATH)
-    async def to_provider(request: Request) -> Response:
-        return await oidc.begin(request)
+@router.get("/new")
+async def blank(request: Request, caller: Admin) -> Response:
+    """Show the form for a new test."""
+    return page("new.html", caller, **await _answered(request, Form()))
 
-    @router.get(f"{oidc.PATH}/callback")
-    async def from_provider(request: Request) -> Response:
-        try:
-            return await oidc.finish(request)
-        except Problem as problem:
-            shown = {"problem": problem.detail, "token": None, "oidc": True}  # nosec B105 - no token
-            return page("sign-in.html", None, problem.status, **shown)
 
-    @router.post("/sign-out")
-    async def sign_out(request: Request) -> Response:
-        access.check_same_site(request)
-        answer = RedirectResponse("/sign-in", 303)
-        await access.sign_out(request, answer)
-        return answer
+@router.get("/new/plan")
+async def answer(request: Request, caller: Admin) -> Response:
+    """Return the plan for what is in the form."""
+    given = request.query_params
+    shown = await _answered(request, Form.read(given), whole="whole" in given)
+    return parts(render("parts/answered.html", caller=caller, **shown))
+
+
+@router.post("/new")
+async def create(request: Request, caller: Changer) -> Response:
+    """Create the test that the form describes."""
+    form = Form.read(_texts(await request.form()))
+    name, store = form.name.strip(), request.app.state.store
+    access.allow(caller, name)
+    try:
+        more = {"start": bool(form.start), "description": form.words()}
+        planner, rollout = request.app.state.planner, form.rollout()
+        if rollout is not None:
+            ramped = await planner.rollout(rollout)
+            design, more["audience"] = ramped.design, ramped.audience
+        else:
+            design = form.design(await request.app.state.plans.plan(planner, form.request()))
+            more["audience"] = form.audience()
+        do = store.create if design.segments is None else store.create_segmented
+        await change(request, caller, do, name, design, **more)
+    except InputError as error:
+        shown = await _answered(request, form)
+        shown["problems"] = {error.field: problem_words(error)}
+        return page("new.html", caller, 422, **shown)
+    return RedirectResponse(f"/tests/{name}", 303)
+
+
+@router.get("/sign-in")
+async def ask_key(request: Request, token: str | None = None) -> Response:
+    """Ask for a key, or show the button of a one-time link."""
+    # A link only shows a button: a token is used up by a form that a person sends, not by
+    # whatever follows links (previews, scanners, an image on another site).
+    return _sign_in_page(request, token=token)
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Open a session for a key or for a one-time link."""
+    given = _texts(await request.form())
+    try:
+        if "token" in given:
+            session = await access.sign_in_with_link(request, given["token"])
+        else:
+            session = await access.sign_in_with_key(request, given.get("key", ""))
+    except Problem as problem:
+        refused = _sign_in_page(request, problem)
+        refused.headers.update(problem.headers)
+        return refused
+    answer = RedirectResponse("/", 303)
+    access.remember(answer, request, session)
+    return answer
+
+
+@router.get(oidc.PATH)
+async def to_provider(request: Request) -> Response:
+    """Send the browser to the identity provider."""
+    return await oidc.begin(request)
+
+
+@router.get(f"{oidc.PATH}/callback")
+async def from_provider(request: Request) -> Response:
+    """Open a session for whom the identity provider names."""
+    try:
+        return await oidc.finish(request)
+    except Problem as problem:
+        return _sign_in_page(request, problem)
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """End the session."""
+    access.check_same_site(request)
+    answer = RedirectResponse("/sign-in", 303)
+    await access.sign_out(request, answer)
+    return answer
 
 
 async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, Any]:
@@ -308,8 +297,12 @@ def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:
     return parts("".join(part.out_of_band for part in changed(found, seen)))
 
 
-def _has_oidc(request: Request) -> bool:
-    return bool(request.app.state.settings.oidc_issuer)
+def _sign_in_page(
+    request: Request, problem: Problem | None = None, token: str | None = None
+) -> Response:
+    status, detail = (200, None) if problem is None else (problem.status, problem.detail)
+    has_oidc = bool(request.app.state.settings.oidc_issuer)
+    return page("sign-in.html", None, status, problem=detail, token=token, oidc=has_oidc)
 
 
 def _is_htmx(request: Request) -> bool:

@@ -4,19 +4,16 @@
 `Keyring`), the `directory` of experiments, the `renders` that viewers share, the `planner`, the
 `metrics` and the rate limits.
 
-The page is in `bascule.service.page`, which has `page_router()`, an `APIRouter` whose paths begin
-at `/`, and may have `problem_page(request, problem)`, the HTML for a refusal. Its folder `static`
-is served at `/static`. Calls of the store wait for the disk: in endpoints they go through
-`app.state.calls`, and changes through `calls.change`, so that the audit log names the caller.
+The page is in `bascule.service.page`, whose folder `static` is served at `/static`. Calls of the
+store wait for the disk: in endpoints they go through `app.state.calls`, and changes through
+`calls.change`, so that the audit log names the caller.
 `await app.state.planner.plan(models.Wish(...))` plans.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -31,15 +28,17 @@ from starlette.routing import Route
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
+from bascule.service import page
 from bascule.service.api import erasure, experiments, logs, ofrep, units
 from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
+from bascule.service.page.creation.plans import Plans
 from bascule.service.server import background
 from bascule.service.server import planner as planning
 from bascule.service.server.middleware import Envelope, FastPath
-from bascule.service.server.observability.telemetry import Metrics, log
+from bascule.service.server.observability.telemetry import Metrics
 from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
 from bascule.service.server.reading.experiment_cache import Directory
@@ -48,7 +47,6 @@ from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
 
-PAGE = "bascule.service.page"
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
 
@@ -81,6 +79,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.renders = SharedRenders(app.state.calls, app.state.traffic)
     app.state.probe = operation.make_probe(store, app.state.calls)
     app.state.planner = Planner()
+    app.state.plans = Plans()
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
@@ -92,7 +91,9 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         app.include_router(router)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     _answer_problems(app)
-    _add_page(app)
+    app.state.routers.append(page.router)
+    app.include_router(page.router, include_in_schema=False)
+    app.mount("/static", StaticFiles(packages=[("bascule.service.page", "static")]), name="static")
     app.add_middleware(FastPath, traffic=app.state.traffic)
     if settings.origins:
         app.add_middleware(
@@ -123,56 +124,28 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await run_in_threadpool(app.state.tracing.shutdown)
 
 
-def _add_page(app: FastAPI) -> None:
-    app.state.problem_page = None
-    if importlib.util.find_spec(PAGE) is None:
-        return
-    page = importlib.import_module(PAGE)
-    router = page.page_router()
-    app.state.routers.append(router)
-    app.include_router(router, include_in_schema=False)
-    static = Path(str(page.__file__)).parent / "static"
-    if static.is_dir():
-        app.mount("/static", StaticFiles(directory=static), name="static")
-    app.state.problem_page = getattr(page, "problem_page", None)
-
-
 def _answer_problems(app: FastAPI) -> None:
-    def answer(request: Request, problem: Problem) -> Response:
-        return refusal(request.scope, problem, request, app.state.problem_page)
+    async def refused(request: Request, error: Exception) -> Response:
+        return refusal(request.scope, _problem(app, request, error), request, page.problem_page)
 
-    @app.exception_handler(Problem)
-    async def refused(request: Request, problem: Problem) -> Response:
-        return answer(request, problem)
+    for kind in (Problem, InputError, StoreError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, refused)
 
-    @app.exception_handler(InputError)
-    async def unusable(request: Request, error: InputError) -> Response:
-        return answer(request, problem_of(error))
 
-    @app.exception_handler(StoreError)
-    async def failed(request: Request, error: StoreError) -> Response:
-        log("store failed", level="error", detail=str(error))
-        return answer(request, problem_of(error))
-
-    @app.exception_handler(RequestValidationError)
-    async def misshapen(request: Request, error: RequestValidationError) -> Response:
+def _problem(app: FastAPI, request: Request, error: Exception) -> Problem:
+    """Translate an error of the framework or of the library into a refusal."""
+    if isinstance(error, RequestValidationError):
         first: dict[str, Any] = dict(error.errors()[0])
-        field = str(first["loc"][-1])
-        return answer(
-            request,
-            Problem(400, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}", field=field),
-        )
-
-    @app.exception_handler(HTTPException)
-    async def plain(request: Request, error: HTTPException) -> Response:
-        headers = dict(error.headers or {})
-        detail = str(error.detail)
-        if error.status_code == 404:
-            detail = "not found"
-        if error.status_code == 405:
-            headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
-            detail = f"method not allowed: use {headers['Allow']}"
-        return answer(request, Problem(error.status_code, detail, headers=headers))
+        field, words = str(first["loc"][-1]), first["msg"]
+        return Problem(400, f"{field}: {words[0].lower()}{words[1:]}", field=field)
+    if not isinstance(error, HTTPException):
+        return problem_of(error)
+    headers = dict(error.headers or {})
+    detail = "not found" if error.status_code == 404 else str(error.detail)
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
+        detail = f"method not allowed: use {headers['Allow']}"
+    return Problem(error.status_code, detail, headers=headers)
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

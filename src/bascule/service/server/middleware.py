@@ -202,10 +202,5 @@ class FastPath:
 async def _fast_answer(route: FastRoute, request: Request, name: str) -> Response:
     try:
         return await route.endpoint(request, name)
-    except Problem as problem:
-        return refusal(request.scope, problem)
-    except InputError as error:
-        return refusal(request.scope, problem_of(error))
-    except StoreError as error:
-        log("store failed", level="error", detail=str(error))
+    except (Problem, InputError, StoreError) as error:
         return refusal(request.scope, problem_of(error))

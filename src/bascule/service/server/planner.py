@@ -132,10 +132,7 @@ async def plan(request: Request) -> Response:
         422,
         sent=models.RolloutRequest,
         experiment=False,
-        ok=(
-            "The plan, as `bascule plan --rollout --json` prints it.",
-            JSON,
-        ),
+        ok=("The plan, as `bascule plan --rollout --json` prints it.", JSON),
     ),
 )
 async def plan_rollout(request: Request) -> Response:

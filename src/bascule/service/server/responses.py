@@ -14,8 +14,9 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
-from bascule.core.errors import InputError, Kind, StoreError
+from bascule.core.errors import InputError, Kind
 from bascule.live.api import NAME
+from bascule.service.server.observability.telemetry import log
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -108,16 +109,19 @@ class Problem(Exception):  # noqa: N818
 Page = Callable[[Any, Problem], Response]
 
 
-def problem_of(error: InputError | StoreError) -> Problem:
-    """Translate an error of the library into a refusal.
+def problem_of(error: Exception) -> Problem:
+    """Translate an error of the library into a refusal; one of the store is logged.
 
     >>> problem_of(InputError("state", "the test is over", kind="conflict")).status
     409
     """
-    if isinstance(error, StoreError):
-        # The message names the database: that is for the log, not for callers.
-        return unavailable("the store did not answer: nothing of this request was kept, repeat it")
-    return Problem(STATUS[error.kind], str(error), field=error.field)
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, InputError):
+        return Problem(STATUS[error.kind], str(error), field=error.field)
+    # The message names the database: that is for the log, not for callers.
+    log("store failed", level="error", detail=str(error))
+    return unavailable("the store did not answer: nothing of this request was kept, repeat it")
 
 
 def unavailable(detail: str) -> Problem:

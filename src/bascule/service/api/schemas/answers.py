@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, create_model
 
@@ -21,14 +21,12 @@ from bascule.live.api import (
     Verdict,
 )
 
-Schema = TypeVar("Schema", bound=type[BaseModel])
 
-
-def fields_of(source: type, but: str = "") -> Callable[[Schema], Schema]:
+def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
     """Give a schema the fields of a dataclass that it does not declare itself, all but one."""
     hints = get_type_hints(source)
 
-    def complete(model: Schema) -> Schema:
+    def complete(model: type[BaseModel]) -> Any:
         own = {*model.model_fields, but}
         more: Any = {
             one.name: (hints[one.name], ... if one.default is MISSING else one.default)
@@ -36,10 +34,9 @@ def fields_of(source: type, but: str = "") -> Callable[[Schema], Schema]:
             if one.name not in own
         }
         module = model.__module__
-        made: Any = create_model(
+        return create_model(
             model.__name__, __base__=model, __doc__=model.__doc__, __module__=module, **more
         )
-        return made  # type: ignore[no-any-return]
 
     return complete
 

@@ -172,4 +172,5 @@ class SharedRead(Generic[Result]):
 
 
 def _name(do: Callable[..., object]) -> str:
+    do = do.func if isinstance(do, partial) else do
     return getattr(do, "__qualname__", type(do).__name__)
