@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bascule.presentation.numbers import short
+from bascule.presentation.numbers import number
 from bascule.simulation.result import Estimate
 
 HEAD = """# How far predictions are off
@@ -150,6 +150,6 @@ def table(cells: Iterable[Cell], where: str) -> str:
         for seen, value, off, se in zip(
             cell.simulated, cell.predicted, cell.off, cell.uncertain, strict=True
         ):
-            columns += [short(seen.mean), short(value), f"{100 * off:+.1f} ± {100 * se:.1f}"]
+            columns += [number(seen.mean), number(value), f"{100 * off:+.1f} ± {100 * se:.1f}"]
         lines.append("| " + " | ".join(columns) + " |")
     return "\n".join(lines)

@@ -39,7 +39,7 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
         ["0", "%", "beaten"],
         ["100", "%", "active"],
     ]
-    assert any(line.startswith("green - control: −100 points (95 % interval") for line in lines)
+    assert any(line.startswith("green - control: −100.0 points (95 % interval") for line in lines)
     assert "latency (guardrail, lower is better, margin 5):" in lines
     assert "returned (guardrail, lower is better, margin 2 points):" in lines
     assert (
@@ -69,7 +69,7 @@ def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     assert [line.split()[3] for line in lines[3:6]] == ["38.00", "39.00", "40.00"]
     assert lines[6] == "lower is better"
     first, second = (line for line in lines if " - present: " in line)
-    assert first.startswith("new - present: −2.000 (95 % interval ")
+    assert first.startswith("new - present: −2.0 (95 % interval ")
     assert "; lift −5 % (94.5 % interval " in first
     assert second.startswith("newer - present: −1.000")
     data = status.to_dict()

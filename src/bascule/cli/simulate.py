@@ -207,7 +207,7 @@ def _show(result: Simulation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from bascule.presentation.numbers import short
+    from bascule.presentation.numbers import number
     from bascule.presentation.simulation import title
 
     console = screen()
@@ -222,7 +222,7 @@ def _show(result: Simulation) -> None:
         table.add_row(
             words,
             str(summary[column]),
-            *(short(value) for value in quantiles[column]),
+            *(number(value) for value in quantiles[column]),
             _amount(getattr(predicted, column, math.nan)),
             _amount(getattr(proven, column, math.nan)),
         )

@@ -9,11 +9,18 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
-from bascule.presentation.amounts import Amounts, known
-from bascule.presentation.numbers import relative
+from bascule.presentation.numbers import Amounts, known, relative
 
 ROUNDING = 1e-6
 """What floating-point numbers may be off by, in units of the last digit that is shown."""
+
+
+STANDINGS = {
+    "within margin": "within its margin",
+    "harmed": "harmful",
+    "open": "not shown yet to be within its margin",
+}
+"""What a guardrail says of an arm, in words."""
 
 
 def error_words(error: float, arms: int = 2) -> str:
@@ -80,7 +87,8 @@ def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
     'green - control: +4.30 points (90 % interval 0 to +8.70 points); lift +43 % (89 % interval \
 0 % to +105 %)'
     """
-    text = f"{contrast.name}: {amounts.difference(contrast.difference)}"
+    width = contrast.high - contrast.low
+    text = f"{contrast.name}: {amounts.difference(contrast.difference, width)}"
     if known(contrast.low) and known(contrast.high):
         ends = amounts.interval(contrast.low, contrast.high)
         text += f" ({interval_name(contrast.error)} {ends})"

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
-from bascule.presentation.amounts import Amounts
 from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
 from bascule.presentation.guarantees import interval_name, later_minus_first, promise_words
-from bascule.presentation.numbers import count
+from bascule.presentation.numbers import Amounts, count
 from bascule.presentation.plan import tables as plan_tables
 from bascule.presentation.plan import text as plan_text
 from bascule.presentation.status import amounts_of, difference_lines
@@ -147,7 +146,7 @@ def analysis_html(analysis: Analysis) -> str:
 def plot_effects(effects: Sequence[Effect], amounts: Amounts) -> Figure | None:
     """Draw the interval of each difference; None while too little is known of all of them.
 
-    >>> plot_effects([], Amounts.written(binary=True)) is None
+    >>> plot_effects([], Amounts(binary=True)) is None
     True
     """
     known = [one for one in effects if math.isfinite(one.low) and math.isfinite(one.high)]
@@ -163,9 +162,8 @@ def plot_effects(effects: Sequence[Effect], amounts: Amounts) -> Figure | None:
     axis.set_yticks(range(len(known)), [_pair(one) for one in known])
     axis.invert_yaxis()
     axis.grid(False, axis="y")
-    unit = f" in{amounts.difference_unit}" if amounts.difference_unit else ""
     level = interval_name(known[0].error)
-    axis.set_xlabel(f"difference{unit}, with {level}s that hold at any time")
+    axis.set_xlabel(f"difference in {amounts.difference_unit}, with {level}s that hold at any time")
     return figure
 
 
@@ -175,7 +173,7 @@ def _pair(effect: Effect) -> str:
 
 def _ends(effect: Effect, amounts: Amounts) -> tuple[str, str]:
     _, difference, low, high = later_minus_first(effect)
-    return amounts.difference(difference), amounts.interval(low, high)
+    return amounts.difference(difference, high - low), amounts.interval(low, high)
 
 
 def _row(cells: Iterable[str], tag: str) -> str:

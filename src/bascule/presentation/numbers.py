@@ -7,36 +7,131 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeGuard
 
-from bascule.core.approximate import UNKNOWN, about, part, percent
+from bascule.core.approximate import UNKNOWN, about, part, percent, size
+from bascule.core.inputs.design_parts import cost_unit
 
 if TYPE_CHECKING:
+    from bascule.core.metrics.metric import Goal
+    from bascule.core.outcomes import Outcome
+
     # Not loaded for a report on a log, which has no simulation.
     from bascule.simulation import Estimate
 
-__all__ = [
-    "UNKNOWN",
-    "amount",
-    "axis_amount",
-    "count",
-    "day",
-    "duration",
-    "estimate",
-    "estimate_95",
-    "joined",
-    "less_or_more",
-    "number",
-    "part",
-    "percent",
-    "relative",
-    "short",
-    "shown",
-    "signed",
-]
+__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_day", "count", "day", "duration"]
+__all__ += ["estimate", "estimate_95", "joined", "known", "less_or_more", "number", "part"]
+__all__ += ["percent", "relative", "shown", "when"]
 
 NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How the outcomes of one test are written: in percent if they are 0 or 1.
+
+    Means have three digits in percent and four otherwise. A difference with a known interval is
+    written to about a hundredth of the interval's width.
+
+    >>> Amounts(binary=True).mean(0.0525), Amounts(binary=False).mean(12.3456)
+    ('5.25 %', '12.35')
+    >>> Amounts(binary=True).interval(-0.004, 0.0113)
+    '−0.40 to +1.13 points'
+    """
+
+    binary: bool
+    cost_unit: str = "outcome units"
+
+    @classmethod
+    def of(cls, outcome: Outcome, goal: Goal = "increase") -> Amounts:
+        """Return how outcomes of a model are written, and what their cost is counted in."""
+        return cls(outcome.binary, cost_unit(outcome, goal))
+
+    @property
+    def factor(self) -> float:
+        """What an outcome is multiplied by to be written."""
+        return 100.0 if self.binary else 1.0
+
+    @property
+    def difference_unit(self) -> str:
+        """What differences are counted in."""
+        return "points" if self.binary else "outcome units"
+
+    def mean(self, value: float | None) -> str:
+        """Return a mean or a standard deviation."""
+        return self._in_percent(self._digits(value)) if known(value) else UNKNOWN
+
+    def mean_interval(self, low: float | None, high: float | None) -> str:
+        """Return the interval of a mean."""
+        if not known(low) or not known(high):
+            return UNKNOWN
+        return self._in_percent(f"{self._digits(low)} to {self._digits(high)}")
+
+    def difference(self, value: float | None, width: float = math.nan) -> str:
+        """Return a difference of two means with its sign and unit."""
+        return UNKNOWN if not known(value) else self._in_points(self.signed(value, width))
+
+    def size(self, value: float) -> str:
+        """Return a difference as it was stated, without a sign: a margin.
+
+        >>> Amounts(binary=True).size(0.02), Amounts(binary=False).size(5.0)
+        ('2 points', '5')
+        """
+        return size(value, binary=self.binary)
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Return the interval of a difference, with its unit."""
+        if not known(low) or not known(high):
+            return UNKNOWN
+        return self._in_points(self.ends(low, high))
+
+    def ends(self, low: float, high: float, joint: str = "to") -> str:
+        """Return both ends of the interval of a difference, without its unit.
+
+        >>> Amounts(binary=True).ends(-0.01, 0.02, "and")
+        '−1.00 and +2.00'
+        """
+        return f"{self.signed(low, high - low)} {joint} {self.signed(high, high - low)}"
+
+    def signed(self, value: float | None, width: float = math.nan) -> str:
+        """Return a difference with its sign, without its unit; `width` is that of its interval.
+
+        >>> Amounts(binary=True).signed(0.0123456, 0.03), Amounts(binary=False).signed(-12.3456)
+        ('+1.23', '−12.35')
+        """
+        if value is None or not known(value):
+            return _unbounded(value)
+        wide = self.factor * width
+        if not known(wide) or wide <= 0.0:
+            text = self._digits(value)
+        else:
+            decimals = min(6, max(0, 2 - math.floor(math.log10(wide))))
+            text = _minus(f"{self.factor * value:,.{decimals}f}")
+        if not text.strip("−0.,"):
+            return "0"
+        return text if text[0] == "−" else f"+{text}"
+
+    def _digits(self, value: float) -> str:
+        scaled = self.factor * value
+        if abs(scaled) >= 1000:
+            return _minus(count(scaled))
+        # Zeros at the end say how much is known, and keep a column straight.
+        text = f"{scaled:#.{3 if self.binary else 4}g}".removesuffix(".")
+        return "0" if float(text) == 0 else _minus(text)
+
+    def _in_percent(self, text: str) -> str:
+        return f"{text} %" if self.binary else text
+
+    def _in_points(self, text: str) -> str:
+        return f"{text} points" if self.binary else text
+
+
+def known(value: float | None) -> TypeGuard[float]:
+    """Whether there is a number to show."""
+    return value is not None and math.isfinite(value)
 
 
 def count(value: float) -> str:
@@ -48,35 +143,25 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def amount(value: float) -> str:
-    """Return a number to three digits, or more when it has more before the point.
+def number(value: float | None, digits: int = 4) -> str:
+    """Return a number to four digits, or more when it has more before the point.
+
+    >>> number(1234567.0), number(0.000123456), number(-3.0), number(None)
+    ('1,234,567', '0.0001235', '−3', '–')
+    """
+    if value is None or not known(value):
+        return _unbounded(value)
+    rounded = float(f"{value:.{digits}g}") + 0.0  # no "-0"
+    return _minus(count(value) if abs(rounded) >= 1000 else f"{rounded:.{digits}g}")
+
+
+def amount(value: float | None) -> str:
+    """Return a cost or a number of days, to three digits.
 
     >>> amount(3.5592), amount(12345.6), amount(math.nan)
     ('3.56', '12,346', '–')
     """
-    if math.isnan(value):
-        return UNKNOWN
-    return f"{value:,.3g}" if abs(value) < 1000 else count(value)
-
-
-def number(value: float) -> str:
-    """Return a number to four digits, with a real minus sign.
-
-    >>> number(1234567.0), number(0.000123456), number(-3.0)
-    ('1,234,567', '0.0001235', '−3')
-    """
-    return _minus(count(value) if abs(value) >= 1000 else f"{value:.4g}")
-
-
-def signed(value: float, decimals: int) -> str:
-    """Return a difference with its sign, to a number of decimals.
-
-    >>> signed(0.01234, 3), signed(-12.3, 1), signed(-math.inf, 1)
-    ('+0.012', '−12.3', '−∞')
-    """
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "−∞"
-    return _minus(f"{value:+,.{decimals}f}")
+    return number(value, 3)
 
 
 def relative(lift: float | None) -> str:
@@ -85,10 +170,8 @@ def relative(lift: float | None) -> str:
     >>> relative(0.4321), relative(-0.05), relative(None), relative(math.inf)
     ('+43.2 %', '−5 %', '–', '∞')
     """
-    if lift is None or math.isnan(lift):
-        return UNKNOWN
-    if math.isinf(lift):
-        return "∞" if lift > 0 else "−∞"
+    if lift is None or not known(lift):
+        return _unbounded(lift)
     rounded = float(f"{100 * lift:.3g}")
     return f"{_minus(f'{rounded:+,.10g}') if rounded else '0'} %"
 
@@ -159,7 +242,20 @@ def duration(days: float | None) -> str:
     >>> duration(3.2), duration(0.3), duration(None)
     ('3.2 days', '7.2 hours', '–')
     """
-    return UNKNOWN if days is None or not math.isfinite(days) else about(days)
+    return about(days) if known(days) else UNKNOWN
+
+
+def when(seconds: float) -> str:
+    """Return a moment as a table shows it.
+
+    >>> when(0.0)
+    '1970-01-01 00:00:00'
+    """
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, OSError, TypeError, ValueError):
+        # A stored time that no calendar has must not make a page fail.
+        return f"{seconds!r} s"
 
 
 def less_or_more(value: float, other: float) -> str:
@@ -170,15 +266,6 @@ def less_or_more(value: float, other: float) -> str:
     """
     change = 100 * (1 - value / other)
     return f"{change:.0f} % less" if change >= 0 else f"{-change:.0f} % more"
-
-
-def short(value: float) -> str:
-    """Return a number to four digits, or more when it has more before the point.
-
-    >>> short(12.345), short(12345.6)
-    ('12.35', '12,346')
-    """
-    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
 def shown(means: Sequence[float]) -> str:
@@ -202,6 +289,12 @@ def joined(names: Sequence[str], most: int = 3) -> str:
         named = [*names[:most], f"{len(names) - most} more"]
     *first, last = named
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def _unbounded(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    return "∞" if value > 0 else "−∞"
 
 
 def _minus(text: str) -> str:

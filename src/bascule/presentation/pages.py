@@ -6,15 +6,19 @@ A page is one file with everything in it, and loads nothing from elsewhere.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-WIDE, NARROW = 720.0, 344.0
+WIDTHS = {"wide": 720.0, "narrow": 344.0}
 """Widths of a chart in pixels, on a screen and on a phone."""
+
+Margins = tuple[float, float, float, float]
+"""Those on the left, on the right, at the top and at the bottom, in pixels."""
 
 
 @lru_cache(maxsize=8)
@@ -46,38 +50,76 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """Width and height of a chart, in pixels; what is drawn lies within the margins.
+class Spot:
+    """A place of a chart that can be pointed at, and what it says then."""
 
-    >>> Frame(width=300.0, height=200.0).right
-    300.0
+    x: float
+    y: float
+    title: str
+    lines: tuple[str, ...]
+
+    @property
+    def speech(self) -> str:
+        """What is read out to someone who cannot see the chart."""
+        return f"{self.title}: {'; '.join(self.lines)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A chart at one width, in pixels: its size, and the margins around what is drawn.
+
+    >>> frame = Frame("wide", 300.0, 200.0, (40.0, 10.0, 20.0, 30.0))
+    >>> frame.x(0.5), frame.y(0.5)
+    (165.0, 95.0)
     """
 
-    MARGINS: ClassVar[tuple[float, float, float, float]] = (0.0, 0.0, 0.0, 0.0)
-    """Left, right, top and bottom."""
-
+    name: str
     width: float
     height: float
+    margins: Margins
 
     @property
     def left(self) -> float:
         """Where the drawing begins."""
-        return self.MARGINS[0]
+        return self.margins[0]
 
     @property
     def right(self) -> float:
-        """Where it ends."""
-        return self.width - self.MARGINS[1]
+        """Where the drawing ends."""
+        return self.width - self.margins[1]
 
     @property
     def top(self) -> float:
-        """Its upper end."""
-        return self.MARGINS[2]
+        """The upper end of the drawing."""
+        return self.margins[2]
 
     @property
     def bottom(self) -> float:
-        """Its lower end."""
-        return self.height - self.MARGINS[3]
+        """The lower end of the drawing."""
+        return self.height - self.margins[3]
+
+    def x(self, part: float) -> float:
+        """Return the place of a part of the way from the left to the right."""
+        return round(self.left + part * (self.right - self.left), 1)
+
+    def y(self, part: float) -> float:
+        """Return the place of a part of the way from the bottom to the top."""
+        return round(self.bottom - part * (self.bottom - self.top), 1)
+
+
+def frames(heights: tuple[float, float], margins: Margins) -> list[Frame]:
+    """Return the frames of a chart for a screen and for a phone."""
+    sizes = zip(WIDTHS.items(), heights, strict=True)
+    return [Frame(name, width, height, margins) for (name, width), height in sizes]
+
+
+def path(points: Iterable[tuple[float, float]]) -> str:
+    """Return a line through points, as SVG writes it.
+
+    >>> path([(0.0, 1.0), (2.5, 3.0)])
+    'M0 1 L2.5 3'
+    """
+    return "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
 
 
 def round_steps(low: float, high: float, most: int = 5) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
 from bascule.presentation.guarantees import at_most, promise_words
-from bascule.presentation.numbers import count, percent, short, shown
+from bascule.presentation.numbers import count, number, percent, shown
 from bascule.simulation import Estimate, GuardedRuns, SegmentedSimulation, Simulation
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
     summary, quantiles = simulation.summary(), simulation.quantiles()
 
     def spread(column: str) -> str:
-        low, middle, high = map(short, quantiles[column])
+        low, middle, high = map(number, quantiles[column])
         return f"{summary[column]}   (10 %, 50 %, 90 %: {low}, {middle}, {high})"
 
     shares = [

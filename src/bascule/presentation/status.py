@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import (
     bound_words,
     contrast_words,
     interval_name,
     later_minus_first,
 )
+from bascule.presentation.numbers import Amounts
 
 if TYPE_CHECKING:
     from bascule.live.reports.metric_status import MetricStatus
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def amounts_of(status: Status) -> Amounts:
     """Return how the outcomes of the primary metric are written."""
-    return Amounts.written(status.binary, status.cost_unit)
+    return Amounts(status.binary, status.cost_unit)
 
 
 def arm_lines(status: Status) -> list[str]:
@@ -46,7 +46,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
         if control.isdisjoint((effect.first, effect.second)):
             pair, difference, low, high = later_minus_first(effect)
             interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
-            lines.append(f"{pair}: {amounts.difference(difference)} ({interval})")
+            lines.append(f"{pair}: {amounts.difference(difference, high - low)} ({interval})")
     for metric in status.metrics:
         lines += _metric_lines(metric)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
@@ -56,7 +56,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
 
 
 def _metric_lines(metric: MetricStatus) -> list[str]:
-    amounts = Amounts.written(metric.binary)
+    amounts = Amounts(metric.binary)
     about: list[str] = [metric.role]
     if metric.goal == "decrease":
         about.append("lower is better")

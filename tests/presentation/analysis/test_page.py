@@ -117,7 +117,8 @@ def test_every_day_lies_inside_its_chart(won: bs.Analysis, still_open: bs.Analys
             assert 2 <= len(chart.y_ticks) <= 8
             assert 2 <= len(chart.x_ticks) <= 9
             for spot in chart.spots:
-                assert chart.left <= spot.left < spot.left + spot.width <= chart.right + 0.2
+                frame = chart.frame
+                assert frame.left <= spot.left < spot.left + spot.width <= frame.right + 0.2
             assert sum(spot.marked for spot in chart.spots) == (found.decided is not None)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.presentation.pages import round_steps
-from bascule.presentation.plan.page import chart_of, nice_days
+from bascule.presentation.pages import Frame, round_steps
+from bascule.presentation.plan.page import MARGINS, chart_of, nice_days
 
 PHONE, DESK = 360, 1200
 
@@ -70,10 +70,11 @@ def test_every_point_lies_inside_its_chart(
     spending: bs.Plan, default: bs.Plan, impossible: bs.Plan
 ) -> None:
     for answer in (spending, default, impossible):
-        chart = chart_of(answer, "wide", 700, 400)
+        frame = Frame("wide", 700, 400, MARGINS)
+        chart = chart_of(answer, frame)
         for spot in chart.spots:
-            assert chart.left <= spot.x <= chart.right
-            assert chart.top <= spot.y <= chart.bottom
+            assert frame.left <= spot.x <= frame.right
+            assert frame.top <= spot.y <= frame.bottom
         assert sum(spot.kind.startswith("chosen") for spot in chart.spots) == 1
         assert 2 <= len(chart.x_ticks) <= 12
         assert 3 <= len(chart.y_ticks) <= 7

@@ -10,7 +10,7 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
-from bascule.presentation.amounts import Amounts
+from bascule.presentation.numbers import Amounts
 from bascule.service.page import views, words
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 

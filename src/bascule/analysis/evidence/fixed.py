@@ -41,6 +41,11 @@ class OneLook:
     test: str
 
     @property
+    def name(self) -> str:
+        """The later arm minus the earlier one."""
+        return f"{self.second} - {self.first}"
+
+    @property
     def level(self) -> float:
         """The probability with which both ends hold, about."""
         return max(0.0, 1.0 - 2.0 * self.error)

@@ -21,7 +21,8 @@ def show_status(
 ) -> None:
     """Print the status of a test, as text or as JSON."""
     from bascule.live.api import SegmentedExperiment
-    from bascule.presentation.status import amounts_of, arm_lines, difference_lines
+    from bascule.presentation.numbers import amount
+    from bascule.presentation.status import arm_lines, difference_lines
 
     if isinstance(test, SegmentedExperiment):
         whole = test.status(diagnostics=diagnostics)
@@ -52,7 +53,7 @@ def show_status(
         print_line(line)
     print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
     if status.cost is not None:
-        cost = f"{amounts_of(status).cost(status.cost)} {status.cost_unit}"
+        cost = f"{amount(status.cost)} {status.cost_unit}"
         print_line(f"cost so far: {cost}{_even_words(even)}")
     print_line(f"guarantee: {_promise(status, design)}")
     for line in _diagnostic_lines(status.diagnostics or ()):

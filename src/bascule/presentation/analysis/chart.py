@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Dates, Scale, minus
 from bascule.presentation.analysis.series import (
     Against,
+    Dates,
     Step,
     against,
+    amounts_of,
     costs,
     dated,
     decision_place,
-    difference_with_interval,
     span,
 )
 from bascule.presentation.guarantees import interval_name
-from bascule.presentation.pages import Frame, Tick, round_steps
+from bascule.presentation.numbers import Amounts, number
+from bascule.presentation.pages import Frame, Spot, Tick, path, round_steps
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
-LEFT, RIGHT, TOP, BOTTOM = 52.0, 14.0, 30.0, 28.0
-"""Margins, in pixels."""
+MARGINS = (52.0, 14.0, 30.0, 28.0)
+"""Left, right, top and bottom, in pixels."""
 
 FEWEST_DAYS = 2
 """One day makes no course."""
@@ -33,44 +33,33 @@ FEWEST_DAYS = 2
 PIXELS_A_SPOT = 8.0
 """Days nearer to each other than this cannot be pointed at one by one."""
 
-Place = Callable[[float], float]
+Place = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A day that can be pointed at: where it is, how much room it has, and what it says."""
+class DaySpot(Spot):
+    """A day that can be pointed at: how much room it has, and whether the decision is on it."""
 
-    x: float
-    y: float
     left: float
     width: float
-    title: str
-    lines: tuple[str, ...]
-    marked: bool = False
-
-    @property
-    def speech(self) -> str:
-        """The day in words, for readers who cannot see the chart."""
-        return f"{self.title}: {'; '.join(self.lines)}"
+    marked: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Chart(Frame):
+class Chart:
     """A course over the days at one width, in pixels.
 
     `band` is the interval or the area below the line, `later` that part of it which lies after the
-    decision. `mark` is where the decision is.
+    decision. `mark` is where the decision is. `key` tells the chart from others on the page.
     """
 
-    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
-
     key: str
-    name: str
+    frame: Frame
     title: str
     line: str
     band: str
     later: str
-    spots: tuple[Spot, ...]
+    spots: tuple[DaySpot, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     zero: float
@@ -80,7 +69,7 @@ class Chart(Frame):
     @property
     def mark_before(self) -> bool:
         """Whether the words at the decision stand to the left of it."""
-        return self.mark is not None and self.mark + 7.6 * len(self.mark_text) > self.width
+        return self.mark is not None and self.mark + 7.6 * len(self.mark_text) > self.frame.width
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,107 +95,142 @@ class Forest:
     level: str
 
 
-def effect_chart(
-    analysis: Analysis, one: Against, key: str, name: str, width: float, height: float
-) -> Chart | None:
-    """The leader minus a rival, day by day; None where there are too few days for a course."""
-    shown = [(at, step) for at, step in enumerate(one.steps) if step.known]
-    if len(shown) < FEWEST_DAYS:
-        return None
-    scale, marked, written = Scale.of(analysis), decision_place(analysis), Dates.of(analysis)
-    low, high = span(one.steps, marked)
-    x, y = _places(len(one.steps), low, high, width, height)
-    outline = [(x(at), y(step.high)) for at, step in shown]
-    outline += [(x(at), y(step.low)) for at, step in reversed(shown)]
-    days = _pointed(len(one.steps), shown[0][0], marked, width)
-    spots = [
-        _spot(
-            at,
-            x,
-            y(one.steps[at].difference),
-            written.day(one.steps[at].date),
-            _day_lines(scale, one.steps[at]),
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Values day by day, to be drawn between a lowest and a highest one.
+
+    `ticks` is about how many values are marked on the axis, each multiplied by `factor`.
+    """
+
+    analysis: Analysis
+    dates: tuple[str, ...]
+    low: float
+    high: float
+    factor: float = 1.0
+    ticks: int = 5
+
+    def chart(
+        self,
+        frame: Frame,
+        key: str,
+        title: str,
+        values: dict[int, float],
+        words: Callable[[int], tuple[str, ...]],
+        line: Sequence[Place],
+        band: Sequence[Place],
+        later: Sequence[Place] = (),
+    ) -> Chart:
+        """Return the chart of values by the place of their days; `words` is said of a day.
+
+        The line and the outlines `band` and `later` are places of days, with values.
+        """
+        analysis, written = self.analysis, Dates.of(self.analysis)
+        marked, decided = decision_place(analysis), analysis.decided
+
+        def x(at: float) -> float:
+            return frame.x(at / max(len(self.dates) - 1, 1))
+
+        def y(value: float) -> float:
+            return frame.y((value - self.low) / (self.high - self.low))
+
+        def drawn(places: Sequence[Place]) -> str:
+            return path((x(at), y(value)) for at, value in places)
+
+        every = max(1, -(-len(self.dates) // int((frame.right - frame.left) / PIXELS_A_SPOT)))
+        places = [at for at in values if (max(values) - at) % every == 0 or at == marked]
+        edges = [2 * frame.left - x(places[0]), *map(x, places), 2 * frame.right - x(places[-1])]
+        spots = []
+        for before, here, after, at in zip(edges, edges[1:], edges[2:], places, strict=False):
+            left = max(frame.left, (before + here) / 2)
+            right = min(frame.right, (here + after) / 2)
+            room = round(left, 1), round(max(right - left, 1.0), 1)
+            lines = words(at) + ("first day that allowed the decision",) * (at == marked)
+            day = written.day(self.dates[at])
+            spots.append(DaySpot(here, y(values[at]), day, lines, *room, at == marked))
+        ticks = round_steps(self.factor * self.low, self.factor * self.high, self.ticks)
+        mark, mark_text = None, ""
+        if marked is not None and decided is not None:
+            mark, mark_text = x(marked), f"decision allowed, {written.day(decided, year=False)}"
+        return Chart(
+            f"{key}-{frame.name}",
+            frame,
+            title,
+            drawn(line),
+            f"{drawn(band)} Z",
+            f"{drawn(later)} Z" if later else "",
+            tuple(spots),
+            tuple(
+                Tick(x(at), written.day(self.dates[at], year=False))
+                for at in dated(self.dates, int(frame.width / 90))
+            ),
+            tuple(Tick(y(value / self.factor), _short(value)) for value in ticks),
+            y(0.0),
+            mark,
+            mark_text,
         )
-        for at in days
-    ]
-    return Chart(
-        width,
-        height,
+
+
+def effect_chart(analysis: Analysis, one: Against, key: str, frame: Frame) -> Chart | None:
+    """The leader minus a rival, day by day; None where there are too few days for a course."""
+    known = {at: step for at, step in enumerate(one.steps) if step.known}
+    if len(known) < FEWEST_DAYS:
+        return None
+    amounts = amounts_of(analysis)
+    names = f"{_cut(one.leader, frame.width)} - {_cut(one.rival, frame.width)}"
+    dates = tuple(step.date for step in one.steps)
+    outline = [(at, step.high) for at, step in known.items()]
+    outline += [(at, step.low) for at, step in reversed(known.items())]
+    course = Course(analysis, dates, *span(one.steps, decision_place(analysis)), amounts.factor)
+    return course.chart(
+        frame,
         key,
-        name,
-        f"{_cut(one.leader, width)} - {_cut(one.rival, width)}, in {scale.difference_unit}",
-        _path([(x(at), y(step.difference)) for at, step in shown]),
-        _path(outline) + " Z",
-        "",
-        _spread(spots, marked, _decided(analysis), width),
-        _date_ticks([step.date for step in one.steps], written, x, width),
-        _value_ticks(scale.factor * low, scale.factor * high, lambda v: y(v / scale.factor)),
-        y(0.0),
-        *_marked(analysis, marked, x),
+        f"{names}, in {amounts.difference_unit}",
+        {at: one.steps[at].difference for at in range(min(known), len(one.steps))},
+        lambda at: _day_words(amounts, one.steps[at]),
+        [(at, step.difference) for at, step in known.items()],
+        outline,
     )
 
 
-def cost_chart(
-    analysis: Analysis, key: str, name: str, width: float, height: float
-) -> Chart | None:
+def cost_chart(analysis: Analysis, key: str, frame: Frame) -> Chart | None:
     """What the units so far have lost, day by day; None where it did not change."""
-    losses = costs(analysis)
+    losses, marked = costs(analysis), decision_place(analysis)
     if len(losses) < FEWEST_DAYS or losses[0] == losses[-1]:
         return None
-    scale, marked, written = Scale.of(analysis), decision_place(analysis), Dates.of(analysis)
-    most = 1.08 * max(losses)
-    x, y = _places(len(losses), 0.0, most, width, height)
-    line = [(x(at), y(cost)) for at, cost in enumerate(losses)]
-    floor = [(x(len(losses) - 1), y(0.0)), (x(0), y(0.0))]
-    later: list[tuple[float, float]] = []
-    if marked is not None and marked + 1 < len(losses):
-        flat = y(losses[marked])
-        later = [*line[marked:], (x(len(losses) - 1), flat), (x(marked), flat)]
-    dates = [day.date for day in analysis.days]
-    spots = [
-        _spot(
-            at,
-            x,
-            y(losses[at]),
-            written.day(dates[at]),
-            (f"{amounts.number(losses[at])} {scale.cost_unit}",),
-        )
-        for at in _pointed(len(losses), 0, marked, width)
-    ]
-    return Chart(
-        width,
-        height,
+    unit, last = amounts_of(analysis).cost_unit, len(losses) - 1
+    line = list(enumerate(losses))
+    later = []
+    if marked is not None and marked < last:
+        later = [*line[marked:], (last, losses[marked]), (marked, losses[marked])]
+    course = Course(
+        analysis, tuple(day.date for day in analysis.days), 0.0, 1.08 * max(losses), ticks=4
+    )
+    return course.chart(
+        frame,
         key,
-        name,
-        f"lost so far, in {scale.cost_unit}",
-        _path(line),
-        _path([*line, *floor]) + " Z",
-        _path(later) + " Z" if later else "",
-        _spread(spots, marked, _decided(analysis), width),
-        _date_ticks(dates, written, x, width),
-        _value_ticks(0.0, most, y, 4),
-        y(0.0),
-        *_marked(analysis, marked, x),
+        f"lost so far, in {unit}",
+        dict(line),
+        lambda at: (f"{number(losses[at])} {unit}",),
+        line,
+        [*line, (last, 0.0), (0, 0.0)],
+        later,
     )
 
 
 def forest(analysis: Analysis) -> Forest | None:
     """How the leader stands against every rival now; with segments, the nearest rival of each."""
-    rows: list[tuple[str, Step, bool]] = []
     if analysis.segments:
-        for part in analysis.segments:
-            for one in against(part)[:1]:
-                label = f"{part.segment}: {one.leader} - {one.rival}"
-                rows.append((label, one.now, part.decision is not None))
-    else:
         rows = [
-            (f"{one.leader} - {one.rival}", one.now, one.now.low >= 0.0 or one.now.high <= 0.0)
-            for one in against(analysis)
+            (f"{part.segment}: {one.name}", one.now, part.decision is not None)
+            for part in analysis.segments
+            for one in against(part)[:1]
         ]
+    else:
+        rows = [(one.name, one.now, one.now.apart) for one in against(analysis)]
     rows = [row for row in rows if row[1].known]
     if not rows:
         return None
-    scale = Scale.of(analysis)
+    amounts = amounts_of(analysis)
     low, high = min([0.0, *(s.low for _, s, _ in rows)]), max([0.0, *(s.high for _, s, _ in rows)])
     room = 0.03 * (high - low)
 
@@ -214,97 +238,28 @@ def forest(analysis: Analysis) -> Forest | None:
         return round(100.0 * (value - low + room) / (high - low + 2 * room), 2)
 
     lines = tuple(
-        Line(label, difference_with_interval(scale, s), x(s.low), x(s.high), x(s.difference), sure)
+        Line(label, s.words(amounts), x(s.low), x(s.high), x(s.difference), sure)
         for label, s, sure in rows
     )
-    steps = round_steps(scale.factor * low, scale.factor * high, 4)
-    ticks = tuple(Tick(x(v / scale.factor), _short(v)) for v in steps)
+    steps = round_steps(amounts.factor * low, amounts.factor * high, 4)
+    ticks = tuple(Tick(x(v / amounts.factor), _short(v)) for v in steps)
     effects = (analysis.segments[0] if analysis.segments else analysis).effects
     level = interval_name(effects[0].error)
-    return Forest(scale.difference_unit, lines, ticks, x(0.0), level)
+    return Forest(amounts.difference_unit, lines, ticks, x(0.0), level)
 
 
-def _places(
-    count: int, low: float, high: float, width: float, height: float
-) -> tuple[Place, Place]:
-    def x(at: float) -> float:
-        return round(LEFT + at / max(count - 1, 1) * (width - LEFT - RIGHT), 1)
-
-    def y(value: float) -> float:
-        part = (value - low) / (high - low)
-        return round(height - BOTTOM - part * (height - TOP - BOTTOM), 1)
-
-    return x, y
-
-
-def _pointed(count: int, first: int, marked: int | None, width: float) -> list[int]:
-    """Days that can be pointed at: the last, the marked one, and others that are not too near."""
-    every = max(1, -(-count // int((width - LEFT - RIGHT) / PIXELS_A_SPOT)))
-    days = set(range(count - 1, first - 1, -every))
-    return sorted(days | ({marked} if marked is not None and marked >= first else set()))
-
-
-def _spot(at: int, x: Place, y: float, title: str, lines: tuple[str, ...]) -> Spot:
-    return Spot(x(at), y, 0.0, 0.0, title, lines)
-
-
-def _spread(
-    spots: Sequence[Spot], marked: int | None, decided: str | None, width: float
-) -> tuple[Spot, ...]:
-    """Places on the axis, each with the room halfway to its neighbours."""
-    placed = []
-    for place, spot in enumerate(spots):
-        before = spots[place - 1].x if place else 2 * LEFT - spot.x
-        after = spots[place + 1].x if place + 1 < len(spots) else 2 * (width - RIGHT) - spot.x
-        left, right = max(LEFT, (before + spot.x) / 2), min(width - RIGHT, (spot.x + after) / 2)
-        here = marked is not None and decided is not None and spot.title == decided
-        lines = (*spot.lines, "first day that allowed the decision") if here else spot.lines
-        width_here = round(max(right - left, 1.0), 1)
-        placed.append(
-            replace(spot, left=round(left, 1), width=width_here, lines=lines, marked=here)
-        )
-    return tuple(placed)
-
-
-def _day_lines(scale: Scale, step: Step) -> tuple[str, ...]:
+def _day_words(amounts: Amounts, step: Step) -> tuple[str, ...]:
     if not step.known:
         return ("too little to tell",)
-    return (
-        scale.difference(step.difference, step.high - step.low),
-        f"between {scale.interval(step.low, step.high, 'and')}",
-    )
-
-
-def _date_ticks(dates: Sequence[str], written: Dates, x: Place, width: float) -> tuple[Tick, ...]:
-    places = dated(dates, int(width / 90))
-    return tuple(Tick(x(at), written.day(dates[at], year=False)) for at in places)
-
-
-def _value_ticks(low: float, high: float, y: Place, most: int = 5) -> tuple[Tick, ...]:
-    return tuple(Tick(y(value), _short(value)) for value in round_steps(low, high, most))
+    ends = amounts.ends(step.low, step.high, "and")
+    return amounts.difference(step.difference, step.width), f"between {ends}"
 
 
 def _short(value: float) -> str:
-    return minus(f"{value:,g}")
-
-
-def _decided(analysis: Analysis) -> str | None:
-    decided = analysis.decided
-    return None if decided is None else Dates.of(analysis).day(decided)
-
-
-def _marked(analysis: Analysis, place: int | None, x: Place) -> tuple[float | None, str]:
-    if place is None or analysis.decided is None:
-        return None, ""
-    day = Dates.of(analysis).day(analysis.decided, year=False)
-    return x(place), f"decision allowed, {day}"
+    return f"{value:,g}".replace("-", "−")
 
 
 def _cut(name: str, width: float) -> str:
     """A name that is too long for a title, shortened."""
     most = int(width / 22)
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + " L".join(f"{a:g} {b:g}" for a, b in points)

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.presentation.analysis.numbers import Dates, Scale
 from bascule.presentation.analysis.series import (
     Against,
+    Dates,
     against,
+    amounts_of,
     costs,
     dated,
     decision_place,
     span,
 )
 from bascule.presentation.figures import SERIES, Series, new_figure
+from bascule.presentation.numbers import Amounts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,23 +41,23 @@ def plot_analysis(analysis: Analysis) -> Figure:
     if analysis.segments:
         return _of_segments(analysis)
     figure, (left, right) = new_figure(columns=2, width=10.0, height=4.0, parts=(1.7, 1.0))
-    scale = Scale.of(analysis)
+    amounts = amounts_of(analysis)
     rivals = against(analysis)[:MOST_RIVALS]
     dates = [one.date for one in analysis.days]
     days = [_ordinal(text) for text in dates]
     place = decision_place(analysis)
     for one, series in zip(rivals, (SERIES[1], SERIES[3], SERIES[2], SERIES[0]), strict=False):
-        _draw_steps(left, one, series, scale, len(rivals) > 1)
+        _draw_steps(left, one, series, amounts, len(rivals) > 1)
     left.axhline(0.0, color="#111111", linewidth=1.2)
     spans = [span(one.steps, place) for one in rivals]
     if spans:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
-        left.set_ylim(low * scale.factor, high * scale.factor)
+        left.set_ylim(low * amounts.factor, high * amounts.factor)
     first = rivals[0] if rivals else None
     names = "" if first is None else f"{first.leader} - {_rivals(rivals)}"
-    left.set_title(f"{names} ({scale.difference_unit})", loc="left")
+    left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
     losses = costs(analysis)
-    right.set_title(f"cost ({scale.cost_unit})", loc="left")
+    right.set_title(f"cost ({amounts.cost_unit})", loc="left")
     if losses:
         colour = SERIES[5].colour
         right.plot(days, losses, color=colour, linewidth=1.8)
@@ -92,12 +94,12 @@ def _rivals(rivals: tuple[Against, ...]) -> str:
     return rivals[0].rival if len(rivals) == 1 else "each of the others"
 
 
-def _draw_steps(panel: Axes, one: Against, series: Series, scale: Scale, named: bool) -> None:
+def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, named: bool) -> None:
     known = [step for step in one.steps if step.known]
     days = [_ordinal(step.date) for step in known]
-    lows = [scale.factor * step.low for step in known]
-    highs = [scale.factor * step.high for step in known]
-    middle = [scale.factor * step.difference for step in known]
+    lows = [amounts.factor * step.low for step in known]
+    highs = [amounts.factor * step.high for step in known]
+    middle = [amounts.factor * step.difference for step in known]
     if len(known) == 1:
         reach = [[middle[0] - lows[0]], [highs[0] - middle[0]]]
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
@@ -132,22 +134,22 @@ def _of_segments(analysis: Analysis) -> Figure:
     """The leader of each segment against its nearest rival, a line each."""
     parts = analysis.segments
     figure, (axis,) = new_figure(width=7.4, height=1.4 + 0.42 * len(parts))
-    scale, names = Scale.of(analysis), []
+    amounts, names = amounts_of(analysis), []
     for place, part in enumerate(reversed(parts)):
         rivals = against(part)
         name = str(part.segment)
         if rivals:
             now = rivals[0].now
-            name += f": {rivals[0].leader} - {rivals[0].rival}"
+            name += f": {rivals[0].name}"
             if now.known:
                 series = SERIES[5] if part.decision is not None else SERIES[1]
-                ends = [scale.factor * now.low, scale.factor * now.high]
+                ends = [amounts.factor * now.low, amounts.factor * now.high]
                 axis.plot(ends, [place, place], color=series.colour, linewidth=2.4)
-                axis.plot([scale.factor * now.difference], [place], "o", color=series.colour)
+                axis.plot([amounts.factor * now.difference], [place], "o", color=series.colour)
         names.append(name)
     axis.axvline(0.0, color="#111111", linewidth=1.2)
     axis.set_yticks(range(len(names)), names)
     axis.set_ylim(-0.6, len(names) - 0.4)
-    axis.set_xlabel(f"difference ({scale.difference_unit})")
+    axis.set_xlabel(f"difference ({amounts.difference_unit})")
     axis.set_title(analysis.headline, loc="left")
     return figure

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bascule.presentation.analysis import numbers as amounts
+from bascule.presentation import numbers
 from bascule.presentation.analysis import sentences as words
-from bascule.presentation.analysis.chart import Chart, Forest, cost_chart, effect_chart, forest
-from bascule.presentation.analysis.numbers import Dates, Scale
-from bascule.presentation.analysis.series import Against, against, difference_with_interval
+from bascule.presentation.analysis.chart import (
+    MARGINS,
+    Chart,
+    Forest,
+    cost_chart,
+    effect_chart,
+    forest,
+)
+from bascule.presentation.analysis.series import Against, Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import guardrail_lines, metric_words
 from bascule.presentation.guarantees import interval_name
-from bascule.presentation.numbers import relative
-from bascule.presentation.pages import NARROW, WIDE, template
+from bascule.presentation.numbers import UNKNOWN, Amounts, known, relative
+from bascule.presentation.pages import frames, template
 
 if TYPE_CHECKING:
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis
     from bascule.core.metrics.contrasts import Contrast
 
-SIZES = (("wide", WIDE), ("narrow", NARROW))
+LARGE, SMALL, COST = (300.0, 300.0), (220.0, 220.0), (190.0, 190.0)
+"""Heights of charts in pixels: of the nearest rival, of others, and of the cost."""
 
 MOST_CHARTS = 3
 """Of more rivals than this, the nearest ones are drawn day by day; all are in the table of now."""
@@ -37,7 +44,7 @@ class View:
     """One analysis with its drawings and its table of days."""
 
     analysis: Analysis
-    scale: Scale
+    amounts: Amounts
     rivals: tuple[Against, ...]
     forest: Forest | None
     effects: tuple[tuple[Chart, ...], ...]
@@ -76,7 +83,8 @@ def page(analysis: Analysis) -> str:
         words=words,
         guardrail_lines=guardrail_lines,
         metric_words=metric_words,
-        amounts=amounts,
+        numbers=numbers,
+        has_days=has_days(analysis),
         dates=Dates.of(analysis),
         version=__version__,
     )
@@ -85,26 +93,22 @@ def page(analysis: Analysis) -> str:
 def view(analysis: Analysis, key: str) -> View:
     """What the template shows of an analysis; `key` tells its drawings from those of others."""
     rivals = against(analysis)
-    effects = []
-    for at, one in enumerate(rivals[:MOST_CHARTS]):
-        charts = [
-            effect_chart(
-                analysis, one, f"{key}-{at}-{name}", name, width, 300.0 if at == 0 else 220.0
-            )
-            for name, width in SIZES
-        ]
-        effects.append(tuple(chart for chart in charts if chart is not None))
-    costs = [
-        cost_chart(analysis, f"{key}-cost-{name}", name, width, 190.0) for name, width in SIZES
+    effects = [
+        _drawn(
+            effect_chart(analysis, one, f"{key}-{at}", frame)
+            for frame in frames(SMALL if at else LARGE, MARGINS)
+        )
+        for at, one in enumerate(rivals[:MOST_CHARTS])
     ]
+    costs = _drawn(cost_chart(analysis, f"{key}-cost", frame) for frame in frames(COST, MARGINS))
     heading, days = day_rows(analysis, rivals[:MOST_CHARTS])
     return View(
         analysis,
-        Scale.of(analysis),
+        amounts_of(analysis),
         rivals,
         forest(analysis),
         tuple(charts for charts in effects if charts),
-        tuple(chart for chart in costs if chart is not None),
+        costs,
         heading,
         days,
         compared(analysis),
@@ -113,38 +117,32 @@ def view(analysis: Analysis, key: str) -> View:
     )
 
 
+def _drawn(charts: Iterable[Chart | None]) -> tuple[Chart, ...]:
+    return tuple(chart for chart in charts if chart is not None)
+
+
 def compared(analysis: Analysis) -> tuple[Compared, ...]:
     """Treatments minus the control: as they stand at any time, and for one look."""
-    scale, control = Scale.of(analysis), analysis.design.control_arm
-    once = {(one.second, one.first): one for one in analysis.once}
-    if not analysis.contrasts:
-        return tuple(
-            Compared(f"{a} - {b}", (_cell(scale, "difference", one), _lift_cell(one)))
-            for (a, b), one in once.items()
-            if b == control
-        )
+    amounts, control = amounts_of(analysis), analysis.design.control_arm
+    once = {one.name: one for one in analysis.once if one.first == control}
     rows = []
-    for one in analysis.contrasts:
-        cells = [_cell(scale, "difference", one), _lift_cell(one)]
-        look = once.get((one.treatment, one.control))
-        if look is not None:
-            cells.append(_cell(scale, "if looked at once", look))
+    for one in analysis.contrasts or once.values():
+        cells = [_cell(amounts, "difference", one), _lift_cell(one)]
+        if analysis.contrasts and one.name in once:
+            cells.append(_cell(amounts, "if looked at once", once[one.name]))
         rows.append(Compared(one.name, tuple(cells)))
     return tuple(rows)
 
 
-def _cell(scale: Scale, title: str, one: Contrast | OneLook) -> tuple[str, str, str]:
+def _cell(amounts: Amounts, title: str, one: Contrast | OneLook) -> tuple[str, str, str]:
     width = one.high - one.low
-    if not math.isfinite(width):
-        return title, scale.difference(one.difference), ""
-    return title, scale.difference(one.difference, width), scale.interval(one.low, one.high)
+    ends = amounts.ends(one.low, one.high) if known(width) else ""
+    return title, amounts.difference(one.difference, width), ends
 
 
 def _lift_cell(one: Contrast | OneLook) -> tuple[str, str, str]:
-    if one.lift is None or math.isnan(one.lift):
-        return "relative lift", amounts.UNKNOWN, ""
-    known = math.isfinite(one.lift_low) and math.isfinite(one.lift_high)
-    ends = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if known else ""
+    is_known = known(one.lift) and known(one.lift_low) and known(one.lift_high)
+    ends = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if is_known else ""
     return "relative lift", relative(one.lift), ends
 
 
@@ -170,12 +168,12 @@ def day_rows(
     analysis: Analysis, rivals: tuple[Against, ...]
 ) -> tuple[Cells, tuple[tuple[bool, Cells], ...]]:
     """The table of days: its heading, and each row with whether the decision came on that day."""
-    scale, dates = Scale.of(analysis), Dates.of(analysis)
+    amounts, dates = amounts_of(analysis), Dates.of(analysis)
     heading = (
         "day",
         *(f"units, {name}" for name in analysis.design.arms),
         *(f"mean, {name}" for name in analysis.design.arms),
-        *(f"{one.leader} - {one.rival}" for one in rivals),
+        *(one.name for one in rivals),
     )
     steps = [{step.date: step for step in one.steps} for one in rivals]
     every = -(-len(analysis.days) // MOST_ROWS) or 1
@@ -187,10 +185,10 @@ def day_rows(
         cells = [
             dates.stamp(day.date),
             *(f"{n:,}" for n in day.units),
-            *(scale.mean(m) for m in day.means),
+            *(amounts.mean(m) for m in day.means),
         ]
         for by_date in steps:
             step = by_date[day.date]
-            cells.append(difference_with_interval(scale, step) if step.known else "–")
+            cells.append(step.words(amounts) if step.known else UNKNOWN)
         rows.append((first, tuple(cells)))
     return heading, tuple(rows)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bascule.presentation.analysis import numbers as amounts
-from bascule.presentation.analysis.numbers import Dates, Scale, number
-from bascule.presentation.analysis.series import against
+from bascule.presentation.analysis.series import Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import held_words
 from bascule.presentation.guarantees import at_most, interval_name, sentence
+from bascule.presentation.numbers import UNKNOWN, number
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, Check
@@ -51,7 +50,7 @@ def question(analysis: Analysis) -> str:
 def setting(analysis: Analysis) -> str:
     """Who took part, when, and what counts as an outcome."""
     when = ""
-    if analysis.first_day and analysis.last_day and amounts.has_days(analysis):
+    if analysis.first_day and analysis.last_day and has_days(analysis):
         first, last = map(Dates.of(analysis).day, (analysis.first_day, analysis.last_day))
         when = f" on {first}" if first == last else f" from {first} to {last}"
     return f"{analysis.units:,} units were seen{when}, each in one arm. {outcome(analysis)}"
@@ -91,17 +90,16 @@ def reading(analysis: Analysis) -> str:
     rivals = against(analysis)
     if analysis.segments or not rivals or not rivals[0].now.known:
         return ""
-    nearest, scale = rivals[0], Scale.of(analysis)
+    nearest, amounts = rivals[0], amounts_of(analysis)
     now, decision = nearest.now, analysis.decision
-    width = now.high - now.low
-    low, high = scale.signed(now.low, width), scale.signed(now.high, width)
-    unit = " points" if scale.percent else ""
-    by = scale.signed(abs(now.difference), width).lstrip("+")
+    low, high = amounts.signed(now.low, now.width), amounts.signed(now.high, now.width)
+    unit = " points" if amounts.binary else ""
+    by = amounts.signed(abs(now.difference), now.width).lstrip("+")
     rest = "" if len(rivals) == 1 else ", its nearest rival,"
     lead = f"{nearest.leader} is ahead of {nearest.rival}{rest} by {by}{unit}"
     if decision is not None and decision.arm is None:
         return f"{lead}, which is too little to matter: it may be from {low} to {high}{unit}."
-    if now.low >= 0.0 or now.high <= 0.0:
+    if now.apart:
         return f"{lead}; the true difference lies between {low} and {high}{unit}."
     if decision is not None and analysis.decided is not None:
         day = Dates.of(analysis).day(analysis.decided)
@@ -157,14 +155,13 @@ def guarantee(analysis: Analysis) -> str:
 
 def edges(analysis: Analysis) -> str:
     """How often the band that is drawn may be wrong."""
+    error = analysis.effects[0].error if analysis.effects else 0.5
+    start = f"The shaded band is the {interval_name(error)},"
     if analysis.guarantee == "asymptotic" or not analysis.effects:
-        level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
-        return f"The shaded band is the {level}, where the true difference may lie."
-    each = at_most(analysis.effects[0].error)
-    level = interval_name(analysis.effects[0].error)
+        return f"{start} where the true difference may lie."
     return (
-        f"The shaded band is the {level}, in which the true difference lies: either edge is ever "
-        f"wrong, on any day, with probability at most {each}."
+        f"{start} in which the true difference lies: either edge is ever wrong, on any day, with "
+        f"probability at most {at_most(error)}."
     )
 
 
@@ -190,7 +187,7 @@ def days_left(analysis: Analysis) -> str:
     """How long a decision may take from here."""
     days = analysis.days_left
     if days is None:
-        return "–"
+        return UNKNOWN
     rounded = float(f"{days:.2g}")
     return f"{rounded:g}" if rounded < 10 else f"{rounded:,.0f}"
 

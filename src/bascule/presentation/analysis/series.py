@@ -1,4 +1,7 @@
-"""The arm that is ahead against each of the others, day by day: what figures and pages draw."""
+"""The arm that is ahead against each of the others, day by day: what figures and pages draw.
+
+Here is also how the days of a log, and its outcomes, are written.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,64 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from bascule.core.metrics.effects import Effect
-from bascule.presentation.analysis.numbers import Scale
+from bascule.presentation.numbers import Amounts
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
+)
+
+DAY_0 = date(1970, 1, 1)
+"""Where days that are numbers begin."""
+
 STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 """Days between the dates on an axis."""
+
+
+def amounts_of(analysis: Analysis) -> Amounts:
+    """Return how the outcomes of a log are written, and what cost is counted in."""
+    return Amounts(analysis.design.outcome.binary, analysis.design.cost_unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """How the days of a log are written: as dates, or as the numbers that it counts them by."""
+
+    numbered: bool
+
+    @classmethod
+    def of(cls, analysis: Analysis) -> Dates:
+        """As the time column has them."""
+        return cls(analysis.reading.times == "numbers")
+
+    def day(self, text: str, year: bool = True) -> str:
+        """A day in words.
+
+        >>> dates, numbers = Dates(False), Dates(True)
+        >>> dates.day("1987-03-09"), dates.day("2026-03-09", year=False), numbers.day("1970-01-09")
+        ('9 March 1987', '9 Mar', 'day 8')
+        """
+        when = date.fromisoformat(text)
+        if self.numbered:
+            return f"day {(when - DAY_0).days}"
+        month = MONTHS[when.month - 1]
+        return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
+
+    def stamp(self, text: str) -> str:
+        """A day as a table has it.
+
+        >>> Dates(False).stamp("2026-03-09"), Dates(True).stamp("1970-01-09")
+        ('2026-03-09', 'day 8')
+        """
+        return self.day(text) if self.numbered else text
+
+
+def has_days(analysis: Analysis) -> bool:
+    """Whether the log says when anything happened."""
+    return analysis.last_day is not None and analysis.reading.times != "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +86,21 @@ class Step:
         """Whether the interval has ends at all."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
+    @property
+    def width(self) -> float:
+        """How wide the interval is."""
+        return self.high - self.low
+
+    @property
+    def apart(self) -> bool:
+        """Whether the interval lies on one side of 0."""
+        return self.low >= 0.0 or self.high <= 0.0
+
+    def words(self, amounts: Amounts) -> str:
+        """Return the difference and its interval, as a cell of a table has them."""
+        ends = amounts.ends(self.low, self.high)
+        return f"{amounts.signed(self.difference, self.width)} ({ends})"
+
 
 @dataclass(frozen=True, slots=True)
 class Against:
@@ -41,6 +110,11 @@ class Against:
     rival: str
     now: Step
     steps: tuple[Step, ...]
+
+    @property
+    def name(self) -> str:
+        """The leader minus its rival."""
+        return f"{self.leader} - {self.rival}"
 
 
 def leader(analysis: Analysis) -> str:
@@ -134,9 +208,3 @@ def _turned(effects: Sequence[Effect], ahead: str, rival: str, date: str) -> Ste
         if (effect.first, effect.second) == (rival, ahead):
             return Step(date, -effect.difference, -effect.high, -effect.low)
     return None
-
-
-def difference_with_interval(scale: Scale, step: Step) -> str:
-    """A difference and its interval, as a cell of a table has them."""
-    difference = scale.signed(step.difference, step.high - step.low)
-    return f"{difference} ({scale.interval(step.low, step.high)})"

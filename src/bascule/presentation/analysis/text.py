@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
-from bascule.presentation.amounts import Amounts
-from bascule.presentation.analysis.numbers import Dates, Scale, has_days
-from bascule.presentation.guarantees import at_most, bound_words, interval_name
-from bascule.presentation.numbers import relative
+from bascule.presentation.analysis.series import Dates, amounts_of, has_days
+from bascule.presentation.guarantees import (
+    STANDINGS,
+    at_most,
+    bound_words,
+    interval_name,
+    later_minus_first,
+)
+from bascule.presentation.numbers import Amounts, known, number, relative
 
 if TYPE_CHECKING:
     from bascule.analysis.each import LogCollection
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, ArmAnswer
-    from bascule.core.metrics.effects import Effect
+    from bascule.core.metrics.contrasts import Contrast
     from bascule.core.procedures.base import Decision
 
 MOST_PAIRS = 10
@@ -60,11 +64,8 @@ def guardrail_lines(analysis: Analysis) -> list[str]:
     if metric is None or metric.margin is None:
         return []
     better = "higher" if metric.goal == "increase" else "lower"
-    margin = Amounts.of(metric.outcome).size(metric.margin)
-    said = {"open": "not shown yet to be within its margin", "harmed": "harmful"}
-    rest = [
-        f"{arm} is {said.get(it, 'within its margin')}" for arm, it in analysis.standings.items()
-    ]
+    margin = Amounts(metric.outcome.binary).size(metric.margin)
+    rest = [f"{arm} is {STANDINGS[standing]}" for arm, standing in analysis.standings.items()]
     return [
         f"guardrail, {better} is better, margin {margin}: {'; '.join(rest)} (a treatment "
         f"that is worse by the margin or more is declared within it with probability at most "
@@ -84,119 +85,106 @@ def held_words(analysis: Analysis) -> str:
 
 
 def _numbers(analysis: Analysis) -> list[str]:
-    scale = Scale.of(analysis)
+    amounts = amounts_of(analysis)
     better = ["lower is better"] if analysis.design.goal == "decrease" else []
-    lines = [*arm_table(analysis.arms, scale), *better, ""]
+    lines = [*arm_table(analysis.arms, amounts), *better, ""]
     if analysis.evidence.once:
-        return lines + once_table(analysis.once, scale)
+        return lines + once_table(analysis.once, amounts)
     lines += effect_table(analysis)
     if analysis.once:
         lines += ["", "If this is the only look, at a time that was fixed before the test:"]
-        lines += once_table(analysis.once, scale)
+        lines += once_table(analysis.once, amounts)
     return lines
 
 
-def once_table(once: tuple[OneLook, ...], scale: Scale) -> list[str]:
+def once_table(once: tuple[OneLook, ...], amounts: Amounts) -> list[str]:
     """The differences by one look with relative lifts, a line each below a heading."""
-    lines = [_heading(scale, once[0].error)]
-    for one in once[:MOST_PAIRS]:
-        lifts = (one.lift, one.lift_low, one.lift_high)
-        ends = (one.difference, one.low, one.high)
+    lines = []
+    for one in once:
         p_value = f"{one.p_value:.2g}" if one.p_value >= 1e-4 else "< 0.0001"
-        name = f"{one.second} - {one.first}"
-        lines.append(f"{_difference_line(scale, name, ends, lifts)}   p {p_value}")
-    if len(once) > MOST_PAIRS:
-        lines.append(f"and {len(once) - MOST_PAIRS} more pairs")
-    lines.append(f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)")
-    return lines
+        lines.append(f"{_difference_line(amounts, one)}   p {p_value}")
+    closing = f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)"
+    return _differences(lines, amounts, once[0].error, closing)
 
 
-def arm_table(arms: tuple[ArmAnswer, ...], scale: Scale) -> list[str]:
+def arm_table(arms: tuple[ArmAnswer, ...], amounts: Amounts) -> list[str]:
     """The arms, a line each below a heading; means of 0/1 outcomes are in percent."""
-
-    def written(value: float | None) -> str:
-        return "" if value is None else scale.mean(value)
-
-    lines = [f"{'arm':<20}{'units':>12}{'counted':>12}{'mean':>12}{'deviation':>12}"]
-    lines += [
-        f"{fitted(arm.name, 20)}{arm.units:>12,}{arm.counted:>12,}"
-        f"{written(arm.mean):>12}{written(arm.deviation):>12}"
-        for arm in arms
+    return [
+        f"{'arm':<20}{'units':>12}{'counted':>12}{'mean':>12}{'deviation':>12}",
+        *(
+            f"{fitted(arm.name, 20)}{arm.units:>12,}{arm.counted:>12,}"
+            f"{amounts.mean(arm.mean):>12}{amounts.mean(arm.deviation):>12}"
+            for arm in arms
+        ),
     ]
-    return lines
 
 
 def effect_table(analysis: Analysis) -> list[str]:
     """The differences below a heading: treatments minus the control with lifts, then others."""
-    effects, compared, scale = analysis.effects, analysis.contrasts, Scale.of(analysis)
+    effects, compared, amounts = analysis.effects, analysis.contrasts, amounts_of(analysis)
     if not effects:
         return []
-    pairs = {(one.treatment, one.control) for one in compared}
-    rest = [e for e in effects if not pairs & {(e.first, e.second), (e.second, e.first)}]
-    lines = [_heading(scale, compared[0].lift_error if compared else None)]
-    for one in compared[:MOST_PAIRS]:
-        lifts = (one.lift, one.lift_low, one.lift_high)
-        lines.append(_difference_line(scale, one.name, (one.difference, one.low, one.high), lifts))
-    for effect in rest[: max(0, MOST_PAIRS - len(compared))]:
-        ends = (-effect.difference, -effect.high, -effect.low)
-        lines.append(_difference_line(scale, _name(effect), ends))
-    if len(effects) > MOST_PAIRS:
-        lines.append(f"and {len(effects) - MOST_PAIRS} more pairs")
+    pairs = {frozenset((one.treatment, one.control)) for one in compared}
+    lines = [_difference_line(amounts, one) for one in compared]
+    lines += [
+        fitted(name, 32) + _ends(amounts, *ends)
+        for effect in effects
+        for name, *ends in [later_minus_first(effect)]
+        if frozenset((effect.first, effect.second)) not in pairs
+    ]
     error = effects[0].error
-    lines.append(f"{interval_name(error)}s: {bound_words(error)} ({effects[0].guarantee})")
-    return lines
+    closing = f"{interval_name(error)}s: {bound_words(error)} ({effects[0].guarantee})"
+    return _differences(lines, amounts, compared[0].lift_error if compared else None, closing)
 
 
-def _heading(scale: Scale, lift_error: float | None) -> str:
-    heading = f"{'difference':<32}{'points' if scale.percent else '':>12}{'from':>12}{'to':>12}"
-    if lift_error is None:
-        return heading
-    return f"{heading}{'lift':>10}{'from':>10}{'to':>10} ({interval_name(lift_error)})"
+def _differences(
+    lines: list[str], amounts: Amounts, lift_error: float | None, closing: str
+) -> list[str]:
+    """A table of differences: its heading, the first lines of it, and what its intervals are."""
+    unit = "points" if amounts.binary else ""
+    heading = f"{'difference':<32}{unit:>12}{'from':>12}{'to':>12}"
+    if lift_error is not None:
+        heading += f"{'lift':>10}{'from':>10}{'to':>10} ({interval_name(lift_error)})"
+    more = len(lines) - MOST_PAIRS
+    rest = [f"and {more} more pairs"] if more > 0 else []
+    return [heading, *lines[:MOST_PAIRS], *rest, closing]
 
 
-def _difference_line(
-    scale: Scale, name: str, ends: Sequence[float], lifts: Sequence[float | None] | None = None
-) -> str:
-    line = f"{fitted(name, 32)}" + "".join(f"{shown(scale.factor * end):>12}" for end in ends)
-    if lifts is None or lifts[0] is None or math.isnan(lifts[0]):
+def _difference_line(amounts: Amounts, one: Contrast | OneLook) -> str:
+    line = fitted(one.name, 32) + _ends(amounts, one.difference, one.low, one.high)
+    if one.lift is None or math.isnan(one.lift):
         return line
-    return line + "".join(
-        f"{relative(end) if end is not None and math.isfinite(end) else '':>10}" for end in lifts
-    )
+    lifts = (one.lift, one.lift_low, one.lift_high)
+    return line + "".join(f"{relative(end) if known(end) else '':>10}" for end in lifts)
+
+
+def _ends(amounts: Amounts, difference: float, low: float, high: float) -> str:
+    return "".join(f"{amounts.signed(end, high - low):>12}" for end in (difference, low, high))
 
 
 def day_table(analysis: Analysis) -> list[str]:
     """The differences of all pairs at the end of each day, a line each below a heading."""
     title = "" if analysis.segment is None else f"segment {analysis.segment}\n"
-    scale, stamp = Scale.of(analysis), Dates.of(analysis).stamp
-    unit = "points" if scale.percent else ""
+    amounts, stamp = amounts_of(analysis), Dates.of(analysis).stamp
+    unit = "points" if amounts.binary else ""
     lines = [f"{title}{'day':<12}{'difference':<32}{'units':>12}{unit:>12}{'from':>12}{'to':>12}"]
     for day in analysis.days:
+        mark = f"  {day.decision}" if day.decision else ""
         for effect in day.effects[:MOST_PAIRS]:
-            mark = f"  {day.decision}" if day.decision else ""
-            units, ends = f"{sum(day.units):>12,}", _interval(scale, effect)
-            lines.append(f"{stamp(day.date):<12}{fitted(_name(effect), 32)}{units}{ends}{mark}")
+            name, *ends = later_minus_first(effect)
+            numbers = f"{sum(day.units):>12,}{_ends(amounts, *ends)}{mark}"
+            lines.append(f"{stamp(day.date):<12}{fitted(name, 32)}{numbers}")
     return lines
-
-
-def _name(effect: Effect) -> str:
-    return f"{effect.second} - {effect.first}"
-
-
-def _interval(scale: Scale, effect: Effect) -> str:
-    """The later arm minus the earlier one, and both bounds."""
-    numbers = (-effect.difference, -effect.high, -effect.low)
-    return "".join(f"{shown(scale.factor * number):>12}" for number in numbers)
 
 
 def _money(analysis: Analysis) -> list[str]:
     lines, stamp = [], Dates.of(analysis).stamp
     if analysis.cost is not None:
-        lines.append(f"cost so far {shown(analysis.cost)} {analysis.design.cost_unit}")
+        lines.append(f"cost so far {number(analysis.cost)} {analysis.design.cost_unit}")
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         decided = analysis.decided
         when = "on their first day" if decided is None else f"on {stamp(decided)}"
-        lines.append(f"stopping {when} would have saved {shown(analysis.saved)}")
+        lines.append(f"stopping {when} would have saved {number(analysis.saved)}")
     return lines
 
 
@@ -223,7 +211,7 @@ def collection_lines(collection: LogCollection) -> list[str]:
         if row.problem:
             lines.append(f"{fitted(row.test, 26)}{'':>10}  not analysed: {row.problem}")
             continue
-        amounts = Amounts.written(row.binary)
+        amounts = Amounts(row.binary)
         ends = "".join(f"{amounts.signed(end):>11}" for end in (row.low, row.high))
         ends = f"{amounts.difference(row.difference):>14}{ends}"
         lines.append(
@@ -249,20 +237,6 @@ def fitted(name: str, width: int) -> str:
         last = room // 3
         name = f"{name[: room - 1 - last]}…{name[len(name) - last :]}"
     return f"{name:<{width}}"
-
-
-def shown(value: float | None) -> str:
-    """A number as a table has it.
-
-    >>> shown(0.012345), shown(None), shown(-math.inf), shown(1234567.0)
-    ('0.01235', '', '-inf', '1,234,567')
-    """
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    value = value + 0.0  # no "-0"
-    return f"{value:,.0f}" if abs(value) >= 1e5 else f"{value:.4g}"
 
 
 def headline(analysis: Analysis) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.comparison.contenders import Family, short_name
 from bascule.presentation.guarantees import error_words
-from bascule.presentation.numbers import count, joined, percent, short, shown
+from bascule.presentation.numbers import count, joined, number, percent, shown
 
 if TYPE_CHECKING:
     from bascule.comparison.frontier import Frontier, Point
@@ -66,8 +66,8 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     lines = [
         verdict(frontier),
         f"Error: {error_words(frontier.error, len(frontier.means))}.",
-        f"× oracle: what a rule had learnt when it decided, over the {short(frontier.oracle)} that "
-        "a test which knows the gap needs.",
+        f"× oracle: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
+        "that a test which knows the gap needs.",
     ]
     least = min(frontier.points, key=lambda point: point.runs)
     if least.runs < frontier.runs:

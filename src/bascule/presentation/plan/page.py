@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bascule.planning.search.choose import Point
 from bascule.presentation import numbers, pages
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import amount, count, estimate, percent
-from bascule.presentation.pages import Frame, Tick, round_steps
+from bascule.presentation.pages import Frame, Spot, Tick, path, round_steps
 from bascule.presentation.plan import tables
 from bascule.presentation.plan import text as words
 from bascule.presentation.plan.figure import affordable, knob_words, main_curve, other_curves
@@ -21,14 +21,11 @@ from bascule.presentation.plan.tables import decided_words, is_first_look
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
 
-WIDE, NARROW = (pages.WIDE, 400.0), (pages.NARROW, 330.0)
-"""The chart in pixels, on a screen and on a phone."""
+HEIGHTS = (400.0, 330.0)
+"""Heights of the chart in pixels, on a screen and on a phone."""
 
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 14.0, 26.0, 40.0
-"""Margins, in pixels."""
-
-Place = Callable[[float], float]
-"""From days or cost to pixels."""
+MARGINS = (46.0, 14.0, 26.0, 40.0)
+"""Left, right, top and bottom, in pixels."""
 
 NEAR = 26.0
 """Labels nearer to each other than this are not all written."""
@@ -53,7 +50,7 @@ def page(plan: Plan) -> str:
         numbers=numbers,
         guarantee=guarantee(plan.design),
         bars=_bars(plan),
-        charts=(chart_of(plan, "wide", *WIDE), chart_of(plan, "narrow", *NARROW)),
+        charts=[chart_of(plan, frame) for frame in pages.frames(HEIGHTS, MARGINS)],
         comparison=tables.comparison(plan),
         what_if=tables.what_if(plan),
         by_evidence=tables.by_evidence(plan),
@@ -88,15 +85,11 @@ def _bars(plan: Plan) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """One point of the chart: where it is, what kind it is, and what it says when pointed at."""
+class DesignSpot(Spot):
+    """A design on the chart: its kind, its label, and the ends of a standard error, if any."""
 
     kind: str
-    x: float
-    y: float
     label: str
-    title: str
-    lines: tuple[str, ...]
     low: float = math.nan
     high: float = math.nan
 
@@ -105,27 +98,20 @@ class Spot:
         """Whether there is a standard error to draw."""
         return not math.isnan(self.low)
 
-    @property
-    def speech(self) -> str:
-        """What is read out to someone who cannot see the chart."""
-        return f"{self.title}: {'; '.join(self.lines)}"
-
 
 @dataclass(frozen=True, slots=True)
-class Chart(Frame):
+class Chart:
     """The chart at one width, in pixels."""
 
-    MARGINS: ClassVar[tuple[float, float, float, float]] = (LEFT, RIGHT, TOP, BOTTOM)
-
-    name: str
-    spots: tuple[Spot, ...]
+    frame: Frame
+    spots: tuple[DesignSpot, ...]
     curves: tuple[tuple[str, str], ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     deadline: float | None
 
 
-def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
+def chart_of(plan: Plan, frame: Frame) -> Chart:
     """Return the chart of a plan: days to the right, on a log scale, and cost upwards, from 0."""
     curve = main_curve(plan)
     rest = [point for point in plan.points if point not in curve]
@@ -140,40 +126,43 @@ def chart_of(plan: Plan, name: str, width: float, height: float) -> Chart:
     most = 1.08 * max(costs)
 
     def x(day: float) -> float:
-        part = math.log(day / first) / math.log(last / first)
-        return round(LEFT + part * (width - LEFT - RIGHT), 1)
+        return frame.x(math.log(day / first) / math.log(last / first))
 
     def y(cost: float) -> float:
-        return round(height - BOTTOM - cost / most * (height - TOP - BOTTOM), 1)
+        return frame.y(cost / most)
 
-    def spot(kind: str, point: Point) -> Spot:
+    def spot(kind: str, point: Point) -> DesignSpot:
         seen = point.forecast
-        bar = (y(seen.cost.mean - seen.cost.se), y(seen.cost.mean + seen.cost.se))
-        return Spot(
-            kind + ("" if seen.simulated else " expected"),
+        ends = (seen.cost.mean - seen.cost.se, seen.cost.mean + seen.cost.se)
+        return DesignSpot(
             x(seen.days.mean),
             y(seen.cost.mean),
-            knob_words(point),
             point.rule.label,
             spoken(plan, point),
-            *(bar if seen.simulated else (math.nan, math.nan)),
+            kind + ("" if seen.simulated else " expected"),
+            knob_words(point),
+            *(map(y, ends) if seen.simulated else ()),
         )
+
+    def curve_of(points: Sequence[Point]) -> str:
+        return path((x(p.expected.days.mean), y(p.expected.cost.mean)) for p in points)
 
     kind = plan.points[0].rule.kind
     spots = [spot("plain" if point.rule.kind == kind else "ucb", point) for point in others]
-    spots.append(_fixed(plan, x, y))
+    test = plan.fixed_horizon
+    spots.append(
+        DesignSpot(x(test.days), y(test.cost), "Fixed horizon", _fixed_words(plan), "fixed", "")
+    )
     spots += [
         spot("even" if point.even else "tilt", point) for point in curve if point.rule != plan.rule
     ]
     spots.append(spot("chosen", plan.chosen))
     lines = [("curve", curve), *(("ucb", points) for points in other_curves(plan))]
     return Chart(
-        width,
-        height,
-        name,
+        frame,
         _thinned(spots),
-        tuple((kind, _path(points, x, y)) for kind, points in lines if len(points) > 1),
-        tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(width / 60))),
+        tuple((kind, curve_of(points)) for kind, points in lines if len(points) > 1),
+        tuple(Tick(x(day), f"{day:g}") for day in nice_days(first, last, int(frame.width / 60))),
         tuple(Tick(y(cost), f"{cost:,g}") for cost in round_steps(0.0, most)),
         x(deadline) if drawn else None,
     )
@@ -218,30 +207,18 @@ def _top(point: Point) -> float:
     return cost.mean + (cost.se if point.forecast.simulated else 0.0)
 
 
-def _fixed(plan: Plan, x: Place, y: Place) -> Spot:
+def _fixed_words(plan: Plan) -> tuple[str, ...]:
     test = plan.fixed_horizon
-    return Spot(
-        "fixed",
-        x(test.days),
-        y(test.cost),
-        "",
-        "Fixed horizon",
-        (
-            f"{amount(test.days)} days",
-            f"cost {amount(test.cost)} {plan.request.cost_unit}",
-            f"{test.units_per_arm:,} units in each arm, power {percent(test.power)}",
-        ),
+    return (
+        f"{amount(test.days)} days",
+        f"cost {amount(test.cost)} {plan.request.cost_unit}",
+        f"{test.units_per_arm:,} units in each arm, power {percent(test.power)}",
     )
 
 
-def _path(points: Sequence[Point], x: Place, y: Place) -> str:
-    places = [(x(p.expected.days.mean), y(p.expected.cost.mean)) for p in points]
-    return "M" + " L".join(f"{a:g} {b:g}" for a, b in places)
-
-
-def _thinned(spots: Sequence[Spot]) -> tuple[Spot, ...]:
+def _thinned(spots: Sequence[DesignSpot]) -> tuple[DesignSpot, ...]:
     """The spots without labels that would touch another one; the recommended one keeps its own."""
-    kept: list[Spot] = []
+    kept: list[DesignSpot] = []
     taken: list[tuple[float, float]] = []
     for spot in reversed(spots):
         near = any(abs(spot.x - a) < NEAR and abs(spot.y - b) < NEAR for a, b in taken)

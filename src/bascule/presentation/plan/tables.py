@@ -108,8 +108,7 @@ def frontier(plan: Plan) -> list[Cells]:
     rows = [(*headings, "runs")]
     return rows + [
         (
-            point.rule.label
-            + ("" if point.accepted else f" ({point.design.calibration.guarantee})"),
+            _named(point),
             *forecast_cells(point.forecast),
             _at_zero(point),
             runs_words(point.forecast),

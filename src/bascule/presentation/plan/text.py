@@ -13,9 +13,9 @@ from bascule.core.outcomes import Outcome
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.search.choose import best_tilt
-from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import at_most, guarantee
 from bascule.presentation.numbers import (
+    Amounts,
     amount,
     count,
     duration,

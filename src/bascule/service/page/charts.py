@@ -9,8 +9,8 @@ from datetime import datetime
 
 from bascule.core.metrics.effects import Effect
 from bascule.live.api import Point, Status
-from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.guarantees import interval_name
+from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, when
 
 MOST_RIVALS = 5
 """Comparisons that get a chart; more would be a wall of them."""
@@ -95,7 +95,7 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
                 "interval",
                 f"{mine} - {rival}",
                 _now(now, amounts, (effect or status.effects[0]).error),
-                amounts.difference_unit.strip(),
+                amounts.difference_unit if amounts.binary else "",
                 (names.index(mine),),
                 (_progress(status), "Difference", "Lower bound", "Upper bound"),
                 tuple(row for row in rows if row.cells[2].value is not None),
@@ -145,7 +145,7 @@ def _now(three: tuple[float, float, float], amounts: Amounts, error: float) -> s
     if not known(low) or not known(high):
         return ""
     shown = amounts.interval(low, high)
-    return f"now {amounts.difference(difference)} ({interval_name(error)} {shown})"
+    return f"now {amounts.difference(difference, high - low)} ({interval_name(error)} {shown})"
 
 
 def _progress(status: Status) -> str:
@@ -182,10 +182,11 @@ def _latest(rows: Sequence[Row]) -> list[str]:
 def _effect_row(point: Point, effect: Effect, mine: str, amounts: Amounts) -> Row:
     cells = []
     ends = seen_from(effect, mine)
-    open_ended = not known(ends[1]) or not known(ends[2])
+    width = ends[2] - ends[1]
+    open_ended = not known(width)
     for value in ends:
         shown = None if open_ended else amounts.factor * value
-        cells.append(Cell(UNKNOWN if open_ended else amounts.signed(value), shown))
+        cells.append(Cell(UNKNOWN if open_ended else amounts.signed(value, width), shown))
     return _row(point, (Cell(count(point.matured), float(point.matured)), *cells))
 
 

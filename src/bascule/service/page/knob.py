@@ -10,8 +10,8 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api import Experiment, Status, Turn
-from bascule.presentation.amounts import Amounts, duration
 from bascule.presentation.guarantees import error_words
+from bascule.presentation.numbers import Amounts, duration
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Multiples of its least value that the slider offers for a knob; any number may be typed."""

@@ -18,8 +18,8 @@ from bascule.live.api import (
     Turn,
 )
 from bascule.live.api.reads import Summary, alarm_names, is_released
-from bascule.presentation.amounts import Amounts
 from bascule.presentation.guarantees import at_most
+from bascule.presentation.numbers import Amounts
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes

@@ -12,15 +12,15 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
-from bascule.presentation.amounts import UNKNOWN, Amounts, count, known, when
 from bascule.presentation.guarantees import (
+    STANDINGS,
     at_most,
     bound_words,
     interval_name,
     later_minus_first,
     lift_words,
 )
-from bascule.presentation.numbers import percent
+from bascule.presentation.numbers import UNKNOWN, Amounts, amount, count, known, percent, when
 from bascule.service.page import words
 from bascule.service.page.charts import Chart, allocation_chart, by_pair, effect_charts
 from bascule.theory import Prediction
@@ -179,14 +179,6 @@ class MetricTable:
     standings: list[str]
 
 
-STANDINGS = {
-    "within margin": "within its margin",
-    "harmed": "harmful",
-    "open": "not shown yet to be within its margin",
-}
-"""What a guardrail says of an arm, in words."""
-
-
 def metric_tables(design: Design, status: Status) -> list[MetricTable]:
     """The guardrails and secondary metrics, each as a table."""
     tables = []
@@ -237,7 +229,7 @@ def cost_of(
     even_cost = None if even is None or not known(even.regret) or is_early else even.regret
     most = max(status.cost, even_cost or 0.0, 1e-300)
     return Cost(
-        amounts.cost(status.cost),
+        amount(status.cost),
         None if even_cost is None else two_digits(even_cost),
         amounts.cost_unit,
         _saving(design, status, turns, even_cost, amounts),
@@ -263,7 +255,7 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     found = [("Units", count(status.units), of_cap), ("Matured", count(status.matured), waiting)]
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
-        found.append((f"{amounts.cost_unit.capitalize()} lost", amounts.cost(status.cost), until))
+        found.append((f"{amounts.cost_unit.capitalize()} lost", amount(status.cost), until))
     return found
 
 
@@ -380,8 +372,7 @@ def _against_words(three: tuple[float, float, float] | None, amounts: Amounts) -
     if three is None:
         return UNKNOWN
     difference, low, high = three
-    ends = f"{amounts.signed(low)} to {amounts.signed(high)}"
-    return f"{amounts.difference(difference)} ({ends})"
+    return f"{amounts.difference(difference, high - low)} ({amounts.ends(low, high)})"
 
 
 def _forest(three: tuple[float, float, float] | None, low: float, high: float) -> Forest | None:

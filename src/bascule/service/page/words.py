@@ -9,9 +9,8 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.live.api import OPEN, State, Status
-from bascule.presentation.amounts import count, duration
 from bascule.presentation.guarantees import error_words, sentence
-from bascule.presentation.numbers import percent
+from bascule.presentation.numbers import count, duration, percent
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
 """The tone of a state: it selects colour and icon, and the text says it too."""

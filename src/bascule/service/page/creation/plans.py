@@ -17,9 +17,8 @@ from bascule.planning.result import Plan
 from bascule.planning.rollout import DAYS, Rollout
 from bascule.planning.search.choose import Point
 from bascule.planning.search.stages import stages
-from bascule.presentation.amounts import duration
 from bascule.presentation.guarantees import guarantee
-from bascule.presentation.numbers import percent
+from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
 from bascule.service.api.schemas.requests import Wish
 from bascule.service.page.creation.form import chosen
