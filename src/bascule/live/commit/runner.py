@@ -26,6 +26,7 @@ from bascule.live.storage.leases import Lease, give_back, open_leases, with_unit
 from bascule.live.storage.queries import Loaded, load, members
 from bascule.live.storage.state import Deal
 from bascule.live.storage.statements import execute
+from bascule.live.storage.unit_marks import RememberedUnits
 from bascule.live.transactions.enrol import assign
 from bascule.live.transactions.lease import SECONDS, LeaseLostError, revoke_if_changed
 from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -161,7 +162,8 @@ class Runner:
                 name = experiments[experiment]
                 loaded, database_time = load(connection, experiment, name, None, lock=True)
                 now = self.guard.now(loaded.state.clock, database_time)
-                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
+                unknown = RememberedUnits()
+                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, unknown)
                 step(work)
                 revoke_if_changed(work)
                 work.save()
@@ -187,8 +189,8 @@ class Runner:
         except BaseException:
             self._kept.clear()
             raise
-        for kept, arms, taken in filter(None, done):
-            experiment = kept.loaded.id
+        for kept, work in filter(None, done):
+            experiment, taken = kept.loaded.id, work.taken
             self._leases.pop(experiment, None)
             if taken is not None:
                 taken.loaded, taken.read = kept.loaded, perf_counter()
@@ -197,7 +199,7 @@ class Runner:
             served = served_arms(kept.loaded.state)
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
             self.notice_erasures(kept.loaded)
-            self.memory.learn(experiment, arms)
+            self.memory.learn(experiment, work.arms, work.enrolled, kept.loaded.state.units)
 
     def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
         """Let no other program enrol units in another segment of the same tests at the same time.
@@ -214,10 +216,8 @@ class Runner:
         for test in sorted({self._tests[number] for number in enrolling} - {""}):
             execute(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", (test,))
 
-    def _one(
-        self, connection: Connection, jobs: list[Job]
-    ) -> tuple[_Kept, dict[str, int | None], Lease | None] | None:
-        """Run the jobs of one experiment; return what is known of it then, arms, and a lease."""
+    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, UnitOfWork] | None:
+        """Run the jobs of one experiment; return what is known of it then, and what was done."""
         experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
@@ -252,7 +252,7 @@ class Runner:
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.state.folding, after.state.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
-        return _Kept(after, deals), work.arms, work.taken
+        return _Kept(after, deals), work
 
     def _lease_size(self, jobs: list[Job]) -> int:
         """Return how many slots a lease is to have: as many as it will need, or 0 for none."""
@@ -287,13 +287,11 @@ class Runner:
             for job in some:
                 job.results, job.error = (), None
             return jobs
-        for experiment, arms in done:
-            self.memory.learn(experiment, arms)
+        for work in done:
+            self.memory.learn(work.before.id, work.arms, work.enrolled)
         return [job for job in jobs if job not in some]
 
-    def _one_leased(
-        self, connection: Connection, jobs: list[Job]
-    ) -> tuple[int, dict[str, int | None]]:
+    def _one_leased(self, connection: Connection, jobs: list[Job]) -> UnitOfWork:
         experiment = jobs[0].experiment
         lease = self._leases[experiment]
         assert lease.loaded is not None
@@ -313,7 +311,7 @@ class Runner:
             self.guard.now(kind, work.database_time)
         work.save()
         self._count(experiment, sum(len(job.items) for job in jobs), perf_counter())
-        return experiment, work.arms
+        return work
 
 
 def _is_conflict(cause: BaseException | None) -> bool:

@@ -209,6 +209,7 @@ def _enrol(
     # In the same order in all programs, so that no two wait for each other.
     work.add_all("assignments", sorted(rows) if state.leased else rows)
     work.arms.update(zip(units, arms, strict=False))
+    work.enrolled = len(arms)
     if work.lease_size and can_lease(work):
         take(work, rest, time)
     return placed.full

@@ -53,6 +53,7 @@ def hand_out(work: UnitOfWork, units: Sequence[str]) -> None:
     # In the same order in all programs, so that no two wait for each other.
     work.add_all("assignments", sorted(zip(*columns, strict=False)))
     work.arms.update(zip(units, arms, strict=True))
+    work.enrolled = len(arms)
     lease.row = row._replace(used=part.stop)
 
 

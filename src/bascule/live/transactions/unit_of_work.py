@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import repeat
 from typing import Any
@@ -26,6 +26,7 @@ from bascule.live.storage.state import (
     state_to_json,
     statistics_to_json,
 )
+from bascule.live.storage.unit_marks import RememberedUnits
 
 TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
@@ -53,7 +54,7 @@ class UnitOfWork:
         now: float,
         shuffle: Shuffle,
         actor: str,
-        remembered: Mapping[str, int],
+        remembered: RememberedUnits,
     ) -> None:
         self.connection = connection
         self.before = before
@@ -66,6 +67,8 @@ class UnitOfWork:
         self.shuffle = shuffle
         self.deals = deals
         self.arms: dict[str, int | None] = {}
+        # How many of these units are new.
+        self.enrolled = 0
         self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
         # To assign from a lease without the lock of the experiment, or to take one with it.
@@ -79,11 +82,12 @@ class UnitOfWork:
 
     def find_arms(self, units: Sequence[str]) -> None:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
-        # Once there, an assignment never changes; and where all are remembered, no other is there.
+        # Once there, an assignment never changes; and where all are known, no other is there.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        is_known = len(self._remembered) == self.before.state.units and self.lease is None
-        if not is_known or self.state.links:
-            unread = [unit for unit, arm in self.arms.items() if arm is None]
+        self.enrolled = 0
+        is_whole = self.lease is None and not self.state.links
+        unread = self._remembered.unread(self.arms, self.before.state.units if is_whole else -1)
+        if unread:
             self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 
     def look_up(self, units: Iterable[str]) -> None:
