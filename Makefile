@@ -113,8 +113,9 @@ honesty: install
 peers: install
 	$(BIN)/python -m bench.peers
 
+# Without --fresh-env the search of a second build would lose the index terms of unchanged pages.
 docs: install
-	$(BIN)/sphinx-build --fail-on-warning --keep-going -q docs docs/_build/html
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going -q docs docs/_build/html
 	@echo "The documentation is in docs/_build/html/index.html"
 
 images: install

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 HEAD = """# Peeking
 
+```{{index}} ! peeking, ! optional stopping, ! false positive, looking early, p-value; daily looks
+```
+
 *`python -m bench.peeking {logs}` measured this page. `make peeking` draws 2,000
 logs of each kind, which takes about a quarter of an hour on one core.*
 
-Whoever looks at a test every day and stops at the first good moment finds a winner where there is
+Anyone who looks at a test every day and stops at the first good moment finds a winner where there is
 none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
 both arms are equal, and each was analysed at the end of each of {days} days. The share of logs that
 had a winner on *any* of these days is what peeking costs. The logs are drawn as tables of daily

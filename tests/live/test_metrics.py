@@ -71,7 +71,7 @@ def test_a_harmful_arm_ends_a_test_of_two() -> None:
     status = test.status()
     assert status.decision is not None
     assert (status.decision.name, status.decision.harm) == ("control", ("latency",))
-    assert status.headline.startswith("Keep control: no other arm is left that is not harmful")
+    assert status.headline.startswith("Keep control: every other arm was found harmful")
     assert test.verify().agrees
     words = [audit_words(entry) for entry in test.audit()[-2:]]
     assert words == ["Kept control: all else is harmful (latency)", "Released the winner, control"]

@@ -100,9 +100,11 @@ def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
 
 
 def lift_words(contrast: Contrast) -> str:
-    """Return a relative lift with its interval, where it has one."""
-    if not known(contrast.lift_low) or not known(contrast.lift_high):
+    """Return a relative lift with its interval, or that it has none."""
+    if contrast.lift is None:
         return relative(contrast.lift)
+    if not known(contrast.lift_low) or not known(contrast.lift_high):
+        return f"{relative(contrast.lift)} (no interval)"
     ends = f"{relative(contrast.lift_low)} to {relative(contrast.lift_high)}"
     return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {ends})"
 

@@ -51,7 +51,8 @@ def show_status(
     print_line("")
     for line in [*arm_lines(status), "", *difference_lines(status, all_pairs=True)]:
         print_line(line)
-    print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
+    if not (status.rollout or status.guarded or (status.decision and status.decision.harm)):
+        print_line(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
     if status.cost is not None:
         cost = f"{amount(status.cost)} {status.cost_unit}"
         print_line(f"cost so far: {cost}{_even_words(even)}")
@@ -73,7 +74,7 @@ def _promise(status: Status, design: Design) -> str:
     has_winner = status.decision is not None and status.decision.arm is not None
     is_open = status.state in ("ready", "running", "paused")
     promise = design.calibration
-    if promise.error < 1.0 and (has_winner or is_open):
+    if promise.error < 1.0 and (has_winner or is_open) and not design.guardrails:
         return f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
     return status.promise
 

@@ -240,8 +240,8 @@ def expectation(
 def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     """Return what theory expects of an even split from its first unit to its decision or cap.
 
-    The means are taken as they look now. None where the rule has no even split, or where theory
-    says nothing about it.
+    The means are taken as they look now. None where the rule has no even split, and where theory
+    says nothing about it: of a test with guardrails it does not know the end.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -250,7 +250,7 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     >>> round(expected.decision_time), round(expected.regret)
     (233, 47)
     """
-    if isinstance(seen, CohortStatistics):
+    if isinstance(seen, CohortStatistics) or design.guardrails:
         return None
     knob = design.rule.knob
     even = design

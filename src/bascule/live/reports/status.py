@@ -188,9 +188,9 @@ class Status:
         if self.decision is not None and self.decision.harm:
             risk = f"{100 * self.decision.error:.3g} %"
             return (
-                f"Keep {self.decision.name}: no other arm is left that is not harmful "
-                f"({', '.join(self.decision.harm)}); one that is not is removed with probability "
-                f"at most {risk}"
+                f"Keep {self.decision.name}: every other arm was found harmful "
+                f"({', '.join(self.decision.harm)}); an arm that is not harmful is removed with "
+                f"probability at most {risk}"
             )
         if self.decision is not None and self.decision.by == "guardrails":
             risk = f"{100 * self.decision.error:.3g} %"

@@ -100,7 +100,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             guarantee=words.guarantee_kind(design, status),
             figures=views.figures(design, status),
             evidence=round(100 * status.evidence),
-            shows_evidence=is_open and status.matured > 0 and status.rollout is None,
+            shows_evidence=is_open and views.has_evidence(status),
         ),
         fragment(
             "arms",
@@ -121,13 +121,19 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             harm=at_most(design.harm_error),
             in_blocks=design.procedure.counts == "blocks",
         ),
-        fragment("effects", charts=effects, bounds=bounds),
+        fragment(
+            "effects",
+            charts=effects,
+            bounds=bounds,
+            decides=design.decides,
+            guarded=bool(design.guardrails),
+        ),
         fragment("allocation", chart=allocation, arms=design.arms),
         fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
         fragment("audit", rows=views.audit_rows(audit)),
     ]
     controls, actions = _controls(test, status, caller, released, turns)
-    facts, member = words.facts(test.design, test.audience), test.member
+    facts, member = words.facts(design, test.audience), test.member
     if member is not None:
         share = f"the error of all segments together is {at_most(member.error)}"
         facts = [*facts, ("Segment", f"{member.segment} of {member.test}; {share}")]

@@ -130,9 +130,15 @@ def line(design: Design, status: Status, released: bool, mismatch: bool = False)
         count(status.units),
         ", ".join(design.arms) if len(design.arms) <= MOST_NAMES else f"{len(design.arms)} arms",
         round(100 * status.evidence),
-        status.matured > 0 and said.tone != "ended" and status.rollout is None,
+        said.tone != "ended" and has_evidence(status),
         words.guarantee_kind(design, status),
     )
+
+
+def has_evidence(status: Status) -> bool:
+    """Whether the way to a decision is that of the primary metric, and has begun."""
+    harmed = status.decision is not None and status.decision.harm
+    return status.matured > 0 and not (harmed or status.rollout or status.guarded)
 
 
 def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
+from bascule.core.ends import guard_promise
 from bascule.core.enrolment.audience import Audience
 from bascule.live.api import OPEN, State, Status
 from bascule.presentation.guarantees import error_words, sentence
@@ -121,6 +122,8 @@ def _detail(design: Design, status: Status, released: bool) -> str:
     if status.rollout is not None:
         version = status.rollout.version
         return f"Everyone else gets {design.control_arm}, and all do if {version} is harmful."
+    if status.guarded is not None:
+        return "The primary metric is decided; the guardrails are not."
     if status.matured == 0:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
@@ -150,8 +153,7 @@ def promise(design: Design, status: Status) -> str:
     kind = guarantee_kind(design, status)
     if design.calibration.error >= 1.0:
         return f"No error is proven at delta {design.calibration.delta:.3g} ({kind})."
-    by = None if status.decision is None else status.decision.by
-    if "guardrails" in (design.decides, by):
+    if design.guardrails:
         return sentence(status.promise)
     if status.decision is not None and status.decision.arm is not None:
         words = error_words(status.decision.error, len(design.arms))
@@ -174,12 +176,14 @@ def kind_words(kind: str) -> str:
 
 def facts(design: Design, audience: Audience | None = None) -> list[tuple[str, str]]:
     """Return the design, and who gets in, as terms and their values."""
-    promise = design.calibration
+    promise, error = design.calibration, "the guardrails decide"
+    if design.decides == "primary":
+        error = f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
     found = [
         ("Arms", ", ".join(design.arms)),
         ("Outcome", design.outcome.words),
         ("Rule", design.rule.words),
-        ("Error", f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"),
+        ("Error", error + guard_promise(design)),
     ]
     found.append(("Outcome of a unit", _counting(design)))
     if audience is not None:

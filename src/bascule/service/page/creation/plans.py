@@ -172,10 +172,11 @@ def rule_name(design: Design) -> str:
 
 
 def _choice_name(plan: Plan, point: Point) -> str:
-    """Return the name of a choice, with the rule's label where two would have the same name."""
-    name = rule_name(point.design)
+    """Return the name of a choice, with the rule's label where the name alone does not tell it."""
+    name, label = rule_name(point.design), point.rule.label
     same = [other for other in plan.points if rule_name(other.design) == name]
-    return name if len(same) == 1 else f"{name} ({point.rule.label})"
+    # A label has commas where the evidence is informed of an effect or ends at a horizon.
+    return name if len(same) == 1 and "," not in label else f"{name} ({label})"
 
 
 def _headline(plan: Plan) -> str:
