@@ -147,6 +147,15 @@ def test_errors_and_intervals_say_what_they_bound(
     assert "intervals: each bound fails with probability at most 5 %, at any time (proven)" in shown
     assert "a worse arm is declared the winner with probability at most 5 %" in shown
     assert "if the arms are equal, either of them with at most 10 % (proven)" in shown
+    slow = bs.Metric("slow", bs.Gaussian(1), margin=1.0)
+    rollout = bs.Design(
+        ["old", "new"], bs.Gaussian(1), bs.Tilt(1), metrics=[slow], decides="guardrails"
+    )
+    with bs.open(store) as opened:
+        opened.create("rollout", rollout, reports="always")
+    shown = run(capsys, "show", "rollout")
+    assert "guarantee: the guardrails decide; an arm worse by 1 or more on slow is shipped" in shown
+    assert "evidence:" not in shown
 
 
 def test_the_knob_turns_and_the_log_says_who_turned_it(

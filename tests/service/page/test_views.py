@@ -244,3 +244,23 @@ def test_every_change_is_told_in_words() -> None:
         "Started",
         "Created, with the arms a, b, c",
     ]
+
+
+def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() -> None:
+    slow = bs.Metric("slow", bs.Gaussian(1), goal="decrease", margin=1.0)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[slow], reports="always")
+    test = bs.open(":memory:").create("button", design)
+    while test.state == "running":
+        arm = test.assign(unit := str(test.status().units))
+        test.record_many([(unit, 1.0), (unit, 9.0 * (arm == "b"), None, None, "slow")])
+    status = test.status()
+    assert test.even_split() is None
+    assert not views.has_evidence(status)
+    assert "nothing is claimed about the primary metric" in words.promise(design, status)
+    assert "worse by 1 or more on slow is shipped" in dict(words.facts(design))["Error"]
+    error = dict(words.facts(replace(design, decides="guardrails")))["Error"]
+    assert error.startswith("the guardrails decide; an arm worse by 1")
+    (contrast,) = status.contrasts
+    assert views.contrast_rows([contrast], Amounts.of(design.outcome))[0][2].endswith(
+        "(no interval)"
+    )
