@@ -14,8 +14,8 @@ HEAD = """# Peeking
 *`python -m bench.peeking {logs}` measured this page. `make peeking` draws 2,000
 logs of each kind, which takes about a quarter of an hour on one core.*
 
-Anyone who looks at a test every day and stops at the first good moment finds a winner where there is
-none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
+Anyone who looks at a test every day and stops at the first good moment finds a winner where there
+is none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
 both arms are equal, and each was analysed at the end of each of {days} days. The share of logs that
 had a winner on *any* of these days is what peeking costs. The logs are drawn as tables of daily
 sums, which is what [a log](../how-to/analyse-logs.md) is reduced to, and answered by the functions
