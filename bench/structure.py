@@ -75,8 +75,7 @@ NEW = {
         live/transactions/link.py""",
     "erasure, backup, import and doctor": """
         cli/operation/backup.py cli/unit.py live/api/backup.py live/api/erasure.py
-        live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py
-        service/api/erasure.py""",
+        live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py""",
     "checks of single rows, and words about an experiment": """
         live/reports/verification/row_checks.py live/steps/description.py""",
     "leases, and results that many readers share": """

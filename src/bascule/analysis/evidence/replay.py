@@ -89,6 +89,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     """Fold until an outcome is missing, the time is over, or there is a decision."""
     from bascule.live.reports.status import status_of
     from bascule.live.steps.replay import Replay
+    from bascule.live.storage.queries import Loaded
 
     replayed = Replay.start(design, _deals(design, rows).__getitem__)
     days: list[Day] = []
@@ -119,7 +120,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         decided = days[-1].date
     phase: Phase = "over" if over else "running" if reached is None else "decided"
     began = _seconds(rows[0]["first"])
-    left = status_of("log", design, phase, state, end, began).days_left
+    left = status_of(Loaded(0, "log", began, design, phase, state, 0), end).days_left
     course = Course(tuple(days), reached, decided, None)
     return Replayed(course, state, _sums(design, rows, state.folded), left)
 

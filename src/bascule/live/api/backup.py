@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-
-from sqlalchemy import select
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -15,10 +12,10 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
 from bascule.live.reports.verification.verify import verify
 from bascule.live.steps.inputs import check_name
-from bascule.live.storage import copies, schema
+from bascule.live.storage import copies
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
-from bascule.live.storage.queries import load
+from bascule.live.storage.queries import all_names, load, log, number_of
 from bascule.live.storage.upgrade import NEWEST
 
 ENDED = ("over", "stopped")
@@ -71,8 +68,7 @@ def import_experiment(
     verified before anything is added.
     """
     with copies.opened_copy(Path(path)) as source, source.reporting() as rows:
-        table = schema.experiments.c
-        numbers = {row.name: row.id for row in rows.execute(select(table.id, table.name))}
+        numbers = {name: number for number, name, _ in all_names(rows)}
         chosen = _chosen(numbers, experiment)
         found = verify(rows, numbers[chosen], chosen)
         if not found.agrees:
@@ -87,21 +83,18 @@ def import_experiment(
             )
         with store.writing() as connection:
             whole = "" if member is None else member.test
-            if connection.execute(select(table.id).where(table.name == whole)).scalar():
+            if number_of(connection, whole):
                 message = f"there is an experiment {whole!r} without segments: delete it first"
                 raise InputError("name", message, kind="conflict")
-            if connection.execute(select(table.id).where(table.name == wanted)).scalar():
+            if number_of(connection, wanted):
                 message = f"there is an experiment {wanted!r} already: choose another name"
                 raise InputError("name", message, kind="conflict")
             if moved.phase not in ENDED:
                 _check_name_stays(moved.design, chosen, wanted)
                 check_places(connection, chosen, moved.delivery)
-            entry = {
-                "time": store.clock.now(),
-                "actor": store.actor,
-                "detail": json.dumps({"experiment": chosen, "units": found.units}),
-            }
-            number = copies.import_experiment(rows, connection, numbers[chosen], wanted, entry)
+            number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
+            detail = {"experiment": chosen, "units": found.units}
+            log(connection, (number, wanted), store.clock.now(), store.actor, "import", detail)
     return Experiment(store, number, wanted)
 
 

@@ -70,21 +70,65 @@ class Expired:
         return f"{self.experiment}: {self.erased:,} units erased{kept}"
 
 
-def unit_data(store: StoreContext, unit: str | int) -> dict[str, Any]:
-    """Return all that a store knows of a unit, as plain data: its right of access.
+class ErasableStore(StoreContext):
+    """A store that shows what it knows of a unit, and forgets it."""
 
-    >>> import bascule as bs
-    >>> with bs.open(":memory:") as store:
-    ...     unit_data(store, "user-42")
-    {'unit': 'user-42', 'experiments': []}
-    """
-    named = checked_unit(unit)
-    with store.reading() as connection:
-        found = [
-            _in_experiment(store, connection, number, name, named)
-            for number, name in statements.fetch(connection, _WHERE, named, named, named)
-        ]
-    return {"unit": named, "experiments": found}
+    def unit_data(self, unit: str | int) -> dict[str, Any]:
+        """Return all that the store knows of a unit, as plain data: its right of access.
+
+        >>> import bascule as bs
+        >>> with bs.open(":memory:") as store:
+        ...     store.unit_data("user-42")
+        {'unit': 'user-42', 'experiments': []}
+        """
+        named = checked_unit(unit)
+        with self.reading() as connection:
+            found = [
+                _in_experiment(self, connection, number, name, named)
+                for number, name in statements.fetch(connection, _WHERE, named, named, named)
+            ]
+        return {"unit": named, "experiments": found}
+
+    def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
+        """Erase a unit in all experiments, or in some; return the names of those that had it.
+
+        Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as
+        a number without a name, so that statistics and decisions stay and can be verified. On
+        SQLite what goes is overwritten in the file.
+        """
+        named = checked_unit(unit)
+        with self.reading() as connection:
+            rows = statements.fetch(connection, _WHERE, named, named, named)
+        found = {
+            number: name for number, name in rows if experiments is None or name in experiments
+        }
+        if not found:
+            where = "this store" if experiments is None else ", ".join(experiments)
+            message = f"there is no unit {named!r:.60} in {where}: check its name"
+            raise InputError("unit", message, kind="not_found")
+        self.erasing(found, partial(_erase, [named]))
+        return tuple(found.values())
+
+    def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
+        """Erase the units that came more than `age` ago, as "90d", in experiments that have ended.
+
+        With `running`, those of running ones too: a unit that comes back there is a new one, and
+        may get another arm.
+        """
+        before = self.clock.now() - seconds("age", age)
+        done = []
+        with self.reading() as connection:
+            tests = queries.all_names(connection)
+        for number, name, phase in tests:
+            if phase in OPEN and not running:
+                with self.reading() as connection:
+                    ((kept,),) = statements.fetch(connection, _COUNT_OLD, number, before)
+                erased = 0
+            else:
+                erased, kept = _erase_before(self, number, name, before)
+            if erased or kept:
+                done.append(Expired(name, erased, kept))
+        return tuple(done)
 
 
 def _in_experiment(
@@ -125,52 +169,6 @@ def _in_experiment(
         entry |= {time: _text(entry[time]) for time in ("at", "received")}
         data["excluded"].append(entry)
     return data
-
-
-def erase_unit(
-    store: StoreContext, unit: str | int, experiments: Sequence[str] | None = None
-) -> tuple[str, ...]:
-    """Erase a unit in all experiments, or in some, and return the names of those that had it.
-
-    Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as a
-    number without a name, so that statistics and decisions stay and can be verified. On SQLite what
-    goes is overwritten in the file.
-    """
-    named = checked_unit(unit)
-    with store.reading() as connection:
-        rows = statements.fetch(connection, _WHERE, named, named, named)
-    found = {number: name for number, name in rows if experiments is None or name in experiments}
-    if not found:
-        where = "this store" if experiments is None else ", ".join(experiments)
-        raise InputError(
-            "unit", f"there is no unit {named!r:.60} in {where}: check its name", kind="not_found"
-        )
-    store.erasing(found, partial(_erase, [named]))
-    return tuple(found.values())
-
-
-def erase_older(
-    store: StoreContext, age: float | str, *, running: bool = False
-) -> tuple[Expired, ...]:
-    """Erase all units that came more than `age` ago, as "90d", in experiments that have ended.
-
-    With `running`, those of running ones too: a unit that comes back there is a new one, and may
-    get another arm.
-    """
-    before = store.clock.now() - seconds("age", age)
-    done = []
-    with store.reading() as connection:
-        tests = statements.fetch(connection, "SELECT id, name, state FROM experiments ORDER BY id")
-    for number, name, phase in tests:
-        if phase in OPEN and not running:
-            with store.reading() as connection:
-                ((kept,),) = statements.fetch(connection, _COUNT_OLD, number, before)
-            erased = 0
-        else:
-            erased, kept = _erase_before(store, number, name, before)
-        if erased or kept:
-            done.append(Expired(name, erased, kept))
-    return tuple(done)
 
 
 def _erase_before(store: StoreContext, number: int, name: str, before: float) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import Point, point_of, spread
-from bascule.live.reports.status import Status, loaded_status
+from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.description import Description
 from bascule.live.storage.queries import (
     Loaded,
@@ -59,7 +59,7 @@ class Experiment(Units):
     def settle(self) -> None:
         """Fold all matured units into the statistics, as every other call does a few at a time."""
         loaded = self._loaded()
-        if is_settled(loaded.design, loaded.phase, loaded.state, self.store.runner.now(loaded)):
+        if is_settled(loaded, self.store.runner.now(loaded)):
             return
         while self._do(settle):
             pass
@@ -74,23 +74,15 @@ class Experiment(Units):
             return replace(self.status(), diagnostics=self.diagnostics())
         with self.store.reading() as connection:
             loaded = self.store.load(connection, self.id, self.name)
-            found = self._settled_status(connection, loaded)
-        if found is None:
-            self.settle()
-            with self.store.reading() as connection:
-                loaded = self.store.load(connection, self.id, self.name)
-                found = self._status(connection, loaded, self.store.runner.now(loaded))
-        return found
+            if is_settled(loaded, self.store.runner.now(loaded)):
+                return self._status(connection, loaded)
+        self.settle()
+        with self.store.reading() as connection:
+            return self._status(connection, self.store.load(connection, self.id, self.name))
 
-    def _settled_status(self, connection: Connection, loaded: Loaded) -> Status | None:
-        """Return the status of the experiment as loaded, or None if units have to count first."""
+    def _status(self, connection: Connection, loaded: Loaded) -> Status:
         now = self.store.runner.now(loaded)
-        if not is_settled(loaded.design, loaded.phase, loaded.state, now):
-            return None
-        return self._status(connection, loaded, now)
-
-    def _status(self, connection: Connection, loaded: Loaded, now: float) -> Status:
-        return loaded_status(loaded, now, oldest_waiting(connection, loaded))
+        return status_of(loaded, now, oldest_waiting(connection, loaded))
 
     def history(self, most: int | None = None) -> list[Point]:
         """Return the history of the test as points of a plot, `most` of them at most."""

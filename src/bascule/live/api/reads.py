@@ -18,16 +18,8 @@ from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.api.store import Store
-from bascule.live.reports.status import Status, loaded_status
-from bascule.live.steps.folding import with_knob
-from bascule.live.steps.serving import (
-    Arms,
-    Evaluation,
-    Served,
-    evaluation,
-    everyones_arm,
-    served_arms,
-)
+from bascule.live.reports.status import Status, status_of
+from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
 from bascule.live.storage.leases import Runs, open_leases, with_units_only
 from bascule.live.storage.listing import Listed, list_all
 from bascule.live.storage.queries import Loaded, gone
@@ -42,10 +34,8 @@ __all__ = [
     "arms_of_unit",
     "audit_log",
     "gone",
-    "is_released",
     "read_summaries",
     "segmented_tests",
-    "with_knob",
 ]
 
 
@@ -53,14 +43,12 @@ __all__ = [
 class Summary:
     """An experiment as it was read last.
 
-    `winner` is the arm that everyone gets, after a release or a stop for an arm, and `served` what
-    the units of each arm are served, if it is not their own. `oldest` is when the first unit came
-    that has not counted.
+    `served` is what the units of each arm are served, if it is not their own, and `oldest` when the
+    first unit came that has not counted.
     """
 
     test: Experiment
     loaded: Loaded
-    winner: str | None
     served: Served | None = None
     oldest: float | None = None
 
@@ -73,16 +61,6 @@ class Summary:
     def state(self) -> Phase:
         """The phase of the experiment."""
         return self.loaded.phase
-
-    @property
-    def created(self) -> float:
-        """When it was created."""
-        return self.loaded.created
-
-    @property
-    def version(self) -> int:
-        """Which of its versions was read."""
-        return self.loaded.version
 
     @property
     def name(self) -> str:
@@ -103,12 +81,11 @@ class Summary:
     @property
     def is_settled(self) -> bool:
         """Whether no unit has matured since; where one has, the status is not the latest."""
-        one = self.loaded
-        return is_settled(one.design, one.phase, one.state, self.test.store.runner.now(one))
+        return is_settled(self.loaded, self.test.store.runner.now(self.loaded))
 
     def status(self) -> Status:
         """The status as it was stored; no database is asked."""
-        return loaded_status(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
+        return status_of(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
 
     def known(self, arm: int) -> Evaluation:
         """What a unit is served that was assigned this arm."""
@@ -181,12 +158,10 @@ def _summary(
     design, state = loaded.design, loaded.state
     if state.leases:
         loaded = with_units_only(loaded, leases)
-    everyone = everyones_arm(state)
-    winner = None if everyone is None else design.arms[everyone]
     test = known.test if known else Experiment(store, row.id, row.name, design)
     is_waiting = design.procedure.counts != "stages" and loaded.state.folded < loaded.state.units
     oldest = row.next_unit if is_waiting else None
-    return Summary(test, loaded, winner, served_arms(state), oldest)
+    return Summary(test, loaded, served_arms(state), oldest)
 
 
 def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentedExperiment]:
@@ -215,9 +190,3 @@ def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int
         # A name that was linked has the arm of its identity, also where it had one of its own.
         found += connection.execute(asked.join(links, same).where(names.unit == unit))
     return {row.experiment: row.arm for row in found}
-
-
-def is_released(test: Experiment) -> bool:
-    """Whether everyone gets the winner of an experiment, by its stored state."""
-    with test.store.reading() as connection:
-        return test.store.load(connection, test.id, test.name).state.released

@@ -91,10 +91,8 @@ class SegmentedExperiment:
         A new unit belongs to the `segment` that is given, or to that of its context, and stays in
         it for good, whatever is said later. One that belongs to none of them is an error.
         """
-        more: dict[str, Any] = {"covariates": covariates, "strict": strict}
-        return self._in_segment(
-            unit, context, segment, lambda test: test.assign(unit, context, **more)
-        )
+        given = {"covariates": covariates, "strict": strict}
+        return self._in_segment(Experiment.assign, unit, context, segment, **given)
 
     def assign_many(
         self,
@@ -184,12 +182,8 @@ class SegmentedExperiment:
         covariates: Covariates | None = None,
     ) -> Evaluation:
         """Assign a unit in its segment; return the arm, why, and whether it is in the test."""
-        return self._in_segment(
-            unit,
-            context,
-            segment,
-            lambda test: test.evaluate(unit, context, covariates=covariates),
-        )
+        call = Experiment.evaluate
+        return self._in_segment(call, unit, context, segment, covariates=covariates)
 
     async def assign_async(
         self,
@@ -201,10 +195,9 @@ class SegmentedExperiment:
         strict: bool = False,
     ) -> str:
         """Assign a unit in its segment from a coroutine and return its arm after commit."""
-        more: dict[str, Any] = {"covariates": covariates, "strict": strict}
-        return await self._in_segment_async(
-            unit, context, segment, lambda test: test.assign_async(unit, context, **more)
-        )
+        given = {"covariates": covariates, "strict": strict}
+        call = Experiment.assign_async
+        return await self._in_segment_async(call, unit, context, segment, **given)
 
     async def evaluate_async(
         self,
@@ -215,12 +208,8 @@ class SegmentedExperiment:
         covariates: Covariates | None = None,
     ) -> Evaluation:
         """Assign a unit in its segment from a coroutine and return what `evaluate` does."""
-        return await self._in_segment_async(
-            unit,
-            context,
-            segment,
-            lambda test: test.evaluate_async(unit, context, covariates=covariates),
-        )
+        call = Experiment.evaluate_async
+        return await self._in_segment_async(call, unit, context, segment, covariates=covariates)
 
     def record(
         self,
@@ -388,40 +377,44 @@ class SegmentedExperiment:
 
     def _in_segment(
         self,
+        call: Callable[..., Result],
         unit: str | int,
         context: Context | None,
         segment: str | None,
-        call: Callable[[Experiment], Result],
+        **given: Any,
     ) -> Result:
-        """Call the experiment of a unit's segment."""
+        """Call a method of the experiment of a unit's segment."""
         home = self.remembered(checked_unit(unit))
         if home is not None:
-            return call(self.tests[home])
+            return call(self.tests[home], unit, context, **given)
         try:
-            return call(self.experiment_of(unit, context, segment=segment))
+            test = self.experiment_of(unit, context, segment=segment)
+            return call(test, unit, context, **given)
         except InputError as problem:
             if not is_taken(problem):
                 raise
-            return call(self.experiment_of(unit))
+            return call(self.experiment_of(unit), unit, context, **given)
 
     async def _in_segment_async(
         self,
+        call: Callable[..., Awaitable[Result]],
         unit: str | int,
         context: Context | None,
         segment: str | None,
-        call: Callable[[Experiment], Awaitable[Result]],
+        **given: Any,
     ) -> Result:
-        """Await a call of the experiment of a unit's segment; the disk is read beside the loop."""
+        """Await a method of the experiment of a unit's segment; it is looked up in a thread."""
         home = self.remembered(checked_unit(unit))
         if home is not None:
-            return await call(self.tests[home])
+            return await call(self.tests[home], unit, context, **given)
         look = self.experiment_of
         try:
-            return await call(await asyncio.to_thread(look, unit, context, segment=segment))
+            test = await asyncio.to_thread(look, unit, context, segment=segment)
+            return await call(test, unit, context, **given)
         except InputError as problem:
             if not is_taken(problem):
                 raise
-            return await call(await asyncio.to_thread(look, unit))
+            return await call(await asyncio.to_thread(look, unit), unit, context, **given)
 
 
 def _in_order(rows: Iterable[Sequence[int]], found: Iterable[Sequence[Receipt]]) -> list[Receipt]:

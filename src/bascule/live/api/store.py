@@ -15,22 +15,27 @@ from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.designs import read_design
+from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.clock import Clock
-from bascule.live.commit.context import StoreContext, acting
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
+    add_experiment,
     all_descriptions,
+    all_names,
     audit_entries,
     database_time,
+    delete_experiment,
     describe,
     gone,
     load,
+    log,
     members,
+    number_of,
 )
 from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
@@ -38,11 +43,10 @@ from bascule.live.storage.statements import fetch
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from bascule.live.api.erasure import Expired
     from bascule.live.reports.verification.verify import Verification
 
 
-class Store(StoreContext):
+class Store(ErasableStore):
     """Experiments in one database: a file, `":memory:"`, or `postgresql://user@host/database`.
 
     Use it in a `with` block, or close it. It may be used from many threads at once.
@@ -100,10 +104,7 @@ class Store(StoreContext):
         words = Description.of(description or {})
         with self._database.writing() as connection:
             self._check_free(connection, name)
-            test = self._add(connection, name, design, placed(connection, delivery), start)
-            if words:
-                describe(connection, test.id, words)
-            return test
+            return self._add(connection, name, design, placed(connection, delivery), start, words)
 
     def create_segmented(
         self,
@@ -157,9 +158,7 @@ class Store(StoreContext):
                 child = member_name(name, segment)
                 self._check_free(connection, child)
                 its = delivery._replace(member=member)
-                tests[segment] = self._add(connection, child, one, its, start)
-                if words:
-                    describe(connection, tests[segment].id, words)
+                tests[segment] = self._add(connection, child, one, its, start, words)
         return SegmentedExperiment(self, member, tests)
 
     def get_segmented(self, name: str) -> SegmentedExperiment:
@@ -184,23 +183,20 @@ class Store(StoreContext):
 
     def _check_free(self, connection: Connection, name: str) -> None:
         """Raise `InputError` if an experiment or a test with segments has this name."""
-        from sqlalchemy import select
-
-        from bascule.live.storage.schema import experiments
-
-        asked = select(experiments.c.id).where(experiments.c.name == name)
-        if connection.execute(asked).scalar() is not None or members(connection, name):
+        if number_of(connection, name) is not None or members(connection, name):
             message = f"there is an experiment {name!r} already: choose another name"
             raise InputError("name", message, kind="conflict")
 
     def _add(
-        self, connection: Connection, name: str, design: Design, delivery: Delivery, start: bool
+        self,
+        connection: Connection,
+        name: str,
+        design: Design,
+        delivery: Delivery,
+        start: bool,
+        words: Description,
     ) -> Experiment:
         """Add an experiment that was checked."""
-        from sqlalchemy import insert
-
-        from bascule.live.storage.schema import audit, experiments
-
         guard = self.runner.guard
         now = guard.now(guard.kind, database_time(connection))
         if design.deadline is not None and design.deadline.timestamp() <= now:
@@ -212,26 +208,25 @@ class Store(StoreContext):
         if start:
             state = begun(design, state, now)._replace(began=now)
         data = design.to_dict()
-        made = connection.execute(
-            insert(experiments).values(
-                name=name,
-                created=now,
-                design=json.dumps(data),
-                state="running" if start else "ready",
-                standing=state_to_json(state),
-                statistics=statistics_to_json(state.statistics),
-                version=0,
-                delivery=delivery.to_json(),
-            )
-        ).inserted_primary_key
-        assert made is not None
-        entry = {"experiment": made[0], "name": name, "time": now, "actor": acting(self._actor)}
-        said = json.loads(delivery.to_json() or "{}")
-        detail = json.dumps({**data, **{key: part for key, part in said.items() if part}})
-        connection.execute(insert(audit).values(action="create", detail=detail, **entry))
+        values = {
+            "name": name,
+            "created": now,
+            "design": json.dumps(data),
+            "state": "running" if start else "ready",
+            "standing": state_to_json(state),
+            "statistics": statistics_to_json(state.statistics),
+            "version": 0,
+            "delivery": delivery.to_json(),
+        }
+        test = Experiment(self, add_experiment(connection, values), name)
+        parts = json.loads(delivery.to_json() or "{}")
+        detail = {**data, **{key: part for key, part in parts.items() if part}}
+        log(connection, (test.id, name), now, self.actor, "create", detail)
         if start:
-            connection.execute(insert(audit).values(action="start", detail="{}", **entry))
-        return Experiment(self, int(made[0]), name)
+            log(connection, (test.id, name), now, self.actor, "start", {})
+        if words:
+            describe(connection, test.id, words)
+        return test
 
     def link(
         self, unit: str | int, other: str | int, experiments: Sequence[str] | None = None
@@ -250,13 +245,8 @@ class Store(StoreContext):
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of that name."""
-        from sqlalchemy import select
-
-        from bascule.live.storage.schema import experiments
-
-        with self._database.reading() as connection:
-            asked = select(experiments.c.id).where(experiments.c.name == name)
-            found = connection.execute(asked).scalar()
+        with self.reading() as connection:
+            found = number_of(connection, name)
             its = () if found is not None else members(connection, name)
         if its:
             message = f"{name} has segments: use get_segmented, or name one: "
@@ -284,66 +274,24 @@ class Store(StoreContext):
 
     def experiments(self) -> list[Experiment]:
         """Return all experiments, the oldest first."""
-        from sqlalchemy import select
-
-        from bascule.live.storage.schema import experiments
-
-        with self._database.reading() as connection:
-            asked = select(experiments.c.id, experiments.c.name).order_by(experiments.c.id)
-            return [Experiment(self, row.id, row.name) for row in connection.execute(asked)]
+        with self.reading() as connection:
+            return [Experiment(self, number, name) for number, name, _ in all_names(connection)]
 
     def delete(self, name: str) -> None:
         """Delete a stopped experiment with all its data; the audit log keeps what happened.
 
         On SQLite the deleted rows are overwritten, so that they cannot be read from the file.
         """
-        from sqlalchemy import delete, insert
-
-        from bascule.live.storage import schema
-
         found = self.get(name).id
-        entry = {"experiment": found, "name": name, "actor": acting(self._actor)}
         with self._database.erasing() as connection:
             loaded, its_time = load(connection, found, name, None, lock=True)
             if loaded.phase != "stopped":
                 message = f"{name} is {loaded.phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
             now = self.runner.guard.now(loaded.state.clock, its_time)
-            detail = json.dumps({"units": loaded.state.units})
-            connection.execute(
-                insert(schema.audit).values(time=now, action="delete", detail=detail, **entry)
-            )
-            for table in schema.OF_EXPERIMENT:
-                connection.execute(delete(table).where(table.c.experiment == found))
-            table = schema.experiments
-            connection.execute(delete(table).where(table.c.id == found))
+            log(connection, (found, name), now, self.actor, "delete", {"units": loaded.state.units})
+            delete_experiment(connection, found)
         self.runner.forget(found)
-
-    def unit_data(self, unit: str | int) -> dict[str, Any]:
-        """Return all that the store knows of a unit, as plain data."""
-        from bascule.live.api.erasure import unit_data
-
-        return unit_data(self, unit)
-
-    def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
-        """Erase a unit in all experiments, or in some; return the names of those that had it.
-
-        Its name, event ids, times, covariates and excluded outcomes go; the number that it counted
-        as stays without a name, so that statistics and decisions stay and can be verified.
-        """
-        from bascule.live.api.erasure import erase_unit
-
-        return erase_unit(self, unit, experiments)
-
-    def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
-        """Erase the units that came more than `age` ago, as "90d", in experiments that have ended.
-
-        With `running`, those of running ones too: a unit that comes back there is a new one, and
-        may get another arm.
-        """
-        from bascule.live.api.erasure import erase_older
-
-        return erase_older(self, age, running=running)
 
     def backup(self, path: str | Path) -> None:
         """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""

@@ -75,7 +75,7 @@ def _waiting(
 ) -> tuple[Diagnostic, ...]:
     """Whether a unit that does not report holds up the test: it is counted, not tested."""
     oldest = oldest_waiting(connection, stored)
-    waiting = waiting_of(stored.design, stored.phase, stored.state, now, stored.created, oldest)
+    waiting = waiting_of(stored, now, oldest)
     if waiting is None or waiting.until is not None or oldest is None:
         return ()
     units, folded = stored.state.units, stored.state.folded

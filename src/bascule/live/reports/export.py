@@ -6,7 +6,6 @@ import csv
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,14 +52,12 @@ def export(
     write = _write_csv if form == "csv" else _write_parquet
     if spreadsheet and form == "csv":
         write = _write_safe_csv
+    tables = [("assignments", None), *(("outcomes", name) for name in (None, *experiment.metrics))]
     design = experiment.design
-    assigned = partial(_assignments, covariates=len(design.covariates or ()))
     with experiment.store.reading() as connection:
-        columns = columns_of(design, "assignments")
-        write(paths[0], columns, _all(assigned, connection, experiment))
-        for path, metric in zip(paths[1:], (None, *experiment.metrics), strict=True):
-            rows = _all(partial(_outcomes, metric=metric), connection, experiment)
-            write(path, COLUMNS["outcomes"], rows)
+        for path, (table, metric) in zip(paths, tables, strict=True):
+            rows = (row[1:] for row in _rows(connection, experiment.id, design, table, metric))
+            write(path, columns_of(design, table), rows)
     if words := experiment.description:
         path = target / f"{experiment.name}-description.json"
         path.write_text(json.dumps(words.to_dict(), indent=2), encoding="utf-8")
@@ -101,78 +98,47 @@ def some_rows(
     ...     some_rows(test, "assignments")
     ([], None)
     """
-    read: Any = partial(_outcomes, metric=metric)
-    if table == "assignments":
-        read = partial(_assignments, covariates=len(experiment.design.covariates or ()))
+    design, some = experiment.design, (table, metric, after, ROWS_AT_ONCE, names)
     with experiment.store.reading() as connection:
-        rows = list(read(connection, experiment.id, experiment.arms, after, ROWS_AT_ONCE, names))
+        rows = list(_rows(connection, experiment.id, design, *some))
     last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
     return [tuple(_plain(value) for value in row[1:]) for row in rows], last
 
 
-def _all(read: Any, connection: Connection, experiment: Experiment) -> Iterator[tuple[Any, ...]]:
-    for row in read(connection, experiment.id, experiment.arms):
-        yield row[1:]
-
-
-def _assignments(
+def _rows(
     connection: Connection,
     experiment: int,
-    arms: Sequence[str],
-    after: int = -1,
-    most: int | None = None,
-    names: bool = True,
-    covariates: int = 0,
-) -> Iterator[tuple[Any, ...]]:
-    """Yield assignments in order, each after the number by which it is found again."""
-    from sqlalchemy import select
-
-    from bascule.live.storage.schema import assignments
-
-    table = assignments.c
-    asked = (
-        select(assignments)
-        .where(table.experiment == experiment, table.number > after)
-        .order_by(table.number)
-        .limit(most)
-    )
-    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
-        when = moment(row.time)
-        unit = row.unit if names else f"unit-{row.number}"
-        # Those of erased units are gone.
-        known = [None] * covariates if row.covariates is None else json.loads(row.covariates)
-        place = (arms[row.arm], row.number, row.probability, row.deal, when)
-        yield row.number, unit, *place, *known
-
-
-def _outcomes(
-    connection: Connection,
-    experiment: int,
-    arms: Sequence[str],
-    after: int = -1,
-    most: int | None = None,
-    names: bool = True,
+    design: Design,
+    table: str,
     metric: str | None = None,
+    after: int = -1,
+    most: int | None = None,
+    names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield outcomes in order, each after the row number by which it is found again."""
+    """Yield rows of a table in order, each after the number by which it is found again."""
     from sqlalchemy import and_, select
 
     from bascule.live.storage.schema import assignments, outcomes
 
-    events, units = outcomes.c, assignments.c
-    same = and_(units.experiment == events.experiment, units.number == events.number)
-    columns = (events.id, units.unit, units.arm, events.value, events.at, events.received)
-    asked = (
-        select(*columns, events.event, events.number)
-        .join_from(outcomes, assignments, same)
-        .where(events.experiment == experiment, events.id > after, events.metric == metric)
-        .order_by(events.id)
-        .limit(most)
-    )
-    for row in connection.execute(asked).yield_per(ROWS_AT_ONCE):
-        times = moment(row.at), moment(row.received)
-        unit, event = (row.unit, row.event) if names else (f"unit-{row.number}", None)
-        yield row.id, unit, arms[row.arm], row.value, *times, event
+    units, events, arms = assignments.c, outcomes.c, design.arms
+    asked, key = select(assignments).where(units.experiment == experiment), units.number
+    if table == "outcomes":
+        same = and_(units.experiment == events.experiment, units.number == events.number)
+        joined = select(outcomes, units.unit, units.arm).join_from(outcomes, assignments, same)
+        is_meant = (events.experiment == experiment, events.metric == metric)
+        asked, key = joined.where(*is_meant), events.id
+    covariates = [None] * len(design.covariates or ())
+    rows = connection.execute(asked.where(key > after).order_by(key).limit(most))
+    for row in rows.yield_per(ROWS_AT_ONCE):
+        unit, arm = row.unit if names else f"unit-{row.number}", arms[row.arm]
+        if table == "outcomes":
+            event = row.event if names else None
+            yield row.id, unit, arm, row.value, moment(row.at), moment(row.received), event
+            continue
+        # Those of erased units are gone.
+        known = covariates if row.covariates is None else json.loads(row.covariates)
+        place = (arm, row.number, row.probability, row.deal, moment(row.time))
+        yield row.number, unit, *place, *known
 
 
 def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:

@@ -15,7 +15,6 @@ from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, winner_promise
-from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.metrics.metric import Goal
@@ -241,30 +240,16 @@ def _is_unknown(effect: Effect) -> bool:
     return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
-def loaded_status(loaded: Loaded, now: float, oldest: float | None) -> Status:
-    """Return the status of an experiment as it was read; `oldest` as `status_of` takes it."""
-    its = (loaded.name, loaded.design, loaded.phase, loaded.state, now, loaded.created, oldest)
-    return status_of(*its, loaded.delivery.audience)
-
-
-def status_of(
-    name: str,
-    design: Design,
-    phase: Phase,
-    state: ExperimentState,
-    now: float,
-    created: float,
-    oldest: float | None = None,
-    audience: Audience | None = None,
-) -> Status:
-    """Return the status of an experiment state; `oldest` is when the first unit came that waits.
+def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
+    """Return the status of an experiment as it was read; `oldest` is when the first waiting came.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> start = ExperimentState.empty(design)
-    >>> print(status_of("button", design, "running", start, 0.0, 0.0).headline)
+    >>> print(status_of(Loaded(1, "button", 0.0, design, "running", start, 0), 0.0).headline)
     Keep running
     """
+    design, phase, state, created = test.design, test.phase, test.state, test.created
     seen = state.statistics
     better = advantages(design, seen)
     found = effects_of(design, better)
@@ -274,9 +259,9 @@ def status_of(
     if leader is not None and len(known) == len(means):
         apart = shown_means(design, known, leader, better)
     began = created if state.began is None else state.began
-    ramped = design.decides == "guardrails" and phase in OPEN
-    rollout = rollout_of(design, state.once, audience, now - began) if ramped else None
-    if rollout is not None:
+    rollout = None
+    if design.decides == "guardrails" and phase in OPEN:
+        rollout = rollout_of(design, state.once, test.delivery.audience, now - began)
         leader, share = None, 0.0
     left, days = None, None
     if phase in OPEN and rollout is None:
@@ -289,7 +274,7 @@ def status_of(
         # Units that come after the decision get the winner: that is no longer the test.
         counted = [arm.units for arm in seen.arms]
     return Status(
-        name=name,
+        name=test.name,
         state=phase,
         rule=design.rule.label,
         units=sum(units),
@@ -312,7 +297,7 @@ def status_of(
         rollout=rollout,
         ended_by=end_reason(design, seen) if phase == "over" else None,
         futile=phase in OPEN and state.verdict is None and design.judging(seen).is_futile(seen),
-        waiting=waiting_of(design, phase, state, now, created, oldest),
+        waiting=waiting_of(test, now, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         links=state.links,
         relinked=state.relinked,

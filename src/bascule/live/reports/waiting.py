@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bascule.core.approximate import about
-from bascule.core.design import Design
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import moment
-from bascule.live.storage.state import OPEN, ExperimentState, Phase
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import OPEN
 
 DAY = 86400.0
 
@@ -46,29 +46,23 @@ class Waiting:
         )
 
 
-def waiting_of(
-    design: Design,
-    phase: Phase,
-    state: ExperimentState,
-    now: float,
-    created: float,
-    oldest: float | None,
-) -> Waiting | None:
+def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None:
     """Return which units have not counted; `oldest` is when the first of them came.
 
     >>> import bascule as bs
+    >>> from bascule.live.storage.state import ExperimentState
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
     >>> state = ExperimentState.empty(design)._replace(assigned=(200, 100))
-    >>> waiting_of(design, "running", state, 90000.0, 0.0, 3600.0).words
+    >>> waiting_of(Loaded(1, "button", 0.0, design, "running", state, 0), 90000.0, 3600.0).words
     '300 units have not counted; the oldest has not reported for 1 day'
     """
-    units = state.units - state.folded
-    if phase not in OPEN or units <= 0 or oldest is None:
+    design, units = test.design, test.state.units - test.state.folded
+    if test.phase not in OPEN or units <= 0 or oldest is None:
         return None
     waited = now - oldest
     until = None
     if design.measure is not None:
         until = moment(design.matures(oldest) or oldest).isoformat()
-    is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - created)
+    is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - test.created)
     metrics = (PRIMARY, *(one.name for one in design.metrics)) if design.metrics else ()
     return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held, metrics)

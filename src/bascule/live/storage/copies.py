@@ -20,6 +20,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.storage import schema, statements
 from bascule.live.storage.databases.database import MIGRATION_SECONDS, Database
 from bascule.live.storage.databases.sqlite import refuse_other_files
+from bascule.live.storage.queries import add_experiment
 from bascule.live.storage.upgrade import VERSION_TABLE
 
 ROWS_AT_ONCE = 5000
@@ -84,27 +85,18 @@ def export_experiment(database: Database, experiment: int, target: Path) -> None
             copy_rows(source, connection, table.name, "experiment", experiment)
 
 
-def import_experiment(
-    source: Connection, target: Connection, experiment: int, name: str, entry: Mapping[str, Any]
-) -> int:
+def import_experiment(source: Connection, target: Connection, experiment: int, name: str) -> int:
     """Copy one experiment into another store under a new number, and return that."""
+    asked = text("SELECT * FROM experiments WHERE id = :id")
+    row = {**source.execute(asked, {"id": experiment}).mappings().one(), "name": name}
     columns = [column.name for column in schema.experiments.columns if column.name != "id"]
-    row = source.execute(
-        text("SELECT * FROM experiments WHERE id = :id"), {"id": experiment}
-    ).mappings()
-    values = {**row.one(), "name": name}
-    marks = ", ".join(f":{column}" for column in columns)
-    (number,) = target.execute(
-        text(f"INSERT INTO experiments ({', '.join(columns)}) VALUES ({marks}) RETURNING id"),  # nosec B608
-        {column: values[column] for column in columns},
-    ).one()
-    given = {"experiment": number}
+    number = add_experiment(target, {column: row[column] for column in columns})
+    given: dict[str, Any] = {"experiment": number}
     for table in schema.OF_EXPERIMENT:
         copy_rows(source, target, table.name, "experiment", experiment, given)
-    given = {"experiment": number, "name": name}
+    given["name"] = name
     copy_rows(source, target, schema.audit.name, "experiment", experiment, given)
-    target.execute(schema.audit.insert().values(action="import", **given, **entry))
-    return int(number)
+    return number
 
 
 def copy_rows(

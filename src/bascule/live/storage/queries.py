@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,6 +79,9 @@ _ELSEWHERE = (
     "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
+_NUMBER = "SELECT id FROM experiments WHERE name = ?"
+_NAMES = "SELECT id, name, state FROM experiments ORDER BY id"
+_LOG = "INSERT INTO audit (experiment, name, time, actor, action, detail) VALUES (?, ?, ?, ?, ?, ?)"
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
@@ -140,6 +143,45 @@ def gone(name: str) -> InputError:
     """There is no such experiment."""
     message = f"there is no experiment {name!r}: list what there is"
     return InputError("experiment", message, kind="not_found")
+
+
+def number_of(connection: Connection, name: str) -> int | None:
+    """Return the number of the experiment of a name; None if there is none."""
+    rows = fetch(connection, _NUMBER, name)
+    return rows[0][0] if rows else None
+
+
+def all_names(connection: Connection) -> Sequence[tuple[int, str, Phase]]:
+    """Return the numbers, names and phases of all experiments, the oldest first."""
+    return fetch(connection, _NAMES)
+
+
+def add_experiment(connection: Connection, values: Mapping[str, Any]) -> int:
+    """Add the row of an experiment, and return its number."""
+    columns, marks = ", ".join(values), ", ".join("?" for _ in values)
+    added = f"INSERT INTO experiments ({columns}) VALUES ({marks}) RETURNING id"  # nosec B608
+    return int(fetch(connection, added, *values.values())[0][0])
+
+
+def delete_experiment(connection: Connection, number: int) -> None:
+    """Delete an experiment with all its rows but those of the audit log."""
+    from bascule.live.storage.schema import OF_EXPERIMENT
+
+    for table in OF_EXPERIMENT:
+        execute(connection, f"DELETE FROM {table.name} WHERE experiment = ?", (number,))  # nosec B608
+    execute(connection, "DELETE FROM experiments WHERE id = ?", (number,))
+
+
+def log(
+    connection: Connection,
+    experiment: tuple[int, str],
+    time: float,
+    actor: str,
+    action: str,
+    detail: Mapping[str, Any],
+) -> None:
+    """Put an entry into the audit log about an experiment, given by its number and its name."""
+    execute(connection, _LOG, (*experiment, time, actor, action, json.dumps(detail)))
 
 
 def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:

@@ -61,7 +61,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
-    if work.lease is None and not is_settled(work.design, work.phase, work.state, work.now):
+    if work.lease is None and not is_settled(work, work.now):
         settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]

@@ -16,7 +16,8 @@ from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.storage import queries
-from bascule.live.storage.state import OPEN, ExperimentState, Phase, statistics_to_json
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import OPEN, ExperimentState, statistics_to_json
 from bascule.live.transactions.erase import finish
 from bascule.live.transactions.lease import CANCELLED_AFTER, skip
 
@@ -58,16 +59,18 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
     return more and work.state.verdict is None
 
 
-def is_settled(design: Design, phase: Phase, state: ExperimentState, now: float) -> bool:
+def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
     """Return whether there is nothing to settle now, so that no transaction is needed.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> is_settled(design, "running", ExperimentState.empty(design), 0.0)
+    >>> start = ExperimentState.empty(design)
+    >>> is_settled(Loaded(1, "button", 0.0, design, "running", start, 0), 0.0)
     True
     """
-    if phase not in OPEN:
+    if test.phase not in OPEN:
         return True
+    design, state = test.design, test.state
     measure, deadline = design.measure, design.deadline
     if deadline is not None and now >= deadline.timestamp():
         return False

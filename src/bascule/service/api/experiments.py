@@ -81,7 +81,7 @@ async def show_all(
 async def show(request: Request, name: str, caller: Looker) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
-    return Answer(await calls_of(request).long(experiment_data, entry.test, entry.created))
+    return Answer(await calls_of(request).long(experiment_data, entry.test, entry.loaded.created))
 
 
 @router.delete("/experiments/{name}", status_code=204, **described(409))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import AsyncIterator
 from io import StringIO
 from typing import Annotated, Any, Literal
@@ -18,6 +17,7 @@ from bascule.live.api import (
     Receipt,
     SegmentedExperiment,
     columns_of,
+    finite,
     safe_cell,
     some_rows,
 )
@@ -179,8 +179,5 @@ def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]
 
 def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
     """A diagnostic as JSON data; None for what is not a finite number."""
-    return {key: _finite(value) for key, value in found.to_dict().items()}
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    data: dict[str, Any] = finite(found.to_dict())
+    return data

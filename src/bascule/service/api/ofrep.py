@@ -17,7 +17,7 @@ from bascule.live.api.reads import Summary, arms_of_unit
 from bascule.service.api.bodies import read_json
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
-from bascule.service.api.schemas.openapi import REFS, body
+from bascule.service.api.schemas.openapi import REFS, RETRY, body
 from bascule.service.auth.access import allow, client
 from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
 
@@ -33,12 +33,11 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     found: dict[int | str, dict[str, Any]] = dict.fromkeys(
         (400, 401, 403, 408, 413, 415, 431, *statuses), said
     )
-    wait = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
-    found[429] = {**said, "headers": wait}
+    found[429] = {**said, "headers": RETRY}
     failed = {"$ref": f"{REFS}ServerFailure"}
     for status in (500, 503):
         found[status] = {**said, "content": {"application/json": {"schema": failed}}}
-    found[503]["headers"] = wait
+    found[503]["headers"] = RETRY
     return found
 
 

@@ -1,4 +1,7 @@
-"""`/v1/experiments/NAME/assign` and `outcomes`: the calls of programs for every unit."""
+"""The calls of programs for every unit: assign it, link its names, record its outcomes, erase it.
+
+Names of units are sent in bodies, not in paths, which proxies write to their logs.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,9 @@ from fastapi import APIRouter, Request, Response
 from bascule.core.errors import InputError
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import (
-    Event,
-    Experiment,
-    Receipt,
-    SegmentedExperiment,
-    Store,
-    checked_unit,
-)
+from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store, checked_unit
 from bascule.service.api.bodies import read_json, read_model, whole
+from bascule.service.api.calls import Boss, calls_of, change
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
@@ -145,6 +142,37 @@ async def record(request: Request, name: str) -> Response:
     return Answer({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
 
 
+@router.post(
+    "/units/data", response_model=answers.UnitData, **described(sent=models.Unit, experiment=False)
+)
+async def data(request: Request, caller: Boss) -> Response:
+    """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
+    unit = named((await read_model(request, models.Unit)).unit)
+    store: Store = request.app.state.store
+    found = await calls_of(request).long(store.unit_data, unit)
+    seen = [one for one in found["experiments"] if caller.sees(one["experiment"])]
+    return Answer({**found, "experiments": seen})
+
+
+@router.post(
+    "/units/erase",
+    response_model=answers.Erased,
+    **described(404, 409, sent=models.UnitToErase, experiment=False),
+)
+async def erase(request: Request, caller: Boss) -> Response:
+    """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
+    given = await read_model(request, models.UnitToErase)
+    unit = named(given.unit)
+    wanted: Any = given.experiments
+    for name in wanted or ():
+        allow(caller, name)
+    store: Store = request.app.state.store
+    if wanted is None and caller.experiments is not None:
+        wanted = list(caller.experiments)
+    erased = await change(request, caller, store.erase, unit, wanted)
+    return Answer({"erased": list(erased)})
+
+
 async def receipts_of(
     calls: StoreCalls, test: Experiment | SegmentedExperiment, events: list[Event | Receipt]
 ) -> list[Receipt]:
@@ -240,8 +268,4 @@ def _time(at: object) -> float | None:
 
 
 def _receipt_data(receipt: Receipt) -> dict[str, Any]:
-    return {
-        "accepted": receipt.accepted,
-        "reason": receipt.reason,
-        "detail": receipt.detail,
-    }
+    return {"accepted": receipt.accepted, "reason": receipt.reason, "detail": receipt.detail}

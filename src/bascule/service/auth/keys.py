@@ -212,18 +212,8 @@ def _experiments(text: str | None) -> tuple[str, ...] | None:
 
 
 def _read(connection: Connection) -> list[Key]:
-    rows = connection.execute(select(keys).order_by(keys.c.created, keys.c.id))
-    return [
-        Key(
-            row.id,
-            row.hash,
-            row.role,
-            row.label,
-            _experiments(row.experiments),
-            row.created,
-            row.creator,
-            row.revoked,
-            bool(row.unit_names),
-        )
-        for row in rows
-    ]
+    found = []
+    for row in connection.execute(select(keys).order_by(keys.c.created, keys.c.id)).mappings():
+        experiments, names = _experiments(row["experiments"]), bool(row["unit_names"])
+        found.append(Key(**{**row, "experiments": experiments, "unit_names": names}))
+    return found

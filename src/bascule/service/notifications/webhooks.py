@@ -114,7 +114,11 @@ def claim(store: Store, urls: Sequence[str], now: float) -> list[Delivery]:
         if new:
             _insert_if_new(connection, deliveries, new)
         rows = connection.execute(_due(urls, now)).all()
-        return [_delivery(row) for row in rows if _claimed(connection, row, now)]
+        return [
+            Delivery(row.url, row.audit, row.attempts + 1, body_of(row))
+            for row in rows
+            if _claimed(connection, row, now)
+        ]
 
 
 def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str:
@@ -247,17 +251,13 @@ def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]
 
 
 def _due(urls: Sequence[str], now: float) -> Any:
+    mine, entry = deliveries.c, audit.c
+    columns = (mine.url, mine.audit, mine.attempts, mine.due)
     return (
-        select(
-            deliveries,
-            audit.c.action,
-            audit.c.name,
-            audit.c.time,
-            audit.c.detail.label("entry"),
-        )
+        select(*columns, entry.action, entry.name, entry.time, entry.detail)
         .join_from(deliveries, audit, audit.c.id == deliveries.c.audit)
-        .where(deliveries.c.url.in_(urls), deliveries.c.state == "waiting", deliveries.c.due <= now)
-        .order_by(deliveries.c.due)
+        .where(mine.url.in_(urls), mine.state == "waiting", mine.due <= now)
+        .order_by(mine.due)
         .limit(AT_ONCE)
     )
 
@@ -268,19 +268,6 @@ def _claimed(connection: Connection, row: Any, now: float) -> bool:
     )
     values = {"due": now + LEASE, "attempts": row.attempts + 1}
     return connection.execute(mine.values(values)).rowcount == 1
-
-
-def _delivery(row: Any) -> Delivery:
-    entry = _Entry(row.action, row.name, row.time, row.entry)
-    return Delivery(row.url, row.audit, row.attempts + 1, body_of(entry))
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    action: str
-    name: str
-    time: float
-    detail: str
 
 
 def _insert_if_new(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.api import OPEN, Experiment, Status
-from bascule.service.page.knob import consequences, forecast_words, knob_of
+from bascule.live.api import OPEN, Experiment, Status, knob_of
+from bascule.service.page.knob import consequences, forecast_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Question:
     choices: tuple[tuple[str, str], ...] = ()
 
 
-def changes(status: Status, released: bool) -> list[Change]:
+def changes(status: Status) -> list[Change]:
     """The changes of a whole test that are possible now."""
     found = []
     if status.state == "ready":
@@ -50,10 +50,9 @@ def changes(status: Status, released: bool) -> list[Change]:
         found.append(Change("start", "Resume", look="primary"))
     if status.state == "running":
         found.append(Change("pause", "Pause"))
-    if status.decision is not None and status.decision.arm is not None and not released:
-        found.append(
-            Change("release", f"Give everyone {status.decision.name}", asks=True, look="primary")
-        )
+    decided = status.decision
+    if decided is not None and decided.arm is not None and status.everyone != decided.name:
+        found.append(Change("release", f"Give everyone {decided.name}", asks=True, look="primary"))
     if status.state != "stopped":
         found.append(Change("stop", "Stop for good", asks=True, look="danger"))
     return found

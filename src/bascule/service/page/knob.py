@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.live.api import Experiment, Status, Turn
+from bascule.live.api import Experiment, Status, Turn, knob_of
 from bascule.presentation.guarantees import error_words
 from bascule.presentation.numbers import Amounts, duration
 
@@ -46,17 +45,6 @@ class Knob:
     high: str
     choices: tuple[Choice, ...]
     cost_unit: str
-
-
-def knob_of(design: Design) -> tuple[str, float] | None:
-    """Return the name and the value of a design's knob; None if there is nothing to turn.
-
-    >>> import bascule as bs
-    >>> knob_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)))
-    ('tilt', 3.0)
-    """
-    knob = design.rule.knob
-    return None if knob is None or not math.isfinite(knob.value) else (knob.name, knob.value)
 
 
 def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | None:
@@ -139,8 +127,6 @@ def turns_of(test: Experiment, design: Design) -> tuple[Turn, ...]:
 
 def consequences(design: Design, status: Status, now: Turn | None, then: Turn | None) -> list[str]:
     """What will change when the knob is turned, and what will not."""
-    found = knob_of(design)
-    assert found is not None
     since = "block" if design.procedure.counts == "blocks" else "unit"
     lines = [
         f"It applies from the next {since} on. Units already assigned keep their arm.",

@@ -17,7 +17,7 @@ from bascule.live.api import (
     Store,
     Turn,
 )
-from bascule.live.api.reads import Summary, alarm_names, is_released
+from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.guarantees import at_most
 from bascule.presentation.numbers import Amounts
 from bascule.service.auth.access import Caller, visible_reasons
@@ -49,7 +49,7 @@ def list_fragments(
     for status in listing.statuses:
         entry = seen[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
-        lines.append((status, views.line(entry.design, status, entry.winner is not None, mismatch)))
+        lines.append((status, views.line(entry.design, status, mismatch)))
     shown = {"lines": views.in_order(lines), "settling": listing.settling}
     return {"tests": fragment("tests", **shown, caller=caller, search=search)}
 
@@ -82,7 +82,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    released, is_open = is_released(test), status.state in OPEN
+    is_open = status.state in OPEN
     turns = turns_of(test, design) if is_open else ()
     logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
     mismatch = views.has_mismatch(logged)
@@ -93,7 +93,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         fragment(
             "banner",
             name=name,
-            saying=words.saying(design, status, released, mismatch),
+            saying=words.saying(design, status, mismatch),
             state=words.STATES[status.state],
             rule=rule_name(design),
             promise=words.promise(design, status),
@@ -132,7 +132,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
         fragment("audit", rows=views.audit_rows(audit)),
     ]
-    controls, actions = _controls(test, status, caller, released, turns)
+    controls, actions = _controls(test, status, caller, turns)
     facts, member = words.facts(design, test.audience), test.member
     if member is not None:
         share = f"the error of all segments together is {at_most(member.error)}"
@@ -153,7 +153,7 @@ def segment_fragments(directory: Directory, test: SegmentedExperiment) -> dict[s
     for segment, one in status.segments.items():
         its = test.tests[segment]
         mismatch = views.has_mismatch(alarms.get(its.id, ()))
-        lines.append((segment, views.line(its.design, one, one.everyone is not None, mismatch)))
+        lines.append((segment, views.line(its.design, one, mismatch)))
     tone = "good" if len(status.decisions) == len(lines) else "ended"
     found = fragment(
         "segments",
@@ -190,7 +190,7 @@ def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
 
 
 def _controls(
-    test: Experiment, status: Status, caller: Caller, released: bool, turns: Sequence[Turn]
+    test: Experiment, status: Status, caller: Caller, turns: Sequence[Turn]
 ) -> tuple[list[Fragment], dict[str, Any]]:
     """Render the knob, and return what the buttons are rendered from."""
     design, may = test.design, caller.may("admin")
@@ -205,7 +205,7 @@ def _controls(
     ]
     buttons = {
         "name": test.name,
-        "changes": changes(status, released) if may else [],
+        "changes": changes(status) if may else [],
         "arms": arms if may else [],
         "may": may,
     }

@@ -98,29 +98,19 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class AuditRow:
-    """A change, in words."""
-
-    time: str
-    actor: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class DiagnosticRow:
     """A diagnostic in the list."""
 
     name: str
     message: str
     flagged: bool
-    validity: str
     made: bool
     is_alarm: bool
 
 
-def line(design: Design, status: Status, released: bool, mismatch: bool = False) -> Line:
+def line(design: Design, status: Status, mismatch: bool = False) -> Line:
     """Return a test as a line of the list."""
-    said = words.saying(design, status, released, mismatch)
+    said = words.saying(design, status, mismatch)
     return Line(
         status.name,
         words.STATES[status.state],
@@ -265,10 +255,10 @@ def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
     return found
 
 
-def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[AuditRow]:
-    """The audit log, the newest first."""
+def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """The audit log, the newest first: when, who, and what in words."""
     return [
-        AuditRow(when(entry["time"]), str(entry["actor"]), _audit_text(entry))
+        (when(entry["time"]), str(entry["actor"]), _audit_text(entry))
         for entry in reversed(entries)
     ]
 
@@ -292,7 +282,6 @@ def diagnostic_rows(found: Sequence[Diagnostic], ended: bool = False) -> list[Di
             NAMES.get(one.name, _begun(one.name)),
             _begun(one.message),
             one.flagged,
-            one.validity,
             # With too little data a diagnostic has no statistic, and nothing was compared.
             not (one.statistic == 0.0 and one.p_value == 1.0),
             one.flagged and (ended or one.validity == "any time"),
@@ -317,10 +306,9 @@ NAMES = {
 NO_SAMPLE_RATIO = DiagnosticRow(
     "Sample ratio",
     "Not checked: there are no assignments with logged probabilities to compare with",
-    False,
-    "any time",
-    False,
-    False,
+    flagged=False,
+    made=False,
+    is_alarm=False,
 )
 
 

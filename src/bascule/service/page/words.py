@@ -69,9 +69,7 @@ def tone(status: Status) -> Tone:
 MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
 
 
-def saying(
-    design: Design, status: Status, released: bool = False, mismatch: bool = False
-) -> Saying:
+def saying(design: Design, status: Status, mismatch: bool = False) -> Saying:
     """Return the headline of a test with its reason; a sample ratio mismatch comes first."""
     if mismatch:
         detail = (
@@ -79,7 +77,7 @@ def saying(
             f"or counted twice. Without it the page would say: {headline(design, status)}."
         )
         return Saying(MISMATCH, detail, "alarm")
-    return Saying(headline(design, status), _detail(design, status, released), tone(status))
+    return Saying(headline(design, status), _detail(design, status), tone(status))
 
 
 def headline(design: Design, status: Status) -> str:
@@ -99,13 +97,13 @@ def headline(design: Design, status: Status) -> str:
     return status.headline
 
 
-def _detail(design: Design, status: Status, released: bool) -> str:
+def _detail(design: Design, status: Status) -> str:
     decided = status.decision
     if status.everyone is not None and status.state == "stopped":
         return f"All units get {status.everyone}. Further outcomes are not counted."
     if decided is not None and decided.arm is not None:
         after = f"Decided after {count(decided.units)} units."
-        if released:
+        if status.everyone is not None:
             return f"{after} All units get {decided.name}."
         return (
             f"{after} New units get {decided.name}; units in other arms keep theirs until you "

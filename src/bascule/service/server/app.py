@@ -29,7 +29,7 @@ from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
 from bascule.service import page
-from bascule.service.api import erasure, experiments, logs, ofrep, units
+from bascule.service.api import experiments, logs, ofrep, units
 from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth.keys import Keyring
@@ -85,7 +85,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.rates = Buckets(settings.rate, settings.rate)
     app.state.is_leaving = False
     app.state.routers = [
-        part.router for part in (operation, units, ofrep, experiments, logs, erasure, planning)
+        part.router for part in (operation, units, ofrep, experiments, logs, planning)
     ]
     for router in app.state.routers:
         app.include_router(router)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import sys
 import tempfile
@@ -25,7 +24,7 @@ from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
 from bascule.service.server.observability.telemetry import FOLDER, log, write_logs
 from bascule.service.server.settings import Settings
-from bascule.service.server.workers import STOPS, end_with_parent, keep_working
+from bascule.service.server.workers import end_with_parent, handled, keep_working
 
 ACTOR = "service"
 
@@ -112,7 +111,7 @@ def run(app: FastAPI, listening: socket.socket) -> None:
 
     # Uvicorn sends the signal that ended it again to the handlers that it found: they must not end
     # the process before the store is closed.
-    with _handled(stop):
+    with handled(stop):
         sys.setswitchinterval(SWITCH)
         server.run(sockets=[listening])
 
@@ -154,23 +153,9 @@ def options(settings: Settings) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _handled(handler: Callable[..., Any]) -> Iterator[None]:
-    """Handle the signals to stop inside this block, in the main thread; others get none."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, handler) for number in STOPS}
-    try:
-        yield
-    finally:
-        for number, former in before.items():
-            signal.signal(number, former)
-
-
 def _exit_on_stop() -> Any:
     """End with exit code 0 on a signal to stop that comes before the server runs."""
-    return _handled(lambda *_: sys.exit(0))
+    return handled(lambda *_: sys.exit(0))
 
 
 def _serve_together(

@@ -126,11 +126,19 @@ def _stops_heard() -> Iterator[Connection]:
     def hear(*_: object) -> None:
         tell.send(None)
 
-    before = {number: signal.signal(number, hear) for number in STOPS}
-    try:
+    with heard, tell, handled(hear):
         yield heard
+
+
+@contextmanager
+def handled(handler: Callable[..., Any]) -> Iterator[None]:
+    """Handle the signals to stop inside this block, in the main thread; others get none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in STOPS}
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        heard.close()
-        tell.close()
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -154,7 +154,7 @@ def _orphans(connection: Connection) -> StoreCheck:
 def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
     """Check that each experiment can be read, and compute it again where that is asked for."""
     count, sound = 0, True
-    for number, name in statements.fetch(connection, _NAMES):
+    for number, name, _ in queries.all_names(connection):
         count += 1
         findings = Findings()
         try:
@@ -176,15 +176,12 @@ def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
         yield StoreCheck("experiments", True, f"{count:,} {how}")
 
 
-_NAMES = "SELECT id, name FROM experiments ORDER BY id"
-
-
 def _row(connection: Connection, number: int) -> tuple[object, ...]:
     return tuple(statements.fetch(connection, queries.LOADED, number)[0])
 
 
 def _readable(connection: Connection) -> Iterator[queries.Loaded]:
-    for number, _ in statements.fetch(connection, _NAMES):
+    for number, *_ in queries.all_names(connection):
         try:
             yield queries.loaded_row(_row(connection, number))
         except DAMAGE:

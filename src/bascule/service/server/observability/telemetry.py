@@ -7,6 +7,7 @@ import logging
 import os
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from prometheus_client import (
@@ -75,11 +76,12 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "bascule_requests",
-            "Requests answered.",
-            ["method", "route", "status"],
-            registry=self.registry,
+        counter = partial(Counter, registry=self.registry)
+        labels = ["method", "route", "status"]
+        self._requests = counter("bascule_requests", "Requests answered.", labels)
+        self.outcomes = counter("bascule_outcomes", "Outcomes by what became of them.", ["result"])
+        self.deliveries = counter(
+            "bascule_webhook_deliveries", "Webhooks sent, by what became of them.", ["result"]
         )
         self._seconds = Histogram(
             "bascule_request_seconds",
@@ -87,18 +89,6 @@ class Metrics:
             ["route"],
             registry=self.registry,
             buckets=BUCKETS,
-        )
-        self.outcomes = Counter(
-            "bascule_outcomes",
-            "Outcomes by what became of them.",
-            ["result"],
-            registry=self.registry,
-        )
-        self.deliveries = Counter(
-            "bascule_webhook_deliveries",
-            "Webhooks sent, by what became of them.",
-            ["result"],
-            registry=self.registry,
         )
         self.experiments = Gauge(
             "bascule_experiments",

@@ -13,12 +13,7 @@ from typing import Any, NamedTuple
 
 from bascule.core.errors import InputError
 from bascule.live.api import OPEN, Evaluation, SegmentedExperiment, Status, Store, is_taken
-from bascule.live.api.reads import (
-    Summary,
-    gone,
-    read_summaries,
-    segmented_tests,
-)
+from bascule.live.api.reads import Summary, gone, read_summaries, segmented_tests
 from bascule.service.server.observability.telemetry import LOGGER, log
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
 
@@ -167,9 +162,10 @@ class Directory:
         version, since, status = self._statuses.get(entry.test.id, (-1, -math.inf, None))
         is_fresh = entry.state not in OPEN or now - since < STATUS_FRESH
         # With leases out, units come without a new version.
-        if status is None or version != entry.version or not is_fresh or entry.loaded.state.leases:
+        loaded = entry.loaded
+        if status is None or version != loaded.version or not is_fresh or loaded.state.leases:
             status = entry.status()
-            self._statuses[entry.test.id] = (entry.version, now, status)
+            self._statuses[entry.test.id] = (loaded.version, now, status)
         return status
 
     async def _read(self) -> dict[str, Summary]:
