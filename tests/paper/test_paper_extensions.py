@@ -14,8 +14,8 @@ from bascule.paper.claims.claim import Claim
 from bascule.paper.claims.extensions import (
     EXTENSIONS,
     FOUR,
+    MANY_ARMS_AGAINST_ETC,
     inflation_decides,
-    many_arms_against_etc,
     many_arms_keep_the_corollary,
     points,
     static_any_time,
@@ -87,7 +87,7 @@ def test_runs_that_break_a_claim_deny_it(
 
 
 def test_the_claim_on_many_arms_could_hold(measured: Measurements) -> None:
-    assert many_arms_against_etc(changed(measured, f"ETC{FOUR}", late)).verdict == "holds"
+    assert MANY_ARMS_AGAINST_ETC(changed(measured, f"ETC{FOUR}", late)).verdict == "holds"
 
 
 @pytest.mark.parametrize(

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import print_json, screen, visible
-from bascule.cli.support.designs import OutcomeName
+from bascule.cli.support.console import (
+    prepare_files,
+    print_json,
+    print_result,
+    say_written,
+    screen,
+    visible,
+    write_files,
+)
+from bascule.cli.support.designs import OutcomeName, option
 from bascule.core.errors import InputError
+from bascule.core.metrics.measure import Aggregate
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
 
 if TYPE_CHECKING:
     from bascule.analysis import Analysis
 
 
-class AggregateName(StrEnum):
-    """What the events of a unit can add up to."""
-
-    SUM = "sum"
-    ANY = "any"
-    MEAN = "mean"
-    LAST = "last"
+SIZES = ("sigma", "low", "high", "sigma_unit", "sigma_noise")
+"""Options that an outcome model is made of."""
 
 
-def _column(what: str) -> str | None:
-    return typer.Option(None, metavar="COLUMN", help=what, show_default=False)  # type: ignore[no-any-return]
+def _column(what: str) -> Any:
+    return option(what, "COLUMN")
 
 
 def command(
@@ -37,35 +42,22 @@ def command(
         metavar="LOG",
         help="A file (Parquet, CSV, JSON lines), or the URL of a database with --query.",
     ),
-    query: str | None = typer.Option(
-        None, metavar="SQL", help="Which rows of the database, or which table.", show_default=False
+    query: str | None = option("Which rows of the database, or which table.", "SQL"),
+    assignments: str | None = option(
+        "Which unit was assigned to which arm, and when, if the log has events only.", "FILE"
     ),
-    assignments: str | None = typer.Option(
-        None,
-        metavar="FILE",
-        help="Which unit was assigned to which arm, and when, if the log has events only.",
-        show_default=False,
-    ),
-    assignments_query: str | None = typer.Option(
-        None,
-        metavar="SQL",
-        help="Which rows of the database of LOG are the assignments.",
-        show_default=False,
+    assignments_query: str | None = option(
+        "Which rows of the database of LOG are the assignments.", "SQL"
     ),
     unit: str | None = _column("The unit that was assigned; usual names are found."),
     arm: str | None = _column("The unit's arm; usual names are found."),
-    value: list[str] | None = typer.Option(
-        None,
-        metavar="COLUMN",
-        help="What a row is worth; usual names are found. Several: the first one decides.",
-        show_default=False,
+    value: list[str] | None = option(
+        "What a row is worth; usual names are found. Several: the first one decides.", "COLUMN"
     ),
-    metric: list[str] | None = typer.Option(
-        None,
-        metavar="LINE|JSON|FILE",
-        help="A guardrail or secondary metric with the name of its column, as 'latency; gaussian "
+    metric: list[str] | None = option(
+        "A guardrail or secondary metric with the name of its column, as 'latency; gaussian "
         "30; decrease; margin 5'.",
-        show_default=False,
+        "LINE|JSON|FILE",
     ),
     time: str | None = _column("When; usual names are found."),
     per: str | None = _column("The denominator, if the metric is a ratio: sessions, views."),
@@ -76,14 +68,10 @@ def command(
     squares: str | None = _column("If rows are sums of numbers other than 0 and 1: of squares."),
     cumulative: bool = typer.Option(False, help="Rows have what was counted up to their time."),
     row_is_unit: bool = typer.Option(False, help="Every row is a unit of its own."),
-    time_format: str | None = typer.Option(
-        None, metavar="FORM", help='How times are written, as "%d/%m/%Y %H:%M".', show_default=False
-    ),
-    decimal: str | None = typer.Option(
-        None, metavar="SIGN", help='The decimal sign of numbers with commas: "." or ",".'
-    ),
-    encoding: str | None = typer.Option(
-        None, metavar="NAME", help="The encoding of CSV files that are not UTF-8, as latin-1."
+    time_format: str | None = option('How times are written, as "%d/%m/%Y %H:%M".', "FORM"),
+    decimal: str | None = option('The decimal sign of numbers with commas: "." or ",".', "SIGN"),
+    encoding: str | None = option(
+        "The encoding of CSV files that are not UTF-8, as latin-1.", "NAME"
     ),
     assignments_unit: str | None = _column("The unit in the assignments, if called otherwise."),
     assignments_time: str | None = _column("The time in the assignments, if called otherwise."),
@@ -94,69 +82,49 @@ def command(
         "The logged probability of the unit's arm, if it changed; or a column for each arm: "
         "control=p0,green=p1."
     ),
-    least_probability: str | None = typer.Option(
-        None,
-        metavar="NUMBER",
-        help="No arm was ever assigned with less, for more than two arms and one column; or a "
+    least_probability: str | None = option(
+        "No arm was ever assigned with less, for more than two arms and one column; or a "
         "number for each arm: control=0.5,green=0.1,blue=0.1.",
-        show_default=False,
+        "NUMBER",
     ),
-    design: Path | None = typer.Option(
-        None, metavar="FILE", help="A design file: arms, outcome, error, measure."
-    ),
-    outcome: OutcomeName | None = typer.Option(
-        None, help="Outcome model; as the options or the log suggest if not given."
+    design: Path | None = option("A design file: arms, outcome, error, measure.", "FILE"),
+    outcome: OutcomeName | None = option(
+        "Outcome model; as the options or the log suggest if not given."
     ),
     sigma: float | None = designs.SIGMA,
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
-    sigma_unit: float | None = typer.Option(
-        None, help="For recurrent: spread of the units; estimated if not given.", show_default=False
+    sigma_unit: float | None = option(
+        "For recurrent: spread of the units; estimated if not given."
     ),
-    sigma_noise: float | None = typer.Option(
-        None,
-        help="For recurrent: spread of one unit's outcomes; estimated if not given.",
-        show_default=False,
+    sigma_noise: float | None = option(
+        "For recurrent: spread of one unit's outcomes; estimated if not given."
     ),
     error: float | None = designs.ERROR,
     sides: int | None = designs.SIDES,
     min_effect: float | None = designs.MIN_EFFECT,
-    goal: designs.GoalName | None = designs.GOAL,
+    goal: Goal | None = designs.GOAL,
     control: str | None = designs.CONTROL,
-    window: str | None = typer.Option(
-        None, help='How long a unit\'s events count: "7d".', show_default=False
+    window: str | None = option('How long a unit\'s events count: "7d".'),
+    aggregate: Aggregate | None = option(
+        "What they add up to; sum if not given, any for bernoulli."
     ),
-    aggregate: AggregateName | None = typer.Option(
-        None, help="What they add up to; sum if not given, any for bernoulli."
-    ),
-    missing: str | None = typer.Option(
-        None,
-        metavar="NUMBER",
-        help="The outcome of a unit without any value, 0 if not given; or: exclude.",
-        show_default=False,
+    missing: str | None = option(
+        "The outcome of a unit without any value, 0 if not given; or: exclude.", "NUMBER"
     ),
     grace: str = typer.Option("0s", help="How much later events may be logged."),
     drop_duplicates: bool = typer.Option(
         False, help="Leave out rows that are exact copies of others."
     ),
-    period: str | None = typer.Option(
-        None, help='For recurrent: a unit gives an outcome every "1d", say.', show_default=False
+    period: str | None = option('For recurrent: a unit gives an outcome every "1d", say.'),
+    block: str | None = option(
+        "Compare units within a day, a week, or days with at least N units; day if not given.",
+        "BLOCK",
     ),
-    block: str | None = typer.Option(
-        None,
-        metavar="BLOCK",
-        help="Compare units within a day, a week, or days with at least N units; day if not given.",
-        show_default=False,
+    weights: list[float] | None = option(
+        "How units were to be split, in the order of the arms, for the sample ratio.", "W1 W2 ..."
     ),
-    weights: list[float] | None = typer.Option(
-        None,
-        metavar="W1 W2 ...",
-        help="How units were to be split, in the order of the arms, for the sample ratio.",
-        show_default=False,
-    ),
-    until: str | None = typer.Option(
-        None, metavar="DAY", help="Look as of the end of that day.", show_default=False
-    ),
+    until: str | None = option("Look as of the end of that day.", "DAY"),
     sequential: bool = typer.Option(
         False, help="LOG is a folder with a file for each of many tests: a table of all of them."
     ),
@@ -168,83 +136,36 @@ def command(
     ),
     today: bool = typer.Option(False, help="The answer of today only, which is quicker."),
     days: bool = typer.Option(False, help="Print the days as well."),
-    csv: Path | None = typer.Option(None, metavar="FILE", help="Write the days as CSV."),
-    figure: Path | None = typer.Option(
-        None, metavar="FILE", help="Draw the difference day by day, and the cost: .png or .svg."
+    csv: Path | None = option("Write the days as CSV.", "FILE"),
+    figure: Path | None = option(
+        "Draw the difference day by day, and the cost: .png or .svg.", "FILE"
     ),
-    html: Path | None = typer.Option(
-        None, metavar="FILE", help="Write the report as one page to hand around."
-    ),
-    memory: str | None = typer.Option(
-        None, help="What DuckDB may take; about 300MB if not given.", show_default=False
-    ),
+    html: Path | None = option("Write the report as one page to hand around.", "FILE"),
+    memory: str | None = option("What DuckDB may take; about 300MB if not given."),
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
+    given = dict(locals())
     from bascule.analysis import analyze, analyze_each
-    from bascule.core.inputs.files import csv_text, prepare_file, write_whole
+    from bascule.core.inputs.files import csv_text, write_whole
     from bascule.live.api import load_design
-    from bascule.presentation.figures import figure_kind, rendered
 
-    files = (("csv", csv), ("figure", figure), ("html", html))
-    for field, path in files:
-        if path is not None:
-            prepare_file(field, path)
-    if figure is not None:
-        figure_kind(figure)
-    sizes = {
-        "sigma": sigma,
-        "low": low,
-        "high": high,
-        "sigma_unit": sigma_unit,
-        "sigma_noise": sigma_noise,
-    }
-    options: dict[str, Any] = {
-        "unit": unit,
-        "arm": arm,
+    prepare_files(csv=csv, figure=figure, html=html)
+    if assignments is None and assignments_query is not None:
+        given["assignments"] = log
+    # Most options have the name and the value that `analyze` takes; these are translated.
+    options = {name: given[name] for name in signature(analyze).parameters if name in given}
+    options |= {
         "value": value[0] if value is not None and len(value) == 1 else value,
         "metrics": [designs.parsed_metric(text) for text in metric or ()],
-        "time": time,
-        "row_is_unit": row_is_unit,
-        "per": per,
-        "follow_up": follow_up,
-        "covariate": covariate,
-        "cluster": cluster,
-        "count": count,
-        "squares": squares,
-        "cumulative": cumulative,
-        "time_format": time_format,
-        "decimal": decimal,
-        "encoding": encoding,
-        "assignments_unit": assignments_unit,
-        "assignments_time": assignments_time,
-        "drop_duplicates": drop_duplicates,
         "design": None if design is None else load_design(design),
-        "assignments": log
-        if assignments is None and assignments_query is not None
-        else assignments,
-        "outcome": _outcome(outcome, sizes),
-        "error": error,
-        "sides": sides,
-        "min_effect": min_effect,
-        "goal": None if goal is None else goal.value,
-        "control": control,
-        "window": window,
-        "aggregate": None if aggregate is None else aggregate.value,
+        "outcome": _outcome(outcome, {size: given[size] for size in SIZES}),
         "missing": _missing(missing),
-        "grace": grace,
-        "period": period,
-        "block": block,
         "looks": 1 if once else None,
-        "segment": segment,
         "probability": _probability(probability),
         "least_probability": _least_probability(least_probability),
         "weights": weights or None,
-        "until": until,
         "by_day": not today,
-        "query": query,
-        "assignments_query": assignments_query,
-        "memory": memory,
     }
     if sequential or test is not None:
         if figure is not None or html is not None:
@@ -260,17 +181,10 @@ def command(
     analysis = analyze(log, **options)
     if csv is not None:
         write_whole(csv, csv_text(analysis.to_rows()).encode())
-    if figure is not None:
-        write_whole(figure, rendered(analysis.plot(), figure_kind(figure)))
-    if html is not None:
-        analysis.save_html(html)
-    if as_json:
-        print_json(analysis.to_dict())
-    else:
-        _show(analysis, days)
-        for _, path in files:
-            if path is not None:
-                typer.echo(f"wrote {path}")
+    write_files(analysis, figure, html)
+    print_result(analysis, as_json, lambda found: _show(found, days))
+    if not as_json:
+        say_written(csv, figure, html)
 
 
 def _outcome(name: str | None, sizes: dict[str, float | None]) -> Outcome | str | None:

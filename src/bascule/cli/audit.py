@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import print_json, progress_bar, screen
-from bascule.cli.support.designs import GuaranteeName, OutcomeName, RadiusName, StopName
+from bascule.cli.support.console import print_result, progress_bar, screen
+from bascule.cli.support.designs import OutcomeName, StopName, option
 from bascule.core.errors import InputError
 from bascule.core.rules import RULES, Rule
+from bascule.core.rules.mixture import RadiusName
+from bascule.core.rules.tilt import HorizonGuarantee
 
 if TYPE_CHECKING:
     from bascule.comparison.audit import Audit
@@ -31,7 +33,7 @@ def command(
     effect: float | None = designs.EFFECT,
     power: float | None = designs.POWER,
     baseline: float | None = designs.BASELINE,
-    guarantee: GuaranteeName | None = designs.GUARANTEE,
+    guarantee: HorizonGuarantee | None = designs.GUARANTEE,
     futility: float | None = designs.FUTILITY,
     batch: int | None = designs.BATCH,
     outcome: OutcomeName | None = designs.OUTCOME,
@@ -41,11 +43,8 @@ def command(
     error: float | None = designs.ERROR,
     sides: int | None = designs.SIDES,
     delta: float | None = designs.DELTA,
-    worlds: list[str] | None = typer.Option(
-        None,
-        metavar="NAME ...",
-        help="Worlds to play; every one that the outcomes allow if not given.",
-        show_default=False,
+    worlds: list[str] | None = option(
+        "Worlds to play; every one that the outcomes allow if not given.", "NAME ..."
     ),
     runs: int = typer.Option(400, help="Runs in each world."),
     seed: int = designs.SEED,
@@ -56,27 +55,11 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
+    described = designs.describing(locals())
     from bascule.comparison.audit import audit
 
     if rule == "static":
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
-    described = {
-        "rule": rule,
-        "alpha": alpha,
-        "radius": radius,
-        "stop": stop,
-        "tilt": tilt,
-        "effect": effect,
-        "power": power,
-        "baseline": baseline,
-        "guarantee": guarantee,
-        "futility": futility,
-        "batch": batch,
-        "outcome": outcome,
-        "sigma": sigma,
-        "low": low,
-        "high": high,
-    }
     with designs.workers(dask, device), progress_bar() as tell:
         result = audit(
             _rule(described),
@@ -92,10 +75,7 @@ def command(
             tell,
             sides=sides,
         )
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        _show(result)
+    print_result(result, as_json, _show)
 
 
 def _rule(described: dict[str, Any]) -> Rule:
@@ -104,9 +84,7 @@ def _rule(described: dict[str, Any]) -> Rule:
 
     name = described["rule"]
     if name in RIVALS:
-        fields = ("alpha", "radius", "stop", "tilt", "effect", "batch")
-        planned = ("power", "baseline", "guarantee", "futility")
-        if any(described[option] is not None for option in (*fields, *planned)):
+        if any(described.get(option) is not None for option in designs.RULE_OPTIONS):
             raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
         return RIVALS[name]()
     if name not in RULES.kinds:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from bascule.cli.support.console import confirm, print_json, print_line, screen, visible
-from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.console import confirm, print_line, print_rows, screen, visible
+from bascule.cli.support.designs import AS_JSON, option
 from bascule.cli.support.status import show_status
 from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
 from bascule.core.errors import InputError
@@ -21,14 +20,7 @@ if TYPE_CHECKING:
     from bascule.core.enrolment.audience import Audience
     from bascule.core.metrics.measure import Measure
 
-
-class Form(StrEnum):
-    """Files that `export` writes."""
-
-    CSV = "csv"
-    PARQUET = "parquet"
-    STORE = "store"
-
+ExportForm = Literal["csv", "parquet", "store"]
 
 app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_args_is_help=True)
 
@@ -36,37 +28,21 @@ app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_a
 @app.command("create")
 def create(
     name: str = NAME,
-    design: Path = typer.Option(..., "--design", help="A design file, JSON or YAML."),
-    window: str | None = typer.Option(
-        None,
-        help="Conversion window, as 7d, of a design that has no measure.",
-        show_default=False,
+    design: Path = typer.Option(..., help="A design file, JSON or YAML."),
+    window: str | None = option("Conversion window, as 7d, of a design that has no measure."),
+    aggregate: str | None = option(
+        "With --window: sum, any, mean or last of a unit's events; any for 0/1 outcomes, else "
+        "sum, if not given."
     ),
-    aggregate: str | None = typer.Option(
-        None,
-        help="With --window: sum, any, mean or last of a unit's events; any for 0/1 outcomes, else "
-        "sum, if not given.",
-        show_default=False,
+    reports: str | None = option(
+        "always: instead of a window, every unit reports an outcome, also 0."
     ),
-    reports: str | None = typer.Option(
-        None,
-        help="always: instead of a window, every unit reports an outcome, also 0.",
-        show_default=False,
+    share: str | None = option("Share of the traffic that gets in, as 10%."),
+    audience: Path | None = option(
+        "Who gets in, as JSON: share, ramp, where, layer, holdout.", "FILE"
     ),
-    share: str | None = typer.Option(
-        None, help="Share of the traffic that gets in, as 10%.", show_default=False
-    ),
-    audience: Path | None = typer.Option(
-        None,
-        metavar="FILE",
-        help="Who gets in, as JSON: share, ramp, where, layer, holdout.",
-        show_default=False,
-    ),
-    values: str | None = typer.Option(
-        None,
-        metavar="JSON",
-        help='Values of the arms, as \'{"control": false, "green": true}\'.',
-        show_default=False,
+    values: str | None = option(
+        'Values of the arms, as \'{"control": false, "green": true}\'.', "JSON"
     ),
     wait: bool = typer.Option(False, "--wait", help="Do not start it yet."),
     store: str = STORE,
@@ -77,12 +53,11 @@ def create(
 
     made = load_design(design)
     measure = _measure(made, window, aggregate)
-    who = _audience(share, audience)
+    given: dict[str, Any] = {"measure": measure, "reports": reports, "start": not wait}
+    given["audience"] = _audience(share, audience)
+    if values is not None:
+        given["values"] = parse_json(values, "values", "--values")
     with store_at(store) as opened:
-        given: dict[str, Any] = {"measure": measure, "reports": reports, "start": not wait}
-        given["audience"] = who
-        if values is not None:
-            given["values"] = parse_json(values, "values", "--values")
         create = opened.create if made.segments is None else opened.create_segmented
         show_status(create(name, made, **given), as_json)
 
@@ -100,15 +75,13 @@ def list_all(
     """List the experiments of a store."""
     with store_at(store, there=True) as opened:
         found = [test.status() for test in opened.search(search)]
-    if as_json:
-        print_json({"experiments": [status.to_dict() for status in found]})
-        return
-    if not found and search:
-        print_line(f"no experiment has {search!r}")
-    elif not found:
-        print_line("no experiments yet: bascule experiment create makes one")
-    for status in found:
-        print_line(f"{status.name:<30}  {status.state:<10}{status.headline}")
+    none = "no experiments yet: bascule experiment create makes one"
+    print_rows(
+        as_json,
+        {"experiments": [status.to_dict() for status in found]},
+        (f"{status.name:<30}  {status.state:<10}{status.headline}" for status in found),
+        f"no experiment has {search!r}" if search else none,
+    )
 
 
 @app.command("show")
@@ -121,15 +94,11 @@ def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 @app.command("describe")
 def describe(
     name: str = NAME,
-    owner: str | None = typer.Option(None, help="Who runs it.", show_default=False),
-    hypothesis: str | None = typer.Option(None, help="What is expected.", show_default=False),
-    description: str | None = typer.Option(None, help="What it is about.", show_default=False),
-    link: list[str] | None = typer.Option(
-        None, "--link", help="Where to read more; may be given again.", show_default=False
-    ),
-    tag: list[str] | None = typer.Option(
-        None, "--tag", help="A word to find it by; may be given again.", show_default=False
-    ),
+    owner: str | None = option("Who runs it."),
+    hypothesis: str | None = option("What is expected."),
+    description: str | None = option("What it is about."),
+    link: list[str] | None = option("Where to read more; may be given again."),
+    tag: list[str] | None = option("A word to find it by; may be given again."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -140,17 +109,13 @@ def describe(
         test = opened.find(name)
         test.describe(**{key: value for key, value in given.items() if value})
         words = parts(test)[0].description
-    if as_json:
-        print_json(words.to_dict())
-        return
-    for line in words.lines():
-        print_line(line)
+    print_rows(as_json, words.to_dict(), words.lines())
 
 
 @app.command("report")
 def report(
     name: str = NAME,
-    html: Path = typer.Option(..., "--html", metavar="FILE", help="The page to write."),
+    html: Path = typer.Option(..., metavar="FILE", help="The page to write."),
     store: str = STORE,
 ) -> None:
     """Write a page to hand around: the analysis of the experiment's log; it needs no network."""
@@ -168,7 +133,7 @@ def watch(
     name: str = NAME,
     store: str = STORE,
     every: float = typer.Option(5.0, min=0.1, help="Seconds between two looks."),
-    looks: int | None = typer.Option(None, help="Stop after N looks.", show_default=False),
+    looks: int | None = option("Stop after N looks."),
 ) -> None:
     """Show the status of an experiment again and again until it ends."""
     from rich.live import Live
@@ -204,9 +169,7 @@ def pause(name: str = NAME, store: str = STORE) -> None:
 @app.command("stop")
 def stop(
     name: str = NAME,
-    to: str | None = typer.Option(
-        None, "--to", metavar="ARM", help="Serve everyone this arm from now on."
-    ),
+    to: str | None = option("Serve everyone this arm from now on.", "ARM"),
     yes: bool = YES,
     store: str = STORE,
 ) -> None:
@@ -225,8 +188,8 @@ def release(name: str = NAME, store: str = STORE) -> None:
 @app.command("knob")
 def knob(
     name: str = NAME,
-    alpha: float | None = typer.Option(None, help="The knob of ucb.", show_default=False),
-    tilt: float | None = typer.Option(None, help="The knob of tilted blocks.", show_default=False),
+    alpha: float | None = option("The knob of ucb."),
+    tilt: float | None = option("The knob of tilted blocks."),
     store: str = STORE,
 ) -> None:
     """Turn the knob of a running experiment; its guarantee stays."""
@@ -243,9 +206,7 @@ def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = ST
 def drop_arm(
     name: str = NAME,
     arm: str = typer.Argument(...),
-    to: str | None = typer.Option(
-        None, "--to", metavar="ARM", help="What its users get; the control if not given."
-    ),
+    to: str | None = option("What its users get; the control if not given.", "ARM"),
     yes: bool = YES,
     store: str = STORE,
 ) -> None:
@@ -272,12 +233,12 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 
     with store_at(store, there=True) as opened:
         entries = opened.audit(name)
-    if as_json:
-        print_json({"audit": entries})
-        return
-    for entry in entries:
-        when = moment(entry["time"]).isoformat(timespec="seconds")
-        print_line(f"{when}  {entry['actor']:<12}  {audit_words(entry)}")
+    times = [moment(entry["time"]).isoformat(timespec="seconds") for entry in entries]
+    lines = (
+        f"{when}  {entry['actor']:<12}  {audit_words(entry)}"
+        for when, entry in zip(times, entries, strict=True)
+    )
+    print_rows(as_json, {"audit": entries}, lines)
 
 
 @app.command("set-aside")
@@ -285,13 +246,8 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
     """List excluded outcomes, each with its reason."""
     with store_at(store, there=True) as opened:
         rows = opened.get(name).excluded()
-    if as_json:
-        print_json({"set_aside": rows})
-        return
-    if not rows:
-        print_line("no outcome was excluded")
-    for row in rows:
-        print_line(f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}")
+    lines = (f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows)
+    print_rows(as_json, {"set_aside": rows}, lines, "no outcome was excluded")
 
 
 @app.command("diagnose")
@@ -299,21 +255,16 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
     """Check for drift of the outcomes and for a sample ratio mismatch; ! is an alarm."""
     with store_at(store, there=True) as opened:
         found = opened.get(name).diagnostics()
-    if as_json:
-        print_json({"diagnostics": [one.to_dict() for one in found]})
-        return
-    if not found:
-        print_line("there is not enough data for diagnostics yet")
-    for one in found:
-        print_line(str(one))
+    data = {"diagnostics": [one.to_dict() for one in found]}
+    print_rows(as_json, data, map(str, found), "there is not enough data for diagnostics yet")
 
 
 @app.command("export")
 def export(
     name: str = NAME,
-    out: Path = typer.Option(Path(), "--out", help="The folder to write into."),
-    form: Form = typer.Option(
-        Form.CSV, "--form", help="csv, parquet (needs pyarrow), or store: all of it, for import."
+    out: Path = typer.Option(Path(), help="The folder to write into."),
+    form: ExportForm = typer.Option(
+        "csv", help="csv, parquet (needs pyarrow), or store: all of it, for import."
     ),
     spreadsheet: bool = typer.Option(
         False,
@@ -327,17 +278,15 @@ def export(
 
     with store_at(store, there=True) as opened:
         for test in parts(opened.find(name)):
-            for path in write(test, out, form.value, spreadsheet=spreadsheet):
+            for path in write(test, out, form, spreadsheet=spreadsheet):
                 print_line(f"written to {path}")
 
 
 @app.command("import")
 def import_one(
     file: Path = typer.Argument(..., help="A backup, or what export --form store wrote."),
-    experiment: str | None = typer.Option(
-        None, "--experiment", help="Which one, where the file has several.", show_default=False
-    ),
-    name: str | None = typer.Option(None, help="Another name for it.", show_default=False),
+    experiment: str | None = option("Which one, where the file has several."),
+    name: str | None = option("Another name for it."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -353,22 +302,18 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         result = opened.find(name).verify()
     several = isinstance(result, tuple)
     found = result if isinstance(result, tuple) else (result,)
-    if as_json:
-        rows = [
-            {
-                **({"experiment": one.name} if several else {}),
-                "agrees": one.agrees,
-                "units": one.units,
-                "outcomes": one.outcomes,
-                "erased": one.erased,
-                "differences": list(one.differences),
-            }
-            for one in found
-        ]
-        print_json({"segments": rows} if several else rows[0])
-    else:
-        for one in found:
-            print_line(str(one))
+    rows = [
+        {
+            **({"experiment": one.name} if several else {}),
+            "agrees": one.agrees,
+            "units": one.units,
+            "outcomes": one.outcomes,
+            "erased": one.erased,
+            "differences": list(one.differences),
+        }
+        for one in found
+    ]
+    print_rows(as_json, {"segments": rows} if several else rows[0], map(str, found))
     if not all(one.agrees for one in found):
         raise typer.Exit(1)
 

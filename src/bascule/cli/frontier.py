@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.support.designs import OutcomeName
+from bascule.cli.support.console import (
+    note_compilation,
+    print_result,
+    progress_bar,
+    say_written,
+    screen,
+)
+from bascule.cli.support.designs import OutcomeName, option
 from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from bascule.comparison.frontier import Frontier
 
 GAP = 2
@@ -31,8 +35,8 @@ def command(
         help="Probability of declaring a worse arm the winner, at most, for every rule.",
     ),
     sides: int | None = designs.SIDES,
-    effect: float | None = typer.Option(
-        None, help="The difference worth finding: adds tilted blocks that are informed of it."
+    effect: float | None = option(
+        "The difference worth finding: adds tilted blocks that are informed of it."
     ),
     peers: bool = typer.Option(
         False, "--peers", help="Add rules of other tools and papers, of which nothing is proven."
@@ -42,9 +46,7 @@ def command(
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
     device: designs.DeviceName | None = designs.DEVICE,
-    out: Path | None = typer.Option(
-        None, metavar="DIR", help="Folder for the table, the figure and the JSON."
-    ),
+    out: Path | None = option("Folder for the table, the figure and the JSON.", "DIR"),
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
@@ -74,22 +76,19 @@ def command(
         )
     note_compilation(result.compile_seconds)
     written = () if out is None else result.save(out)
-    if as_json:
-        print_json(result.to_dict())
-        return
-    console = screen()
-    _show(console, result)
-    for path in written:
-        console.print(f"wrote {path}", soft_wrap=True)
+    print_result(result, as_json, _show)
+    if not as_json:
+        say_written(*written)
 
 
-def _show(console: Console, result: Frontier) -> None:
+def _show(result: Frontier) -> None:
     """A table with a part for each family, or lines where it does not fit."""
     from rich.table import Table
 
     from bascule.comparison.contenders import Family
     from bascule.presentation.frontier import text as words
 
+    console = screen()
     rows = [words.HEADINGS, *(words.cells(point) for point in result.points)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if sum(widths) + GAP * (len(widths) - 1) > console.width:

@@ -7,16 +7,14 @@ from pathlib import Path
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import progress_bar, screen
+from bascule.cli.support.console import progress_bar, say_written, screen
 
 
 def command(
     out: Path = typer.Option(..., metavar="DIR", help="Folder to write into."),
     runs: int = typer.Option(1000, help="Runs behind each point."),
     seed: int = typer.Option(0, help="Same seed, same figures."),
-    threads: int | None = typer.Option(
-        None, help="Threads to use; every core if not given.", show_default=False
-    ),
+    threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
@@ -29,5 +27,4 @@ def command(
     for claim in result.claims:
         console.print(f"{claim.verdict:<13}  {claim.statement}", soft_wrap=True)
     console.print(f"\n{tally(result.claims)}; claims.md has the measurements.", soft_wrap=True)
-    for path in result.paths:
-        console.print(f"wrote {path}", soft_wrap=True)
+    say_written(*result.paths)

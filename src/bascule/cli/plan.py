@@ -11,11 +11,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen, visible
-from bascule.cli.support.designs import GoalName, OutcomeName
+from bascule.cli.support.console import (
+    note_compilation,
+    prepare_files,
+    print_result,
+    print_rows,
+    progress_bar,
+    say_written,
+    screen,
+    write_files,
+)
+from bascule.cli.support.designs import OutcomeName, option
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import read_number
-from bascule.core.metrics.metric import Metric
+from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Numeric, Outcome
 from bascule.planning.request.fields import FIELDS
 
@@ -52,10 +61,9 @@ def field_option(name: str, metavar: str | None = None, more: str = "") -> Any:
     """Return the option for a field of the request, which is None where it is not given."""
     field = FIELDS[name]
     least, most = field.limits or (None, None)
-    return typer.Option(
-        None,
-        metavar=metavar or ("P" if field.kind == "probability" else None),
-        help=field.help + more,
+    return option(
+        field.help + more,
+        metavar or ("P" if field.kind == "probability" else None),
         show_default=field.unset or field.default or False,
         min=least,
         max=most,
@@ -66,24 +74,18 @@ def command(
     baseline: str | None = field_option("baseline", "MEAN"),
     lift: list[str] | None = field_option("lift", "LIFT ..."),
     outcome: OutcomeName | None = field_option("outcome"),
-    sigma: float | None = typer.Option(
-        None, help="Spread of one outcome, for gaussian, numeric and bounded.", show_default=False
-    ),
+    sigma: float | None = option("Spread of one outcome, for gaussian, numeric and bounded."),
     low: float | None = designs.LOW,
     high: float | None = designs.HIGH,
-    at: float | None = typer.Option(
-        None, help="For ratio: the ratio that is expected.", show_default=False
-    ),
-    per: float | None = typer.Option(
-        None, help="For ratio: the mean denominator of a unit; 1 if not given.", show_default=False
-    ),
+    at: float | None = option("For ratio: the ratio that is expected."),
+    per: float | None = option("For ratio: the mean denominator of a unit; 1 if not given."),
     sigma_unit: float | None = designs.SIGMA_UNIT,
     sigma_noise: float | None = designs.SIGMA_NOISE,
     outcomes_per_day: float | None = field_option("outcomes_per_day"),
     sample: Path | None = field_option(
         "sample", "FILE", " A CSV file with columns value and, if units come again, unit."
     ),
-    goal: GoalName | None = field_option("goal"),
+    goal: Goal | None = field_option("goal"),
     harm_error: str | None = field_option("harm_error"),
     metric: list[str] | None = field_option(
         "metrics", "LINE|JSON|FILE", " Or a JSON object as in a design file, or a .json file."
@@ -101,41 +103,24 @@ def command(
     guarantee: str | None = field_option("guarantee", "proven|gaussian|asymptotic"),
     futility: str | None = field_option("futility"),
     waiting_cost: float | None = field_option("waiting_cost"),
-    rollout: str | None = typer.Option(
-        None,
-        metavar="0d:1%,1d:5%,...",
-        help="Plan a guarded rollout instead: the share of the traffic that gets the new version, "
+    rollout: str | None = option(
+        "Plan a guarded rollout instead: the share of the traffic that gets the new version, "
         "step by step, while no guardrail (--metric) is harmed.",
-        show_default=False,
+        "0d:1%,1d:5%,...",
     ),
     population: float | None = field_option("population"),
     switch_cost: float | None = field_option("switch_cost"),
-    segment: list[str] | None = typer.Option(
-        None,
-        metavar="NAME=PART",
-        help="A segment with a decision of its own, and its part of the units; give each of them.",
-        show_default=False,
+    segment: list[str] | None = option(
+        "A segment with a decision of its own, and its part of the units; give each of them.",
+        "NAME=PART",
     ),
-    by: str | None = typer.Option(
-        None,
-        metavar="ATTRIBUTE",
-        help="With --segment: the attribute of a unit's context that has its name.",
-        show_default=False,
+    by: str | None = option(
+        "With --segment: the attribute of a unit's context that has its name.", "ATTRIBUTE"
     ),
-    save: Path | None = typer.Option(
-        None, metavar="FILE", help="Write the design, for simulate --design."
-    ),
-    figure: Path | None = typer.Option(
-        None, metavar="FILE", help="Draw the frontier, as .png or .svg."
-    ),
-    html: Path | None = typer.Option(
-        None, metavar="FILE", help="Write a page to hand around; it needs no network."
-    ),
-    runs: int | None = typer.Option(
-        None,
-        help="Simulated tests of the design; by their length if not given.",
-        show_default=False,
-    ),
+    save: Path | None = option("Write the design, for simulate --design.", "FILE"),
+    figure: Path | None = option("Draw the frontier, as .png or .svg.", "FILE"),
+    html: Path | None = option("Write a page to hand around; it needs no network.", "FILE"),
+    runs: int | None = option("Simulated tests of the design; by their length if not given."),
     seed: int = designs.SEED,
     threads: int | None = designs.THREADS,
     dask: str | None = designs.DASK,
@@ -143,16 +128,9 @@ def command(
 ) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
-    from bascule.core.inputs.files import prepare_file
-    from bascule.presentation.figures import figure_kind
-
     options = {name: value for name, value in locals().items() if name in OPTIONS}
     given = {name: value for name, value in options.items() if value not in (None, [])}
-    for field, path in (("save", save), ("figure", figure), ("html", html)):
-        if path is not None:
-            prepare_file(field, path)
-    if figure is not None:
-        figure_kind(figure)
+    prepare_files(save=save, figure=figure, html=html)
     if rollout is not None:
         if segment or by is not None:
             raise InputError("segment", "--segment does not go with --rollout: leave it out")
@@ -171,11 +149,12 @@ def command(
         say_understood(lift, request)
     answer = _answered(request, runs, seed, threads)
     note_compilation(answer.compile_seconds)
-    if as_json:
-        print_json(answer.to_dict())
-    else:
-        _show(answer)
-    _write(answer, save, figure, html, quiet=as_json)
+    print_result(answer, as_json, _show)
+    if save is not None:
+        answer.design.save(save)
+    write_files(answer, figure, html)
+    if not as_json:
+        say_written(save, figure, html)
     if not answer.complete:
         typer.echo(
             "bascule: interrupted: what is not marked with ± was predicted, not simulated", err=True
@@ -220,10 +199,7 @@ def _plan_segments(
     runs, seed, threads = how
     weights = {name: sum(part) for name, part in parts.items()}
     found = plan_segments(by, weights, request, runs=runs, seed=seed, threads=threads)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        screen().print(repr(found), soft_wrap=True, highlight=False)
+    print_result(found, as_json)
     if save is not None:
         found.design.save(save)
 
@@ -235,7 +211,7 @@ def requested(given: Mapping[str, Any]) -> PlanRequest:
     sizes = {name: given.get(name) for name in IMPLIED}
     outcome, spread = _outcome(given.get("outcome"), sizes, "sample" in given)
     parts: dict[str, Any] = {
-        name: getattr(given[option], "value", given[option])
+        name: given[option]
         for name, field in FIELDS.items()
         if (option := field.option or name) in given
     }
@@ -261,17 +237,13 @@ def _plan_rollout(
     from bascule.planning.rollout import plan_rollout
 
     shared = {field.option or name for name, field in FIELDS.items() if field.rollout}
-    for option in given:
-        if option not in shared:
-            named = designs.flag(option)
+    for name in given:
+        if name not in shared:
+            named = designs.flag(name)
             raise InputError("rollout", f"{named} belongs to a test, not to --rollout: drop it")
     numbers = {name: value for name, value in given.items() if name != "metric"}
     plan = plan_rollout(_metrics(given), ramp_of(text), runs=runs, seed=seed, **numbers)
-    if as_json:
-        print_json(plan.to_dict())
-    else:
-        for line in plan.lines():
-            typer.echo(visible(line))
+    print_rows(as_json, plan.to_dict(), plan.lines())
     if save is not None:
         plan.design.save(save)
 
@@ -319,22 +291,3 @@ def _show(answer: Plan) -> None:
     for line in words.answer(answer):
         style = "bold" if recommendation.startswith(line) and line else None
         console.print(line, style=style, soft_wrap=True, markup=False)
-
-
-def _write(
-    answer: Plan, save: Path | None, figure: Path | None, html: Path | None, quiet: bool
-) -> None:
-    """Write what was asked for, and say where it is."""
-    from bascule.core.inputs.files import write_whole
-    from bascule.presentation.figures import figure_kind, rendered
-
-    if save is not None:
-        answer.design.save(save)
-    if figure is not None:
-        write_whole(figure, rendered(answer.plot(), figure_kind(figure)))
-    if html is not None:
-        answer.save_html(html)
-    if not quiet:
-        for path in (save, figure, html):
-            if path is not None:
-                typer.echo(f"wrote {path}")

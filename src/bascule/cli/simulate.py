@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import note_compilation, print_json, progress_bar, screen
-from bascule.cli.support.designs import (
-    EngineName,
-    GoalName,
-    GuaranteeName,
-    OutcomeName,
-    RadiusName,
-    RuleName,
-    StopName,
-)
+from bascule.cli.support.console import note_compilation, print_result, progress_bar, screen
+from bascule.cli.support.designs import EngineName, OutcomeName, RuleName, StopName, option
 from bascule.core.errors import InputError
+from bascule.core.metrics.metric import Goal
+from bascule.core.rules.mixture import RadiusName
+from bascule.core.rules.tilt import HorizonGuarantee
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
@@ -37,7 +32,7 @@ def command(
     effect: float | None = designs.EFFECT,
     power: float | None = designs.POWER,
     baseline: float | None = designs.BASELINE,
-    guarantee: GuaranteeName | None = designs.GUARANTEE,
+    guarantee: HorizonGuarantee | None = designs.GUARANTEE,
     futility: float | None = designs.FUTILITY,
     batch: int | None = designs.BATCH,
     population: int | None = designs.POPULATION,
@@ -52,39 +47,26 @@ def command(
     sides: int | None = designs.SIDES,
     delta: float | None = designs.DELTA,
     min_effect: float | None = designs.MIN_EFFECT,
-    goal: GoalName | None = designs.GOAL,
-    design: Path | None = typer.Option(
-        None, metavar="FILE", help="A design file, instead of all of the above but --means."
+    goal: Goal | None = designs.GOAL,
+    design: Path | None = option("A design file, instead of all of the above but --means.", "FILE"),
+    world: str | None = option(
+        "What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
+        "NAME|JSON|FILE",
     ),
-    world: str | None = typer.Option(
-        None,
-        metavar="NAME|JSON|FILE",
-        help="What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
-        show_default=False,
+    metric: list[str] | None = option(
+        "True means of the arms on another metric of the design; its baseline if not given.",
+        "NAME=M1,M2",
     ),
-    metric: list[str] | None = typer.Option(
-        None,
-        metavar="NAME=M1,M2",
-        help="True means of the arms on another metric of the design; its baseline if not given.",
-        show_default=False,
+    segment: list[str] | None = option(
+        "True means of the arms in a segment of the design; give each of its segments.",
+        "NAME=M1,M2",
     ),
-    segment: list[str] | None = typer.Option(
-        None,
-        metavar="NAME=M1,M2",
-        help="True means of the arms in a segment of the design; give each of its segments.",
-        show_default=False,
+    weight: list[str] | None = option(
+        "With --segment: the part of all units that is in it; equal parts if not given.",
+        "NAME=PART",
     ),
-    weight: list[str] | None = typer.Option(
-        None,
-        metavar="NAME=PART",
-        help="With --segment: the part of all units that is in it; equal parts if not given.",
-        show_default=False,
-    ),
-    to_serve: int | None = typer.Option(
-        None,
-        "--to-serve",
-        help="With --segment: all units to serve, and one winner for everyone beside it.",
-        show_default=False,
+    to_serve: int | None = option(
+        "With --segment: all units to serve, and one winner for everyone beside it."
     ),
     runs: int = typer.Option(1000, help="How many times to play the test."),
     seed: int = designs.SEED,
@@ -96,36 +78,10 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Simulate a test many times: its regret, its decision time and how often it is wrong."""
+    described = designs.describing(locals())
     from bascule.simulation import simulate
 
     in_world = None if world is None else designs.parsed_world(world)
-    described = {
-        "rule": rule,
-        "alpha": alpha,
-        "radius": radius,
-        "growth": growth,
-        "stop": stop,
-        "tilt": tilt,
-        "effect": effect,
-        "power": power,
-        "baseline": baseline,
-        "guarantee": guarantee,
-        "futility": futility,
-        "batch": batch,
-        "population": population,
-        "horizon": horizon,
-        "outcome": outcome,
-        "sigma": sigma,
-        "low": low,
-        "high": high,
-        "sigma_unit": sigma_unit,
-        "sigma_noise": sigma_noise,
-        "error": error,
-        "sides": sides,
-        "delta": delta,
-        "min_effect": min_effect,
-        "goal": goal and goal.value,
-    }
     if design is None:
         asked = designs.described_design(described, _arms(means, in_world), max_units)
     else:
@@ -148,14 +104,11 @@ def command(
             threads,
             lambda done: tell("simulating", done, runs),
             world=in_world,
-            engine=None if engine is None else engine.value,
+            engine=engine,
             metrics=designs.parsed_means(metric),
         )
     note_compilation(result.compile_seconds)
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        _show(result)
+    print_result(result, as_json, _show)
 
 
 def _segments(
@@ -184,12 +137,9 @@ def _segments(
         seed,
         threads,
         population=population,
-        engine=None if engine is None else engine.value,
+        engine=engine,
     )
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        screen().print(repr(result), soft_wrap=True)
+    print_result(result, as_json)
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:

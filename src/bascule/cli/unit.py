@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from bascule.cli.support.console import confirm, print_json, print_line
+from bascule.cli.support.console import confirm, print_json, print_rows
 from bascule.cli.support.designs import AS_JSON
 from bascule.cli.support.stores import STORE, YES, store_at
 
@@ -33,21 +33,17 @@ def link(
     """Link two names of one person in all open experiments: both keep the first arm."""
     with store_at(store, there=True) as opened:
         arms = opened.link(unit, other)
-    if as_json:
-        print_json({"unit": unit, "other": other, "arms": arms})
-        return
-    for name, arm in arms.items():
-        print_line(f"{name}: {arm or 'not assigned yet; both will get one arm'}")
-    if not arms:
-        print_line("no experiment is open: nothing was linked")
+    lines = (
+        f"{name}: {arm or 'not assigned yet; both will get one arm'}" for name, arm in arms.items()
+    )
+    data = {"unit": unit, "other": other, "arms": arms}
+    print_rows(as_json, data, lines, "no experiment is open: nothing was linked")
 
 
 @app.command("erase")
 def erase(
     unit: str = UNIT,
-    experiment: list[str] = typer.Option(
-        [], "--experiment", help="In this experiment only; may be given again."
-    ),
+    experiment: list[str] = typer.Option([], help="In this experiment only; may be given again."),
     yes: bool = YES,
     store: str = STORE,
     as_json: bool = AS_JSON,
@@ -56,10 +52,8 @@ def erase(
     with store_at(store, there=True) as opened:
         confirm(f"Erase {unit!r} in {', '.join(experiment) or 'all experiments'} for good?", yes)
         names = opened.erase(unit, experiment or None)
-    if as_json:
-        print_json({"erased": list(names)})
-    else:
-        print_line(f"erased in {', '.join(names)}; statistics and decisions stay")
+    line = f"erased in {', '.join(names)}; statistics and decisions stay"
+    print_rows(as_json, {"erased": list(names)}, [line])
 
 
 @app.command("retain")
@@ -78,9 +72,5 @@ def retain(
     with store_at(store, there=True) as opened:
         confirm(f"Erase all units that came more than {days} ago for good?", yes)
         done = opened.erase_older(days, running=running)
-    if as_json:
-        rows = [{"experiment": d.experiment, "erased": d.erased, "kept": d.kept} for d in done]
-        print_json({"experiments": rows})
-        return
-    for one in done or ["no units came that long ago"]:
-        print_line(str(one))
+    rows = [{"experiment": d.experiment, "erased": d.erased, "kept": d.kept} for d in done]
+    print_rows(as_json, {"experiments": rows}, map(str, done), "no units came that long ago")

@@ -107,9 +107,7 @@ class Design:
     decides: Decides = "primary"
     covariates: Sequence[Covariate] | None = None
     segments: Segments | None = None
-    __pydantic_config__: ClassVar[dict[str, Any]] = {
-        "extra": "forbid",
-    }
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", checked_arms(self.arms))
@@ -123,22 +121,18 @@ class Design:
                 "error and delta cannot both be given: error asks for a proven error, "
                 "delta sets the paper's nominal parameter; drop one of them",
             )
+        remedy = "the paper's figures use 0.02 and less"
+        checks.accept_given(self, "delta", checks.probability, remedy)
         if self.delta is not None:
-            delta = checks.probability("delta", self.delta, "the paper's figures use 0.02 and less")
-            object.__setattr__(self, "delta", delta)
-            self.rule.calibrate(self.outcome, len(self.arms), None, delta)
-        else:
-            asked = DEFAULT_ERROR if self.error is None else self.error
-            error = checks.probability("error", asked, "0.05 is usual")
-            object.__setattr__(self, "error", error)
+            self.rule.calibrate(self.outcome, len(self.arms), None, self.delta)
+        elif self.error is None:
+            object.__setattr__(self, "error", DEFAULT_ERROR)
+        checks.accept_given(self, "error", checks.probability, "0.05 is usual")
         object.__setattr__(self, "sides", sides_of_error(self.sides, self.delta))
         if self.outcome.estimated:
             # Refuses more arms than an estimated spread is implemented for.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
-        if self.min_effect is not None:
-            object.__setattr__(
-                self, "min_effect", checked_min_effect(self.min_effect, self.outcome)
-            )
+        checks.accept_given(self, "min_effect", checked_min_effect, self.outcome)
         if self.deadline is not None:
             check_deadline(self.deadline)
         if self.measure is not None:
@@ -152,11 +146,9 @@ class Design:
                     'reports "always" and a measure cannot both be given: with a conversion window '
                     "a unit need not report; drop one of them",
                 )
-        if self.max_units is not None:
-            start = FIRST_UNITS * len(self.arms)
-            remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
-            cap = checks.whole("max_units", self.max_units, start, remedy, MOST_UNITS)
-            object.__setattr__(self, "max_units", cap)
+        start = FIRST_UNITS * len(self.arms)
+        remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
+        checks.accept_given(self, "max_units", checks.whole, start, remedy, MOST_UNITS)
         self.rule.check_size(len(self.arms), self.max_units)
         object.__setattr__(self, "covariates", checked_covariates(self.covariates))
         if self.covariates is not None:
@@ -166,8 +158,7 @@ class Design:
         self.rule.check_design(self)
 
         object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
-        share = checks.probability("harm_error", self.harm_error, "0.05 is usual")
-        object.__setattr__(self, "harm_error", share)
+        checks.accept(self, "harm_error", checks.probability, "0.05 is usual")
         if self.metrics:
             self._check_metrics()
         checks.choice("decides", self.decides, get_args(Decides))
@@ -374,8 +365,7 @@ class Design:
         """Read a design from plain data, as `to_dict` or a design file holds it."""
         if not isinstance(data, dict):
             raise InputError("design", f"a design must be an object with fields (got {data!r:.60})")
-        parts = dict(data)
-        parts = _with_kind(parts)
+        parts = _with_kind(dict(data))
         if isinstance(parts.get("metrics"), list):
             parts["metrics"] = [_with_kind(metric) for metric in parts["metrics"]]
         return read(_adapter(tuple(OUTCOMES), tuple(RULES)), parts, "design")

@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import get_args
 
 import numpy as np
 
@@ -141,18 +143,48 @@ def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> 
     return judged(chance <= share * target, away > share * target + chance)
 
 
-def comparing(name: str, section: str, statement: str, comparisons: Sequence[Comparison]) -> Claim:
-    """Return a claim that every one of these comparisons has to show."""
-    looks = sum(len(one.grid) for one in comparisons)
-    verdicts = [one.verdict(looks) for one in comparisons]
-    return Claim(
-        name,
-        section,
-        statement,
-        tuple(each for one in comparisons for each in _compared(one)),
-        COMPARING,
-        judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
-    )
+Pairs = Sequence[tuple[str, str]]
+"""Names of rules: each first one is claimed to stay below its second one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """A claim that rules are ordered by regret, decision time or both: all pairs must show it."""
+
+    id: str
+    section: str
+    statement: str
+    grid: Sequence[float]
+    regret: Pairs = ()
+    decision_time: Pairs = ()
+
+    def __call__(self, measurements: Measurements) -> Claim:
+        """Return the claim, judged by these measurements."""
+        comparisons = [
+            below(measurements, quantity, lower, higher, self.grid)
+            for quantity in get_args(Quantity)
+            for lower, higher in getattr(self, quantity)
+        ]
+        looks = len(comparisons) * len(self.grid)
+        verdicts = [one.verdict(looks) for one in comparisons]
+        return Claim(
+            self.id,
+            self.section,
+            self.statement,
+            tuple(each for one in comparisons for each in _compared(one)),
+            COMPARING,
+            judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
+        )
+
+
+def upwards(*rules: str) -> list[tuple[str, str]]:
+    """Return the pairs that say that a quantity grows from each rule to the next."""
+    return list(pairwise(rules))
+
+
+def downwards(*rules: str) -> list[tuple[str, str]]:
+    """Return the pairs that say that a quantity falls from each rule to the next."""
+    return [(after, before) for before, after in pairwise(rules)]
 
 
 def _compared(comparison: Comparison) -> tuple[Measured, ...]:
@@ -166,6 +198,33 @@ def _compared(comparison: Comparison) -> tuple[Measured, ...]:
     return (
         Measured.of(f"{title}: average over {len(comparison.grid)} points", comparison.average),
         Measured.of(f"{title}: least clear point, log(1/δ) = {level:g}", weakest),
+    )
+
+
+def factor(
+    measurements: Measurements,
+    name: str,
+    section: str,
+    statement: str,
+    pair: tuple[str, str],
+    target: float,
+    grid: Sequence[float],
+) -> Claim:
+    """Return a claim that the regrets of two rules have a ratio, judged at the end of a grid."""
+    share, last = 0.1, grid[-1]
+    ratios = {level: ratio(measurements, "regret", *pair, level) for level in grid}
+    runs = min(measurements.at(rule, last).runs for rule in pair)
+    return Claim(
+        name,
+        section,
+        statement,
+        tuple(
+            Measured.of(f"regret of {pair[0]} over that of {pair[1]} at log(1/δ) = {level:g}", one)
+            for level, one in ratios.items()
+        ),
+        f"at log(1/δ) = {last:g}, the nearest to the limit, the ratio is within {share:.0%} of "
+        f"{target:g}, give or take {MARGIN:g} standard errors",
+        near(ratios[last], target, share, runs),
     )
 
 

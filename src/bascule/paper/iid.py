@@ -6,7 +6,7 @@ import math
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule
 from bascule.paper.measure import Point
 
 ARMS = ("A", "B")
@@ -16,8 +16,8 @@ GAP = 1.0
 GRID = tuple(float(level) for level in range(2, 21, 2))
 """log(1/delta) along the x axis of Figure 1."""
 
-FAMILY: tuple[AnyRule, ...] = (UCB(1.5), UCB(2), UCB(4), UCB(32))
-RULES: tuple[AnyRule, ...] = (*FAMILY, ETC(), ETCPrime())
+FAMILY: tuple[Rule, ...] = (UCB(1.5), UCB(2), UCB(4), UCB(32))
+RULES: tuple[Rule, ...] = (*FAMILY, ETC(), ETCPrime())
 
 NEAR_UCB = UCB(1.05)
 """Stands for UCB, whose alpha of 1 has no bounded decision time."""
@@ -34,7 +34,7 @@ EXPERIMENTS, THEORY = "experiments", "i.i.d. theory"
 """The sections of the paper that make the claims."""
 
 
-def design(rule: AnyRule, log_inverse_delta: float) -> Design:
+def design(rule: Rule, log_inverse_delta: float) -> Design:
     """The design of one point.
 
     >>> design(ETC(), 4).calibration.delta == math.exp(-4)

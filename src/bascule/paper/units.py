@@ -6,7 +6,7 @@ import math
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
-from bascule.core.rules import UCB, AnyRule
+from bascule.core.rules import UCB, Rule
 from bascule.paper.iid import ARMS, EXPERIMENTS, FAMILY, GAP, MEANS, RULES
 from bascule.paper.measure import Point
 
@@ -36,7 +36,7 @@ UNITS = "section on units"
 """The section of the paper that makes the claims which are not in its experiments."""
 
 
-def design(rule: AnyRule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -> Design:
+def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -> Design:
     """The design of one point.
 
     >>> design(UCB(2), 4).outcome

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from bascule.cli.support.console import print_json, print_line
+from bascule.cli.support.console import print_line, print_rows
 from bascule.cli.support.designs import AS_JSON
 from bascule.cli.support.stores import STORE
 
@@ -45,11 +45,8 @@ def doctor(
     from bascule.live.reports.verification.doctor import doctor as examine
 
     found = examine(store, full=full)
-    if as_json:
-        rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in found]
-        print_json({"ok": all(one.ok for one in found), "checks": rows})
-    else:
-        for one in found:
-            print_line(str(one))
-    if not all(one.ok for one in found):
+    rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in found]
+    is_well = all(one.ok for one in found)
+    print_rows(as_json, {"ok": is_well, "checks": rows}, map(str, found))
+    if not is_well:
         raise typer.Exit(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
+from typing import Literal
 
 import typer
 
@@ -17,21 +17,13 @@ app = typer.Typer(
 )
 
 
-class RoleName(StrEnum):
-    """What a key is for."""
-
-    CLIENT = "client"
-    VIEWER = "viewer"
-    ADMIN = "admin"
-
-
 @app.command("create")
 def create(
-    role: RoleName = typer.Option(
+    role: Literal["client", "viewer", "admin"] = typer.Option(
         ..., help="client: assign and record; viewer: look; admin: everything."
     ),
     experiment: list[str] = typer.Option(
-        [], "--experiment", help="Good for this experiment only; may be given again."
+        [], help="Good for this experiment only; may be given again."
     ),
     unit_names: bool = typer.Option(
         False, "--unit-names", help="A viewer may see and export the names of units."
@@ -44,10 +36,10 @@ def create(
     from bascule.service.auth.keys import create_key
 
     with store_at(store) as made:
-        key = create_key(made, role.value, experiment, label, acting_user(), unit_names)
+        key = create_key(made, role, experiment, label, acting_user(), unit_names)
         there = {test.name for test in made.experiments()}
     if as_json:
-        print_json({"key": key, "role": role.value, "experiments": experiment or None})
+        print_json({"key": key, "role": role, "experiments": experiment or None})
         return
     typer.echo(key)
     typer.echo("keep it: it is not shown again", err=True)

@@ -31,26 +31,22 @@ def command(
     ),
     origin: list[str] = typer.Option(
         [],
-        "--origin",
         envvar="BASCULE_ORIGIN",
         help="A web site whose pages may call the API; may be given again.",
     ),
     proxy: list[str] = typer.Option(
         [],
-        "--proxy",
         envvar="BASCULE_PROXY",
         help="The address or network of a reverse proxy whose X-Forwarded-For and "
         f"X-Forwarded-Proto are believed; may be given again, or as {PROXIES}.",
     ),
     webhook: list[str] = typer.Option(
         [],
-        "--webhook",
         envvar="BASCULE_WEBHOOK",
         help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
     ),
     notify: list[str] = typer.Option(
         [],
-        "--notify",
         envvar="BASCULE_NOTIFY",
         help="Send decisions and alarms in plain words to an address of Apprise, as "
         "slack://..., msteams://... or mailto://...; may be given again.",
@@ -73,14 +69,12 @@ def command(
     ),
     oidc_viewer: list[str] = typer.Option(
         [],
-        "--oidc-viewer",
         envvar="BASCULE_OIDC_VIEWER",
         help="Who may look: ann@shop.example, or @shop.example; may be given again.",
         show_default=False,
     ),
     oidc_admin: list[str] = typer.Option(
         [],
-        "--oidc-admin",
         envvar="BASCULE_OIDC_ADMIN",
         help="Who may change tests; may be given again.",
         show_default=False,

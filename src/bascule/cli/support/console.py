@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -63,6 +64,55 @@ def confirm(question: str, yes: bool) -> None:
 def print_json(data: dict[str, Any]) -> None:
     """One JSON object on standard output, and nothing else there."""
     typer.echo(json.dumps(data, allow_nan=False))
+
+
+def print_rows(as_json: bool, data: dict[str, Any], lines: Iterable[str], empty: str = "") -> None:
+    """Print rows as one JSON object, or as lines of text; `empty` is said where there are none."""
+    if as_json:
+        print_json(data)
+        return
+    for line in list(lines) or ([empty] if empty else []):
+        print_line(line)
+
+
+def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None = None) -> None:
+    """Print a result as one JSON object, or as `show` prints it, or else as Python does."""
+    if as_json:
+        print_json(result.to_dict())
+    elif show is None:
+        print_line(repr(result))
+    else:
+        show(result)
+
+
+def prepare_files(**files: Path | None) -> None:
+    """Make sure, before the work, that the files that a command was given can be written."""
+    from bascule.core.inputs.files import prepare_file
+    from bascule.presentation.figures import figure_kind
+
+    for option, path in files.items():
+        if path is not None:
+            prepare_file(option, path)
+            if option == "figure":
+                figure_kind(path)
+
+
+def write_files(result: Any, figure: Path | None, html: Path | None) -> None:
+    """Write the figure and the page of a result, where they are asked for."""
+    from bascule.core.inputs.files import write_whole
+    from bascule.presentation.figures import figure_kind, rendered
+
+    if figure is not None:
+        write_whole(figure, rendered(result.plot(), figure_kind(figure)))
+    if html is not None:
+        result.save_html(html)
+
+
+def say_written(*paths: Path | None) -> None:
+    """Say which files were written."""
+    for path in paths:
+        if path is not None:
+            print_line(f"wrote {path}")
 
 
 @contextmanager

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -19,165 +18,78 @@ from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.registry import Registered, Registry
 from bascule.core.rules import RULES, Rule, mixture
 from bascule.core.rules.static import StaticStop
-from bascule.core.rules.tilt import HorizonGuarantee
 
 if TYPE_CHECKING:
-    RuleName = StrEnum
-    OutcomeName = StrEnum
-    RadiusName = StrEnum
-    StopName = StrEnum
-    GuaranteeName = StrEnum
+    RuleName = str
+    OutcomeName = str
+    StopName = str
 else:
-
-    def _names(title: str, values: Iterable[str]) -> type[StrEnum]:
-        """Make the names that an option accepts."""
-        return StrEnum(title, {value.upper().replace("-", "_"): value for value in values})
-
     # What is registered is what the command line knows.
-    RuleName = _names("RuleName", RULES.kinds)
-    OutcomeName = _names("OutcomeName", OUTCOMES.kinds)
-    GuaranteeName = _names("GuaranteeName", get_args(HorizonGuarantee))
-    RadiusName = _names("RadiusName", get_args(mixture.RadiusName))
-    StopName = _names(
-        "StopName", dict.fromkeys([*get_args(mixture.StopName), *get_args(StaticStop)])
-    )
+    RuleName, OutcomeName = Literal[RULES.kinds], Literal[OUTCOMES.kinds]
+    StopName = Literal[mixture.StopName, StaticStop]
+
+DeviceName = Literal["cpu", "cuda"]
+EngineName = Literal["fast", "plain"]
+"""How units whose outcomes keep coming are played."""
 
 
-class GoalName(StrEnum):
-    """Which arm is the best."""
-
-    INCREASE = "increase"
-    DECREASE = "decrease"
+def option(meaning: str, metavar: str | None = None, **more: Any) -> Any:
+    """Return an option of a command that is None where it is not given."""
+    return typer.Option(None, help=meaning, metavar=metavar, **more)
 
 
-class EngineName(StrEnum):
-    """How units whose outcomes keep coming are played."""
-
-    FAST = "fast"
-    PLAIN = "plain"
-
-
-MEANS = typer.Option(
-    None, metavar="M1 M2 ...", help="The true mean of each arm.", show_default=False
+MEANS = option("The true mean of each arm.", "M1 M2 ...")
+ALPHA = option("Knob of ucb: 1 saves regret, inf saves time; 2 if not given.")
+RULE = option("Who gets the next unit, and when to stop; ucb if not given.")
+RADIUS = option("For ucb: whose radius an arm has; paper if not given.")
+GROWTH = option("For --radius looks: how many times later the next look comes.")
+STOP = option("For ucb, etc and static: what ends a test; intervals if not given, or the horizon.")
+BATCH = option("For tilt: units of each challenger assigned at once; 1 if not given.")
+POPULATION = option("For static: how many units there are in all.")
+HORIZON = option("For static: the last stage; without one it has no end.")
+TILT = option("Knob of tilt: 1 is an even split, more saves regret; 3 if not given.")
+EFFECT = option("For tilt: the difference worth finding.")
+POWER = option("For tilt: end the test where --effect is found with this probability.")
+BASELINE = option("For tilt with --power: the mean of 0/1 outcomes without the effect.")
+GUARANTEE = option("For tilt with --power: gaussian takes outcomes as normal; proven if not given.")
+FUTILITY = option("For tilt with --power: end a test whose chance to find --effect is below this.")
+OUTCOME = option("Outcome model; gaussian if not given.")
+SIGMA = option(
+    "For gaussian: spread of one outcome; 1 if not given. For numeric: the spread to play."
 )
-ALPHA = typer.Option(
-    None, help="Knob of ucb: 1 saves regret, inf saves time; 2 if not given.", show_default=False
+LOW = option("For bounded: no outcome lies below; 0 if not given.")
+HIGH = option("For bounded: no outcome lies above; 1 if not given.")
+SIGMA_UNIT = option("For recurrent: spread of the units; 1 if not given.")
+SIGMA_NOISE = option("For recurrent: spread of one unit's outcomes; 1 if not given.")
+ERROR = option(
+    f"Probability of declaring a worse arm the winner, at most; {DEFAULT_ERROR} if not given."
 )
-RULE = typer.Option(
-    None,
-    help="Who gets the next unit, and when to stop; ucb if not given.",
-)
-RADIUS = typer.Option(
-    None,
-    help="For ucb: whose radius an arm has; paper if not given.",
-)
-GROWTH = typer.Option(
-    None, help="For --radius looks: how many times later the next look comes.", show_default=False
-)
-STOP = typer.Option(
-    None,
-    help="For ucb, etc and static: what ends a test; intervals if not given, or the horizon.",
-)
-BATCH = typer.Option(
-    None, help="For tilt: units of each challenger assigned at once; 1 if not given."
-)
-POPULATION = typer.Option(
-    None, help="For static: how many units there are in all.", show_default=False
-)
-HORIZON = typer.Option(
-    None, help="For static: the last stage; without one it has no end.", show_default=False
-)
-TILT = typer.Option(
-    None,
-    help="Knob of tilt: 1 is an even split, more saves regret; 3 if not given.",
-    show_default=False,
-)
-EFFECT = typer.Option(None, help="For tilt: the difference worth finding.", show_default=False)
-POWER = typer.Option(
-    None,
-    help="For tilt: end the test where --effect is found with this probability.",
-    show_default=False,
-)
-BASELINE = typer.Option(
-    None, help="For tilt with --power: the mean of 0/1 outcomes without the effect."
-)
-GUARANTEE = typer.Option(
-    None, help="For tilt with --power: gaussian takes outcomes as normal; proven if not given."
-)
-FUTILITY = typer.Option(
-    None, help="For tilt with --power: end a test whose chance to find --effect is below this."
-)
-OUTCOME = typer.Option(None, help="Outcome model; gaussian if not given.")
-SIGMA = typer.Option(
-    None,
-    help="For gaussian: spread of one outcome; 1 if not given. For numeric: the spread to play.",
-    show_default=False,
-)
-LOW = typer.Option(
-    None, help="For bounded: no outcome lies below; 0 if not given.", show_default=False
-)
-HIGH = typer.Option(
-    None, help="For bounded: no outcome lies above; 1 if not given.", show_default=False
-)
-SIGMA_UNIT = typer.Option(
-    None, help="For recurrent: spread of the units; 1 if not given.", show_default=False
-)
-SIGMA_NOISE = typer.Option(
-    None, help="For recurrent: spread of one unit's outcomes; 1 if not given.", show_default=False
-)
-ERROR = typer.Option(
-    None,
-    help=f"Probability of declaring a worse arm the winner, at most; {DEFAULT_ERROR} if not given.",
-    show_default=False,
-)
-SIDES = typer.Option(
-    None,
+SIDES = option(
+    "2: --error bounds that either of two equal arms wins, a two-sided error; 0.05 then gives "
+    "95 % intervals. 1, a worse arm wins, if not given.",
     min=1,
     max=2,
-    help="2: --error bounds that either of two equal arms wins, a two-sided error; 0.05 then gives "
-    "95 % intervals. 1, a worse arm wins, if not given.",
-    show_default=False,
 )
-DELTA = typer.Option(
-    None, help="The paper's nominal parameter, instead of --error.", show_default=False
+DELTA = option("The paper's nominal parameter, instead of --error.")
+MIN_EFFECT = option(
+    "The smallest difference that matters; a test also ends when all are proven smaller."
 )
-MIN_EFFECT = typer.Option(
-    None,
-    help="The smallest difference that matters; a test also ends when all are proven smaller.",
-    show_default=False,
-)
-GOAL = typer.Option(
-    None,
-    help="Whether the highest mean is the best or the lowest; increase if not given.",
-)
-CONTROL = typer.Option(
-    None, help="The arm that others are compared with; the first if not given.", show_default=False
-)
-MAX_UNITS = typer.Option(None, help="End a run here, undecided.", show_default=False)
+GOAL = option("Whether the highest mean is the best or the lowest; increase if not given.")
+CONTROL = option("The arm that others are compared with; the first if not given.")
+MAX_UNITS = option("End a run here, undecided.")
 SEED = typer.Option(0, help="Same seed, same runs.")
-THREADS = typer.Option(None, help="Threads to use; every core if not given.", show_default=False)
+THREADS = option("Threads to use; every core if not given.")
 CONNECT_SECONDS, RETRIES = 10, 3
 """How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
 
-DASK = typer.Option(
-    None,
-    metavar="ADDRESS",
-    help="Simulate on the workers of a Dask cluster: the address of its scheduler, as "
+DASK = option(
+    "Simulate on the workers of a Dask cluster: the address of its scheduler, as "
     "tcp://127.0.0.1:8786.",
-    show_default=False,
+    "ADDRESS",
 )
-DEVICE = typer.Option(
-    None, help="Simulate on a GPU with cuda; on the CPU if not given.", show_default=False
-)
-ENGINE = typer.Option(None, help="For recurrent: plain draws every outcome; fast if not given.")
+DEVICE = option("Simulate on a GPU with cuda; on the CPU if not given.")
+ENGINE = option("For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
-
-
-class DeviceName(StrEnum):
-    """What simulations run on."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
 
 
 @contextmanager
@@ -188,7 +100,7 @@ def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None
 
         if dask is not None:
             raise InputError("device", "--device and --dask cannot both be given: drop one of them")
-        with use_device(device.value):
+        with use_device(device):
             yield
         return
     if dask is None:
@@ -210,6 +122,28 @@ def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None
         ) from None
     with client, use_executor(client.get_executor(pure=False, retries=RETRIES)):
         yield
+
+
+def _options_of(registry: Registry[Any]) -> set[str]:
+    return {name for kind in registry.kinds for name in _fields(registry.get(kind))}
+
+
+def _fields(cls: type[Any]) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)} - {"kind"}
+
+
+RULE_OPTIONS = _options_of(RULES)
+DESIGN_OPTIONS = {"rule", "outcome", "error", "sides", "delta", "min_effect", "goal"}
+
+
+def describing(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a command that describe a rule, an outcome model or a design.
+
+    >>> describing({"tilt": 3.0, "goal": "decrease", "runs": 100})
+    {'tilt': 3.0, 'goal': 'decrease'}
+    """
+    names = RULE_OPTIONS | DESIGN_OPTIONS | _options_of(OUTCOMES)
+    return {name: value for name, value in options.items() if name in names}
 
 
 def described_design(described: Mapping[str, Any], arms: int, max_units: int | None) -> Design:
@@ -282,7 +216,7 @@ def _described(
                 f"{flag(option)} belongs to --{registry.noun} {' or '.join(owners)}, not {kind}: "
                 "drop one of them",
             )
-        given[option] = getattr(value, "value", value)
+        given[option] = value
     return registry.get(kind)(**given)
 
 
@@ -293,10 +227,6 @@ def owner_of(option: str) -> str | None:
     'recurrent'
     """
     return next((kind for kind in OUTCOMES.kinds if option in _fields(OUTCOMES.get(kind))), None)
-
-
-def _fields(cls: type[Any]) -> set[str]:
-    return {field.name for field in dataclasses.fields(cls)} - {"kind"}
 
 
 def flag(option: str) -> str:
@@ -316,14 +246,16 @@ def parsed_world(text: str) -> dict[str, Any] | str:
     >>> parsed_world("rising")
     'rising'
     """
-    if text.lstrip().startswith("{"):
-        data = parse_json(text, "world", "--world")
-    elif text.endswith(".json"):
-        data = read_json(text, "world")
-    else:
-        return text
+    is_json = text.endswith(".json") or text.lstrip().startswith("{")
+    return _json_object(text, "world") if is_json else text
+
+
+def _json_object(text: str, noun: str) -> dict[str, Any]:
+    """Return the JSON object that an option has, or keeps in a file."""
+    is_file = text.endswith(".json")
+    data = read_json(text, noun) if is_file else parse_json(text, noun, f"--{noun}")
     if not isinstance(data, dict):
-        raise InputError("world", f"{text} holds no world: it must be one JSON object")
+        raise InputError(noun, f"{text:.60} holds no {noun}: it must be one JSON object")
     return data
 
 
@@ -340,13 +272,7 @@ def parsed_metric(text: str) -> Metric:
         from bascule.planning.request.metric_lines import metric_of
 
         return metric_of(text)
-    data = (
-        read_json(text, "metric")
-        if text.endswith(".json")
-        else parse_json(text, "metric", "--metric")
-    )
-    if not isinstance(data, dict):
-        raise InputError("metric", f"{text:.60} holds no metric: it must be one JSON object")
+    data = _json_object(text, "metric")
     arms = {"arms": ["a", "b"], "outcome": {"kind": "bernoulli"}, "rule": {"kind": "tilt"}}
     # Read as a part of a design, so that errors name its fields.
     measure = {"measure": {"window": "1d", "aggregate": "any"}} if "measure" in data else {}

@@ -49,20 +49,15 @@ class Covariate:
                 "covariates", f"covariate {name!r} has the name of an export's column: change it"
             )
         for field in ("low", "high"):
-            given = getattr(self, field)
-            if given is not None:
-                limit = checks.finite(
-                    field, given, f"it is a limit of {name}; leave it out if none"
-                )
-                object.__setattr__(self, field, limit)
+            remedy = f"it is a limit of {name}; leave it out if none"
+            checks.accept_given(self, field, checks.finite, remedy)
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise InputError("high", f"high of {name} must be above low ({self.low:g})")
-        missing = checks.finite("missing", self.missing, f"a unit without {name} counts with it")
-        if self.limited(missing) != missing:
+        checks.accept(self, "missing", checks.finite, f"a unit without {name} counts with it")
+        if self.limited(self.missing) != self.missing:
             raise InputError(
-                "missing", f"missing of {name} must lie within its limits (got {missing:g})"
+                "missing", f"missing of {name} must lie within its limits (got {self.missing:g})"
             )
-        object.__setattr__(self, "missing", missing)
 
     @property
     def width(self) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from numbers import Integral, Real
+from typing import Any
 
 from bascule.core.errors import InputError
 
@@ -12,6 +14,20 @@ LARGEST = 1e100
 
 SMALLEST_PROBABILITY = 1e-200
 """Probabilities below this are refused: what they prove could not be computed."""
+
+
+def accept(owner: object, field: str, check: Callable[..., Any], *more: Any) -> None:
+    """Check a field of a frozen dataclass, and replace it by what the check returns.
+
+    `more` are the arguments of the check after the name of the field and its value.
+    """
+    object.__setattr__(owner, field, check(field, getattr(owner, field), *more))
+
+
+def accept_given(owner: object, field: str, check: Callable[..., Any], *more: Any) -> None:
+    """Check a field of a frozen dataclass as `accept` does, unless it is None."""
+    if getattr(owner, field) is not None:
+        accept(owner, field, check, *more)
 
 
 def number(field: str, value: object, remedy: str) -> float:

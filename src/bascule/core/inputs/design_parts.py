@@ -60,15 +60,15 @@ def sides_of_error(sides: object, delta: float | None) -> int | None:
     return accepted
 
 
-def checked_min_effect(min_effect: object, outcome: Outcome) -> float:
+def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> float:
     """Return the smallest difference that matters, below the largest there can be."""
     remedy = "it is the smallest difference that matters"
-    accepted = checks.positive("min_effect", min_effect, remedy)
+    accepted = checks.positive(field, min_effect, remedy)
     width = outcome.high - outcome.low
     if accepted >= width:
         raise InputError(
-            "min_effect",
-            f"min_effect must be below {width:g}, the largest difference there can be "
+            field,
+            f"{field} must be below {width:g}, the largest difference there can be "
             f"(got {accepted:g}): {remedy}",
         )
     return accepted

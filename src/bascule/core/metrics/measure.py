@@ -62,22 +62,20 @@ class Measure:
 
     def __post_init__(self) -> None:
         checks.choice("aggregate", self.aggregate, get_args(Aggregate))
-        missing = checks.finite("missing", self.missing, "0 is usual")
+        checks.accept(self, "missing", checks.finite, "0 is usual")
         if (self.window is None) == (self.period is None):
             raise InputError(
                 "window",
                 'give window, how long a unit\'s events count, as "7d"; or period, where its '
                 "outcomes keep coming",
             )
-        object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "grace", seconds("grace", self.grace))
-        for name, given in (("window", self.window), ("period", self.period)):
-            length = None if given is None else seconds(name, given)
-            if length == 0.0:
+        checks.accept(self, "grace", seconds)
+        for name in ("window", "period"):
+            checks.accept_given(self, name, seconds)
+            if getattr(self, name) == 0.0:
                 raise InputError(
                     name, f'{name} must be above 0: it is how long events count, as "7d"'
                 )
-            object.__setattr__(self, name, length)
 
     def closes(self, arrived: float) -> float:
         """The moment from which events of a unit that arrived then count no more."""

@@ -77,8 +77,7 @@ class Metric:
         checks.choice("goal", self.goal, get_args(Goal))
         checks.choice("role", self.role, get_args(Role))
         checks.choice("harm", self.harm, get_args(Harm))
-        error = checks.probability("error", self.error, "0.05 is usual")
-        object.__setattr__(self, "error", error)
+        checks.accept(self, "error", checks.probability, "0.05 is usual")
         self._check_margin()
         if self.measure is not None:
             if not isinstance(self.measure, Measure):
@@ -86,10 +85,9 @@ class Metric:
                     "measure", f"measure must be Measure(window, aggregate) (got {self.measure!r})"
                 )
             self.measure.check_outcome(self.outcome)
+        checks.accept_given(self, "baseline", checks.finite, "it is the control's mean")
         if self.baseline is not None:
-            baseline = checks.finite("baseline", self.baseline, "it is the control's mean")
-            self.outcome.check_mean(baseline)
-            object.__setattr__(self, "baseline", baseline)
+            self.outcome.check_mean(self.baseline)
 
     def _check_margin(self) -> None:
         if self.role == "secondary":
@@ -105,15 +103,15 @@ class Metric:
                 f"margin of guardrail {self.name} is missing: say how much worse than the control "
                 'an arm may be, in its own units; or give role="secondary"',
             )
-        margin = checks.positive("margin", self.margin, "it is how much worse an arm may be")
-        if margin >= self.outcome.high - self.outcome.low:
+        checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
+        width = self.outcome.high - self.outcome.low
+        if self.margin >= width:
             raise InputError(
                 "margin",
-                f"margin of guardrail {self.name} must be below "
-                f"{self.outcome.high - self.outcome.low:g}, the largest difference there can be "
-                f"(got {margin:g}){'; write 2 percentage points as 0.02' * self.outcome.binary}",
+                f"margin of guardrail {self.name} must be below {width:g}, the largest difference "
+                f"there can be (got {self.margin:g})"
+                f"{'; write 2 percentage points as 0.02' * self.outcome.binary}",
             )
-        object.__setattr__(self, "margin", margin)
 
     @property
     def is_guardrail(self) -> bool:

@@ -31,8 +31,9 @@ class Bounded(Outcome):
     example: ClassVar[str] = "Bounded(low, high)"
 
     def __post_init__(self) -> None:
-        low = checks.finite("low", self.low, "no outcome lies below it")
-        high = checks.finite("high", self.high, "no outcome lies above it")
+        checks.accept(self, "low", checks.finite, "no outcome lies below it")
+        checks.accept(self, "high", checks.finite, "no outcome lies above it")
+        low, high = self.low, self.high
         if low >= high:
             raise InputError("high", f"high must be above low (got {low:g} and {high:g})")
         if high - low < NARROWEST * max(abs(low), abs(high)):
@@ -41,8 +42,6 @@ class Bounded(Outcome):
                 f"low and high ({low:g} and {high:g}) are too close together for their size: "
                 "count outcomes from low on, so that low becomes 0",
             )
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
 
     @property
     def sigma(self) -> float:

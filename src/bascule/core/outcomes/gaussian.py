@@ -23,8 +23,7 @@ class Gaussian(Outcome):
     example: ClassVar[str] = "Gaussian(sigma)"
 
     def __post_init__(self) -> None:
-        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
-        object.__setattr__(self, "sigma", sigma)
+        checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")
 
     @property
     def words(self) -> str:

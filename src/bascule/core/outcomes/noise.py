@@ -91,8 +91,7 @@ class Normal(NoiseModel):
     kind: Literal["normal"] = field(default="normal", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
-        object.__setattr__(self, "sigma", sigma)
+        checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")
 
     @property
     def words(self) -> str:
@@ -127,16 +126,14 @@ class StudentT(NoiseModel):
     kind: Literal["student-t"] = field(default="student-t", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        df = checks.positive("df", self.df, "3 has heavy tails, 30 is nearly normal")
-        if df <= LEAST_DF:
+        checks.accept(self, "df", checks.positive, "3 has heavy tails, 30 is nearly normal")
+        if self.df <= LEAST_DF:
             raise InputError(
                 "df",
-                f"df must be above 2 (got {df:g}): below there is no standard deviation; "
+                f"df must be above 2 (got {self.df:g}): below there is no standard deviation; "
                 "3 has heavy tails",
             )
-        object.__setattr__(self, "df", df)
-        sigma = checks.positive("sigma", self.sigma, "it is the spread of one unit's outcome")
-        object.__setattr__(self, "sigma", sigma)
+        checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")
 
     @property
     def words(self) -> str:
@@ -192,13 +189,11 @@ class Beta(NoiseModel):
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            limit = checks.finite(name, getattr(self, name), "it is a limit of the outcomes")
-            object.__setattr__(self, name, limit)
+            checks.accept(self, name, checks.finite, "it is a limit of the outcomes")
         if not self.low < self.high:
             raise InputError("high", f"high must be above low (got {self.low:g} and {self.high:g})")
         remedy = "4 spreads outcomes widely, 100 keeps them near their mean"
-        concentration = checks.positive("concentration", self.concentration, remedy)
-        object.__setattr__(self, "concentration", concentration)
+        checks.accept(self, "concentration", checks.positive, remedy)
 
     @property
     def words(self) -> str:

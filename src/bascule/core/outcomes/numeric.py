@@ -22,9 +22,8 @@ class Estimated(Outcome):
 
     def check_spread(self) -> None:
         """Accept a positive spread to expect, or none."""
-        if self.spread is not None:
-            remedy = "it is the standard deviation to expect of one unit's outcome"
-            object.__setattr__(self, "spread", checks.positive("spread", self.spread, remedy))
+        remedy = "it is the standard deviation to expect of one unit's outcome"
+        checks.accept_given(self, "spread", checks.positive, remedy)
 
     def noise(self, means: tuple[float, ...]) -> Noise:
         """Return normal noise of the spread to expect."""

@@ -47,10 +47,8 @@ class Ratio(Estimated):
             raise InputError(
                 "at", "at is missing: give the ratio that is expected, as in Ratio(at=0.12)"
             )
-        at = checks.finite("at", self.at, "it is the ratio that is expected")
-        object.__setattr__(self, "at", at)
-        per = checks.positive("per", self.per, "it is the mean denominator of a unit")
-        object.__setattr__(self, "per", per)
+        checks.accept(self, "at", checks.finite, "it is the ratio that is expected")
+        checks.accept(self, "per", checks.positive, "it is the mean denominator of a unit")
         self.check_spread()
 
     @classmethod

@@ -31,10 +31,9 @@ class Recurrent(Outcome):
     def __post_init__(self) -> None:
         for name, what in (("sigma_unit", "units"), ("sigma_noise", "outcomes of one unit")):
             remedy = f"it is the spread of {what}; 0 if they do not differ"
-            spread = checks.finite(name, getattr(self, name), remedy)
-            if spread:
-                spread = checks.positive(name, spread, remedy)
-            object.__setattr__(self, name, spread)
+            checks.accept(self, name, checks.finite, remedy)
+            if getattr(self, name):
+                checks.accept(self, name, checks.positive, remedy)
         if self.sigma == 0:
             raise InputError(
                 "sigma_unit",

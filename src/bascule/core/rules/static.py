@@ -67,9 +67,7 @@ class Static(Rule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", _checked_population(self.population))
-        if self.horizon is not None:
-            last = checks.whole("horizon", self.horizon, 1, "it is the last stage", LAST_STAGE)
-            object.__setattr__(self, "horizon", last)
+        checks.accept_given(self, "horizon", checks.whole, 1, "it is the last stage", LAST_STAGE)
         if self.stop is None:
             given = "intervals" if self.horizon is None else "horizon"
             object.__setattr__(self, "stop", given)

@@ -86,27 +86,20 @@ class Tilt(Rule):
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        tilt = checks.finite("tilt", self.tilt, "3 is a good start")
-        if tilt < 1:
+        checks.accept(self, "tilt", checks.finite, "3 is a good start")
+        if self.tilt < 1:
             raise InputError(
                 "tilt",
-                f"tilt must be at least 1 (got {tilt:g}): 1 is an even split; 3 is a good start",
+                f"tilt must be at least 1 (got {self.tilt:g}): 1 is an even split; 3 is a good "
+                "start",
             )
-        object.__setattr__(self, "tilt", tilt)
-        if self.effect is not None:
-            effect = checks.positive("effect", self.effect, "it is the difference worth finding")
-            object.__setattr__(self, "effect", effect)
-        batch = checks.whole("batch", self.batch, 1, "units of each challenger in a block")
-        object.__setattr__(self, "batch", batch)
+        checks.accept_given(self, "effect", checks.positive, "it is the difference worth finding")
+        checks.accept(self, "batch", checks.whole, 1, "units of each challenger in a block")
         self._check_horizon()
 
     def _check_horizon(self) -> None:
-        if self.power is not None:
-            power = checks.probability("power", self.power, "0.9 is usual")
-            object.__setattr__(self, "power", power)
-        if self.reach is not None:
-            reach = checks.positive("reach", self.reach, "3.24 is power 0.9 at error 0.05")
-            object.__setattr__(self, "reach", reach)
+        checks.accept_given(self, "power", checks.probability, "0.9 is usual")
+        checks.accept_given(self, "reach", checks.positive, "3.24 is power 0.9 at error 0.05")
         if self.power is not None and self.reach is not None:
             raise InputError("reach", "power and reach both set the horizon: give one of them")
         if self.has_horizon and self.effect is None:
@@ -117,14 +110,11 @@ class Tilt(Rule):
         if self.guarantee is not None:
             checks.choice("guarantee", self.guarantee, get_args(HorizonGuarantee))
             self._needs_horizon("guarantee")
-        if self.baseline is not None:
-            baseline = checks.finite("baseline", self.baseline, "the mean without the effect")
-            object.__setattr__(self, "baseline", baseline)
-            if self.effect is None:
-                raise InputError("baseline", "baseline needs effect, the difference worth finding")
+        checks.accept_given(self, "baseline", checks.finite, "the mean without the effect")
+        if self.baseline is not None and self.effect is None:
+            raise InputError("baseline", "baseline needs effect, the difference worth finding")
+        checks.accept_given(self, "futility", checks.probability, "0.2 is usual")
         if self.futility is not None:
-            futility = checks.probability("futility", self.futility, "0.2 is usual")
-            object.__setattr__(self, "futility", futility)
             self._needs_horizon("futility")
         if self.on_futility is not None:
             checks.choice("on_futility", self.on_futility, get_args(OnFutility))

@@ -125,29 +125,26 @@ class UCB(Rule):
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        alpha = checks.number("alpha", self.alpha, "2 is a good start")
-        if alpha < 1:
+        checks.accept(self, "alpha", checks.number, "2 is a good start")
+        if self.alpha < 1:
             raise InputError(
                 "alpha",
-                f"alpha must be at least 1 (got {alpha:g}): below 1 the intervals never part; "
+                f"alpha must be at least 1 (got {self.alpha:g}): below 1 the intervals never part; "
                 "2 is a good start",
             )
-        object.__setattr__(self, "alpha", alpha)
         checks.choice("radius", self.radius, get_args(RadiusName))
         checks.choice("stop", self.stop, get_args(StopName))
-        if self.growth is not None:
-            self._check_growth(checks.finite("growth", self.growth, f"{GROWTH} is a good start"))
-
-    def _check_growth(self, growth: float) -> None:
+        checks.accept_given(self, "growth", checks.finite, f"{GROWTH} is a good start")
+        if self.growth is None:
+            return
         if self.radius != "looks":
             raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
-        if growth <= 1:
+        if self.growth <= 1:
             raise InputError(
                 "growth",
-                f"growth must be above 1 (got {growth:g}): each look comes that many times later "
-                f"than the one before; {GROWTH} is a good start",
+                f"growth must be above 1 (got {self.growth:g}): each look comes that many times "
+                f"later than the one before; {GROWTH} is a good start",
             )
-        object.__setattr__(self, "growth", growth)
 
     @property
     def label(self) -> str:

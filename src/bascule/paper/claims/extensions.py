@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.rules import ETC, UCB, AnyRule, ETCPrime, Static
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Static
 from bascule.paper import iid
 from bascule.paper.bounded_units import bounded_units_by_bernstein
 from bascule.paper.claims.claim import Claim, Measured, exactly, judged
-from bascule.paper.compare import FEWEST, MARGIN, below, beyond_chance, comparing, keeping
+from bascule.paper.compare import FEWEST, MARGIN, Ordering, beyond_chance, keeping
 from bascule.paper.measure import Measurements, Point
 from bascule.simulation import Estimate
 from bascule.theory.proven.corollary import delta_tilde
@@ -27,7 +27,7 @@ FACTOR = 23.0
 ARMS = ("A", "B", "C", "D")
 ARM_MEANS = (0.0, 0.5, 0.5, 1.0)
 GAPS = (1.0, 0.5, 0.5)
-ARM_RULES: tuple[AnyRule, ...] = (UCB(2), UCB(4), ETC(), ETCPrime())
+ARM_RULES: tuple[Rule, ...] = (UCB(2), UCB(4), ETC(), ETCPrime())
 BOUNDED = (UCB(2), UCB(4), ETC())
 """The rules among them whose decision time the paper bounds."""
 
@@ -48,7 +48,7 @@ CAP = {4.0: 150_000, 12.0: 500_000}
 INFLATED_PART, EXACT_PART = 4, 20
 
 
-def arm_design(rule: AnyRule, level: float) -> Design:
+def arm_design(rule: Rule, level: float) -> Design:
     """Return the design of a point with four arms."""
     return Design(ARMS, Gaussian(1.0), rule, delta=math.exp(-level))
 
@@ -140,16 +140,14 @@ def many_arms_keep_the_corollary(m: Measurements) -> Claim:
     )
 
 
-def many_arms_against_etc(m: Measurements) -> Claim:
-    """With many arms UCB of infinite alpha decides sooner than ETC."""
-    name = f"{iid.ETC_PRIME_NAME}{FOUR}"
-    return comparing(
-        "many-arms-against-etc",
-        iid.THEORY,
-        "With K arms UCB_α outperforms ETC in decision time as α tends to infinity (here ETC', its "
-        "limit, and 4 arms).",
-        [below(m, "decision_time", name, f"{iid.ETC_NAME}{FOUR}", LEVELS)],
-    )
+MANY_ARMS_AGAINST_ETC = Ordering(
+    "many-arms-against-etc",
+    iid.THEORY,
+    "With K arms UCB_α outperforms ETC in decision time as α tends to infinity (here ETC', its "
+    "limit, and 4 arms).",
+    LEVELS,
+    decision_time=[(f"{iid.ETC_PRIME_NAME}{FOUR}", f"{iid.ETC_NAME}{FOUR}")],
+)
 
 
 def inflation_decides(m: Measurements) -> Claim:
@@ -256,7 +254,7 @@ def static_sooner(m: Measurements) -> Claim:
 EXTENSIONS: tuple[Callable[[Measurements], Claim], ...] = (
     error_of_the_theorems,
     many_arms_keep_the_corollary,
-    many_arms_against_etc,
+    MANY_ARMS_AGAINST_ETC,
     static_horizon,
     static_any_time,
     static_sooner,

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
 
 from bascule.core.progress import interval_procedure
 from bascule.core.rules import ETC, ETCPrime
 from bascule.core.statistics import ArmStatistics
 from bascule.paper.claims.claim import Claim, Measured, exactly, judged
-from bascule.paper.compare import MARGIN, below, beyond_chance, comparing, keeping, near, ratio
+from bascule.paper.compare import (
+    MARGIN,
+    Ordering,
+    beyond_chance,
+    downwards,
+    factor,
+    keeping,
+    near,
+    ratio,
+    upwards,
+)
 from bascule.paper.iid import (
     ETC_NAME,
     ETC_PRIME_NAME,
@@ -37,123 +46,83 @@ ALMOST_HALF = 0.6
 """The highest ratio that one may still call almost a half."""
 
 
-def etc_decides_first(m: Measurements) -> Claim:
-    """ETC has the lowest decision time."""
-    others = [rule.label for rule in RULES if rule.label != ETC_NAME]
-    return comparing(
+def _others(name: str) -> list[str]:
+    return [rule.label for rule in RULES if rule.label != name]
+
+
+def _cheaper_and_later(name: str, statement: str, rule: str, other: str) -> Ordering:
+    cheaper, later = upwards(rule, other), downwards(rule, other)
+    return Ordering(name, EXPERIMENTS, statement, GRID, cheaper, later)
+
+
+def _against_etc_prime(name: str, rule: str) -> Ordering:
+    statement = "From α = 4 on, UCB costs less regret than ETC' and takes more units to decide"
+    return _cheaper_and_later(name, f"{statement}: {rule}.", rule, ETC_PRIME_NAME)
+
+
+def _against_etc(name: str, rule: str) -> Ordering:
+    statement = f"{rule} costs less regret than ETC and takes more units to decide."
+    return _cheaper_and_later(name, statement, rule, ETC_NAME)
+
+
+LARGE = [(ETC_NAME, rule) for rule in (UCB_4_NAME, UCB_32_NAME)]
+FAMILY = (NEAR_UCB_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
+
+ORDERINGS = (
+    Ordering(
         "etc-decides-first",
         EXPERIMENTS,
         "Of all rules in Figure 1, ETC takes the fewest units to decide.",
-        [below(m, "decision_time", ETC_NAME, other, GRID) for other in others],
-    )
-
-
-def small_alpha_costs_least(m: Measurements) -> Claim:
-    """UCB with the smallest alpha has the lowest regret."""
-    others = [rule.label for rule in RULES if rule.label != UCB_15_NAME]
-    return comparing(
+        GRID,
+        decision_time=[(ETC_NAME, other) for other in _others(ETC_NAME)],
+    ),
+    Ordering(
         "small-alpha-costs-least",
         EXPERIMENTS,
         "Of all rules in Figure 1, UCB with the smallest α (1.5) has the lowest regret.",
-        [below(m, "regret", UCB_15_NAME, other, GRID) for other in others],
-    )
-
-
-def _against_etc_prime(m: Measurements, name: str, rule: str) -> Claim:
-    return comparing(
-        name,
-        EXPERIMENTS,
-        f"From α = 4 on, UCB costs less regret than ETC' and takes more units to decide: {rule}.",
-        [
-            below(m, "regret", rule, ETC_PRIME_NAME, GRID),
-            below(m, "decision_time", ETC_PRIME_NAME, rule, GRID),
-        ],
-    )
-
-
-def alpha_4_against_etc_prime(m: Measurements) -> Claim:
-    """UCB_4 is cheaper and slower than ETC'."""
-    return _against_etc_prime(m, "alpha-4-against-etc-prime", UCB_4_NAME)
-
-
-def alpha_32_against_etc_prime(m: Measurements) -> Claim:
-    """UCB_32 is cheaper and slower than ETC'."""
-    return _against_etc_prime(m, "alpha-32-against-etc-prime", UCB_32_NAME)
-
-
-def large_alpha_against_etc(m: Measurements) -> Claim:
-    """From alpha 4 on UCB is worse than ETC on both counts."""
-    return comparing(
+        GRID,
+        regret=[(UCB_15_NAME, other) for other in _others(UCB_15_NAME)],
+    ),
+    _against_etc_prime("alpha-4-against-etc-prime", UCB_4_NAME),
+    _against_etc_prime("alpha-32-against-etc-prime", UCB_32_NAME),
+    Ordering(
         "large-alpha-against-etc",
         EXPERIMENTS,
         "From α = 4 on (4 and 32 in the figure), UCB is behind ETC in regret and in decision time.",
-        [
-            below(m, quantity, ETC_NAME, rule, GRID)
-            for rule in (UCB_4_NAME, UCB_32_NAME)
-            for quantity in ("regret", "decision_time")
-        ],
-    )
-
-
-def _cheaper_and_later(m: Measurements, name: str, rule: str) -> Claim:
-    return comparing(
-        name,
-        EXPERIMENTS,
-        f"{rule} costs less regret than ETC and takes more units to decide.",
-        [below(m, "regret", rule, ETC_NAME, GRID), below(m, "decision_time", ETC_NAME, rule, GRID)],
-    )
-
-
-def alpha_15_against_etc(m: Measurements) -> Claim:
-    """UCB_1.5 is cheaper and slower than ETC."""
-    return _cheaper_and_later(m, "alpha-1.5-against-etc", UCB_15_NAME)
-
-
-def alpha_2_against_etc(m: Measurements) -> Claim:
-    """UCB_2 is cheaper and slower than ETC."""
-    return _cheaper_and_later(m, "alpha-2-against-etc", UCB_2_NAME)
-
-
-def alpha_trades(m: Measurements) -> Claim:
-    """Along alpha, regret rises and decision time falls."""
-    family = (NEAR_UCB_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
-    steps = list(pairwise(family))
-    return comparing(
+        GRID,
+        regret=LARGE,
+        decision_time=LARGE,
+    ),
+    _against_etc("alpha-1.5-against-etc", UCB_15_NAME),
+    _against_etc("alpha-2-against-etc", UCB_2_NAME),
+    Ordering(
         "alpha-trades-regret-for-time",
         EXPERIMENTS,
         "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): from α = 1.05 to "
         "32, each step up in α costs regret and saves units.",
-        [below(m, "regret", small, large, SHORT_GRID) for small, large in steps]
-        + [below(m, "decision_time", large, small, SHORT_GRID) for small, large in steps],
-    )
-
-
-def between_ucb_and_etc(m: Measurements) -> Claim:
-    """Some alpha lies between UCB and ETC on both counts."""
-    return comparing(
+        SHORT_GRID,
+        regret=upwards(*FAMILY),
+        decision_time=downwards(*FAMILY),
+    ),
+    Ordering(
         "between-ucb-and-etc",
         EXPERIMENTS,
         f"Some α trade between UCB and ETC: {UCB_15_NAME} lies between {NEAR_UCB_NAME} and ETC in "
         "regret and in decision time.",
-        [
-            below(m, "regret", NEAR_UCB_NAME, UCB_15_NAME, SHORT_GRID),
-            below(m, "regret", UCB_15_NAME, ETC_NAME, SHORT_GRID),
-            below(m, "decision_time", ETC_NAME, UCB_15_NAME, SHORT_GRID),
-            below(m, "decision_time", UCB_15_NAME, NEAR_UCB_NAME, SHORT_GRID),
-        ],
-    )
-
-
-def regret_grows_with_alpha(m: Measurements) -> Claim:
-    """Regret is monotone in alpha."""
-    family = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME, ETC_PRIME_NAME)
-    return comparing(
+        SHORT_GRID,
+        regret=upwards(NEAR_UCB_NAME, UCB_15_NAME, ETC_NAME),
+        decision_time=downwards(NEAR_UCB_NAME, UCB_15_NAME, ETC_NAME),
+    ),
+    Ordering(
         "regret-grows-with-alpha",
         THEORY,
         "The regret of UCB_α grows with α all the way to ETC', although the constant of the "
         "theorem does not.",
-        [below(m, "regret", small, large, GRID) for small, large in pairwise(family)],
-    )
+        GRID,
+        regret=upwards(*FAMILY[1:], ETC_PRIME_NAME),
+    ),
+)
+"""The claims that rules are ordered."""
 
 
 def almost_half_of_etc(m: Measurements) -> Claim:
@@ -176,37 +145,17 @@ def almost_half_of_etc(m: Measurements) -> Claim:
     )
 
 
-def _factor(
-    m: Measurements, name: str, section: str, statement: str, pair: tuple[str, str], target: float
-) -> Claim:
-    share = 0.1
-    ratios = {level: ratio(m, "regret", *pair, level) for level in SHORT_GRID}
-    return Claim(
-        name,
-        section,
-        statement,
-        tuple(
-            Measured.of(f"regret of {pair[0]} over that of {pair[1]} at log(1/δ) = {level:g}", one)
-            for level, one in ratios.items()
-        ),
-        f"at log(1/δ) = {LAST:g}, the nearest to the limit, the ratio is within {share:.0%} of "
-        f"{target:g}, give or take {MARGIN:g} standard errors",
-        near(ratios[LAST], target, share, m.runs),
-    )
-
-
 def half_of_etc_prime(m: Measurements) -> Claim:
     """ETC has half the regret of ETC'."""
-    statement = "ETC has half the regret of ETC'."
-    return _factor(m, "half-of-etc-prime", EXPERIMENTS, statement, (ETC_NAME, ETC_PRIME_NAME), 0.5)
+    words = "half-of-etc-prime", EXPERIMENTS, "ETC has half the regret of ETC'."
+    return factor(m, *words, (ETC_NAME, ETC_PRIME_NAME), 0.5, SHORT_GRID)
 
 
 def factor_four(m: Measurements) -> Claim:
     """The regret of ETC' is four times that of UCB."""
-    statement = (
-        f"From UCB (α near 1, here {NEAR_UCB_NAME}) to ETC' the regret grows by a factor of 4."
-    )
-    return _factor(m, "factor-four", EXPERIMENTS, statement, (ETC_PRIME_NAME, NEAR_UCB_NAME), 4.0)
+    statement = f"From UCB (α near 1, here {NEAR_UCB_NAME}) to ETC' the regret grows by a factor"
+    words = "factor-four", EXPERIMENTS, f"{statement} of 4."
+    return factor(m, *words, (ETC_PRIME_NAME, NEAR_UCB_NAME), 4.0, SHORT_GRID)
 
 
 def width_root_two(m: Measurements) -> Claim:
@@ -258,16 +207,7 @@ def agrees_with_theorems(m: Measurements) -> Claim:
 
 
 IID_CLAIMS: tuple[Callable[[Measurements], Claim], ...] = (
-    etc_decides_first,
-    small_alpha_costs_least,
-    alpha_4_against_etc_prime,
-    alpha_32_against_etc_prime,
-    large_alpha_against_etc,
-    alpha_15_against_etc,
-    alpha_2_against_etc,
-    alpha_trades,
-    between_ucb_and_etc,
-    regret_grows_with_alpha,
+    *ORDERINGS,
     almost_half_of_etc,
     half_of_etc_prime,
     factor_four,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bascule.paper import iid, units
+from bascule.paper.figures.style import draw_estimates, set_heading
 from bascule.paper.measure import Measurements, Quantity, Row, Sheet
 from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 
@@ -51,31 +52,13 @@ class Curves:
         self._name_curves(left, measurements, "regret")
         self._name_curves(right, measurements, "decision_time")
         runs = measurements.at(self.labels[0], self.grid[0]).runs
-        figure.suptitle(
-            f"{arms}; {runs:,} runs a point; bars: ± 2 standard errors",
-            x=0.01,
-            ha="left",
-            fontsize=11,
-            color="#333333",
-        )
+        set_heading(figure, f"{arms}; {runs:,} runs a point; bars: ± 2 standard errors")
         return figure
 
     def _curves(self, axes: Axes, measurements: Measurements, quantity: Quantity) -> None:
         for label, series in zip(self.labels, SERIES, strict=True):
             cells = [measurements.at(label, level).summary()[quantity] for level in self.grid]
-            axes.errorbar(
-                self.grid,
-                [cell.mean for cell in cells],
-                yerr=[2 * cell.se for cell in cells],
-                color=series.colour,
-                linestyle=series.dash,
-                marker=series.marker,
-                markersize=5.5,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
-                linewidth=1.7,
-                elinewidth=1.0,
-            )
+            draw_estimates(axes, self.grid, cells, series)
 
     def _name_curves(self, axes: Axes, measurements: Measurements, quantity: Quantity) -> None:
         """Name each curve at its right end, moved up or down where names would meet."""

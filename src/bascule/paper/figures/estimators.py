@@ -16,7 +16,7 @@ from bascule.paper.estimators import (
     along_runs,
     variance,
 )
-from bascule.paper.figures.figure2 import COLOURS
+from bascule.paper.figures.style import DARK, draw_estimates, set_heading
 from bascule.paper.measure import Measurements, Row, Sheet
 from bascule.paper.units import ARMS
 from bascule.presentation.figures import SERIES, new_figure, pretty
@@ -65,13 +65,10 @@ def draw(seen: tuple[Errors, ...]) -> Figure:
     figure, (left, right) = new_figure(columns=2, width=11.0, height=4.8)
     _after_wait(left)
     _under_ucb(right, seen)
-    figure.suptitle(
+    set_heading(
+        figure,
         f"Mean of means against total mean; σ = 1 between units, σ = 1 of the noise; right: "
         f"{len(seen[0].units):,} runs, bars: ± 2 standard errors",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        color="#333333",
     )
     return figure
 
@@ -123,22 +120,10 @@ def _under_ucb(axes: Axes, seen: tuple[Errors, ...]) -> None:
         cells = [each.squares_ratio for each in seen if each.arm == arm]
         # A little apart, so that the bars of both can be read.
         stages = [stage + 3 * (arm - 0.5) for stage in MARKS]
-        axes.errorbar(
-            stages,
-            [cell.mean for cell in cells],
-            yerr=[2 * cell.se for cell in cells],
-            color=COLOURS[arm],
-            linestyle=SERIES[(3, 1)[arm]].dash,
-            marker=SERIES[(3, 1)[arm]].marker,
-            markersize=5.5,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            linewidth=1.7,
-            elinewidth=1.0,
-            label=f"arm {name}, the {what} one",
-        )
+        label = f"arm {name}, the {what} one"
+        draw_estimates(axes, stages, cells, SERIES[(3, 1)[arm]], label=label)
     for level, text in ((1.0, "1: as good"), (4 / 3, "4/3: units that\narrive evenly")):
-        axes.axhline(level, color="#333333", linewidth=1.0, linestyle="dotted")
+        axes.axhline(level, color=DARK, linewidth=1.0, linestyle="dotted")
         axes.annotate(
             text,
             xy=(1.0, level),
@@ -147,7 +132,7 @@ def _under_ucb(axes: Axes, seen: tuple[Errors, ...]) -> None:
             textcoords="offset points",
             va="center",
             fontsize=9.5,
-            color="#333333",
+            color=DARK,
             annotation_clip=False,
         )
     low, high = axes.get_ylim()

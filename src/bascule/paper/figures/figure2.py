@@ -15,9 +15,10 @@ from bascule.core.progress import intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
+from bascule.paper.figures.style import COLOURS, DARK, set_heading
 from bascule.paper.iid import ARMS, MEANS, design
 from bascule.paper.measure import Measurements, Row, Sheet
-from bascule.presentation.figures import SERIES, new_figure, pretty
+from bascule.presentation.figures import new_figure, pretty
 from bascule.simulation import trace
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 RULE = UCB(2)
 LOG_INVERSE_DELTA = 12.0
-COLOURS = (SERIES[3].colour, SERIES[1].colour)
-"""One an arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +94,10 @@ def draw(seen: tuple[Moment, Moment]) -> Figure:
         _band(panel, moment)
     _explain(left, before)
     _magnify(right, after)
-    figure.suptitle(
+    set_heading(
+        figure,
         f"One run of {pretty(RULE.label)} at log(1/δ) = {LOG_INVERSE_DELTA:g}; means "
         f"{MEANS[0]:g} and {MEANS[1]:g}, σ = 1",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        color="#333333",
     )
     return figure
 
@@ -112,13 +108,7 @@ def _arms(axes: Axes, moment: Moment) -> None:
         axes.errorbar(
             arm, interval.mean, yerr=reach, color=colour, linewidth=1.5, capsize=11, capthick=1.5
         )
-        axes.plot(
-            [arm, arm],
-            [interval.low, interval.high],
-            color=colour,
-            linewidth=9,
-            solid_capstyle="butt",
-        )
+        _decision_interval(axes, arm, interval)
         axes.plot(arm, interval.mean, marker="o", color="white", markersize=5)
     axes.set_xticks(range(len(ARMS)))
     axes.set_xticklabels(
@@ -127,6 +117,11 @@ def _arms(axes: Axes, moment: Moment) -> None:
     )
     axes.set_xlim(-0.75, 1.75)
     axes.grid(False, axis="x")
+
+
+def _decision_interval(axes: Axes, arm: int, interval: Interval) -> None:
+    ends = [interval.low, interval.high]
+    axes.plot([arm, arm], ends, color=COLOURS[arm], linewidth=9, solid_capstyle="butt")
 
 
 def _levels(axes: Axes, moment: Moment) -> None:
@@ -156,7 +151,7 @@ def _band(axes: Axes, moment: Moment) -> None:
     parted = high > low
     axes.axhspan(min(low, high), max(low, high), color="#8a8a8a", alpha=0.35, linewidth=0)
     if parted:
-        axes.axhline((low + high) / 2, color="#333333", linewidth=1.2)
+        axes.axhline((low + high) / 2, color=DARK, linewidth=1.2)
     distance = abs(high - low)
     axes.annotate(
         "decision intervals\n" + ("have parted" if parted else f"overlap by {distance:.2f}"),
@@ -174,14 +169,8 @@ def _magnify(axes: Axes, moment: Moment) -> None:
     low, high = _ends(moment)
     gap = high - low
     inset = axes.inset_axes((0.58, 0.10, 0.39, 0.33))
-    for arm, (interval, colour) in enumerate(zip(moment.intervals, COLOURS, strict=True)):
-        inset.plot(
-            [arm, arm],
-            [interval.low, interval.high],
-            color=colour,
-            linewidth=9,
-            solid_capstyle="butt",
-        )
+    for arm, interval in enumerate(moment.intervals):
+        _decision_interval(inset, arm, interval)
     inset.axhspan(low, high, color="#8a8a8a", alpha=0.35, linewidth=0)
     inset.set_ylim(low - 2 * gap, high + 2 * gap)
     inset.set_xlim(-0.75, 1.75)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, outcome_weight
 from bascule.core.rules import UCB
-from bascule.paper.figures.figure2 import COLOURS
+from bascule.paper.figures.style import COLOURS, DARK, set_heading
 from bascule.paper.measure import Measurements, Row, Sheet
 from bascule.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
 from bascule.presentation.figures import new_figure, pretty
@@ -92,13 +92,10 @@ def draw(seen: tuple[Line, ...]) -> Figure:
     figure, (left, right) = new_figure(2, width=11.0, height=6.0, share_y=True, parts=(1.9, 1.0))
     _triangle(left, seen)
     _shares(right, seen)
-    figure.suptitle(
+    set_heading(
+        figure,
         f"The first {STAGES} stages of a run of {pretty(RULE.label)} on units: one joins an arm at "
         "each stage, and all that have joined give an outcome",
-        x=0.01,
-        ha="left",
-        fontsize=11,
-        color="#333333",
     )
     return figure
 
@@ -175,7 +172,7 @@ def _shares(axes: Axes, seen: tuple[Line, ...]) -> None:
             0.62,
             height,
             mark,
-            color="#333333",
+            color=DARK,
             markersize=8 if mark == "|" else 4.5,
             markeredgewidth=2 if mark == "|" else 1,
             transform=axes.transAxes,
