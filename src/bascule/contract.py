@@ -135,10 +135,7 @@ def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
     played = simulate(capped, means, runs=RUNS, seed=seed, engine="plain" if staged else None)
     for run in range(RUNS):
         steps = (trace_stages if staged else trace)(capped, means, seed=seed, run=run)
-        last = None
-        for step in steps:
-            last = step
-        assert last is not None, "a run has at least one unit"
+        *_, last = steps
         units = [arm.units for arm in last.statistics.arms]
         assert units == played.units[run].tolist(), f"run {run}: {units} units in its trace"
         winner = None if last.decision is None else last.decision.arm
@@ -170,10 +167,7 @@ def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
     if design.procedure.counts == "stages":
         return False
     capped = replace(design, max_units=design.max_units or 3000, min_effect=None)
-    last = None
-    for step in trace(capped, means, seed=seed):
-        last = step
-    assert last is not None
+    *_, last = trace(capped, means, seed=seed)
     for effect in effects(capped, last.statistics):
         assert not math.isnan(effect.low), f"{effect!r} has no lower end"
         assert effect.low <= effect.high, f"{effect!r} has its ends in the wrong order"
@@ -219,7 +213,7 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
 
 
 def _covariates(design: Design, i: int) -> dict[str, float] | None:
-    """Covariates of the i-th unit, of which every fifth has none."""
+    """Return covariates of the i-th unit; every fifth has none."""
     if design.covariates is None or i % 5 == 4:
         return None
     return {

@@ -311,6 +311,11 @@ class Design:
         """The arm that others are compared with."""
         return self.arms[0] if self.control is None else self.control
 
+    @cached_property
+    def control_index(self) -> int:
+        """The place of the control among the arms."""
+        return self.arms.index(self.control_arm)
+
     @property
     def cost_unit(self) -> str:
         """What the cost of a test is counted in."""

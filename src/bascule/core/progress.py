@@ -195,11 +195,9 @@ def _kept_control(design: Design, statistics: Statistics) -> Decision:
     guarantee = kinds.pop() if len(kinds) == 1 else ASYMPTOTIC
     found = harmed(statistics)
     names = {design.metrics[which].name for its in found.values() for which in its}
-    control = design.control_arm
+    control = (design.control_index, design.control_arm)
     return Decision(
-        *(design.arms.index(control), control, design.harm_error, guarantee),
-        harm=tuple(sorted(names)),
-        by="guardrails",
+        *control, design.harm_error, guarantee, harm=tuple(sorted(names)), by="guardrails"
     )
 
 

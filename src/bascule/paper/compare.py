@@ -15,6 +15,7 @@ from typing import get_args
 
 import numpy as np
 
+from bascule.core.diagnostics.tails import student_quantile
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.paper.claims.claim import Claim, Measured, Verdict, judged
 from bascule.paper.measure import Measurements, Quantity
@@ -46,13 +47,7 @@ def beyond_chance(runs: int, looks: int = 1) -> float:
     >>> round(beyond_chance(100_000), 2), round(beyond_chance(20), 2)
     (3.0, 3.45)
     """
-    freedom = runs - 1
-    angles = np.linspace(0.0, math.pi / 2, 200_001)
-    density = np.cos(angles) ** (freedom - 1)
-    mass = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
-    tail = (1.0 - mass / mass[-1]) / 2
-    place = int(np.searchsorted(-tail, -TAIL / looks))
-    return math.sqrt(freedom) * math.tan(float(angles[min(place, len(angles) - 2)]))
+    return student_quantile(TAIL / looks, float(runs - 1))
 
 
 @dataclass(frozen=True, slots=True)

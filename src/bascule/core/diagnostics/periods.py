@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.errors import InputError
+from bascule.core.evidence.spread import squares_about_mean
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import Statistics
 
@@ -16,9 +17,6 @@ FEWEST_UNITS = 10
 
 FEWEST_HITS = 5
 """The outcomes of the rarer kind, 0 or 1, that must be expected."""
-
-ROUNDING = 1e-12
-"""Squares that exceed what their total needs by no more than this share do so by rounding."""
 
 
 class Cells(NamedTuple):
@@ -54,11 +52,7 @@ def variances_of(units: FloatArray, totals: FloatArray, squares: FloatArray) -> 
     >>> variances_of(np.array([2.0, 2.0]), np.array([1.0, 0.6]), np.array([1.0, 0.18]))
     array([0.5, 0. ])
     """
-    about = squares - totals * totals / np.maximum(units, 1.0)
-    # What rounding leaves of equal outcomes is no variance.
-    about = np.where(about > ROUNDING * squares, about, 0.0)
-    variances: FloatArray = about / np.maximum(units - 1.0, 1.0)
-    return variances
+    return squares_about_mean(units, totals, squares) / np.maximum(units - 1.0, 1.0)
 
 
 def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.diagnostics.periods import ROUNDING, Cells, cells_of, join, joined
+from bascule.core.diagnostics.periods import Cells, cells_of, join, joined
 from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
 from bascule.core.diagnostics.tails import normal_tails
+from bascule.core.evidence.spread import ROUNDING
 from bascule.core.inputs import checks
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import Statistics

@@ -116,7 +116,7 @@ def _against_control(design: Design, seen: Statistics) -> list[tuple[float, floa
     """Return by how much each arm is better than the control: the bounds that hold now."""
     # Harmful arms are listed with all others: the procedure must not leave them out.
     seen = replace(seen, dropped=frozenset(), bounds=())
-    return design.procedure.advantages(seen, design.arms.index(design.control_arm))
+    return design.procedure.advantages(seen, design.control_index)
 
 
 def standing(metric: Metric, seen: Statistics, arm: int) -> Standing:
@@ -139,14 +139,14 @@ def _standings(design: Design, statistics: Statistics) -> list[int]:
 
 def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
     """Return whether every guardrail has found an arm within its margin."""
-    control = design.arms.index(design.control_arm)
+    control = design.control_index
     sizes = len(design.arms), len(design.guardrails)
     return guard_rule.allowed(_standings(design, statistics), *sizes, arm, control)
 
 
 def shipped(design: Design, statistics: Statistics, winner: int) -> int:
     """Return the decision, given the winner on the primary metric, if not all arms are harmful."""
-    control, arms = design.arms.index(design.control_arm), len(design.arms)
+    control, arms = design.control_index, len(design.arms)
     out = [arm in statistics.out for arm in range(arms)]
     facts = (_standings(design, statistics), arms, len(design.guardrails), control)
     return guard_rule.shipped(winner, design.decides == "guardrails", out, *facts)
@@ -166,7 +166,7 @@ def waiting_arm(design: Design, statistics: Statistics) -> int | None:
     if not design.guardrails:
         return None
     out = [arm in statistics.out for arm in range(len(design.arms))]
-    only = guard_rule.only_treatment(out, len(out), design.arms.index(design.control_arm))
+    only = guard_rule.only_treatment(out, len(out), design.control_index)
     return None if only == NOBODY or may_ship(design, statistics, only) else only
 
 
@@ -182,7 +182,7 @@ def still_compared(design: Design, statistics: Statistics) -> Statistics:
     """
     if not design.guardrails or waiting_arm(design, statistics) is None:
         return statistics
-    control = design.arms.index(design.control_arm)
+    control = design.control_index
     if control in statistics.removed:
         return statistics
     return replace(statistics, dropped=statistics.dropped - {control})
@@ -192,7 +192,7 @@ def all_harmed(design: Design, statistics: Statistics) -> bool:
     """Return whether every treatment that is left is harmful, so that the control stays."""
     if not any(seen.dropped for seen in statistics.metrics):
         return False
-    control, arms = design.arms.index(design.control_arm), len(design.arms)
+    control, arms = design.control_index, len(design.arms)
     removed = [arm in statistics.removed for arm in range(arms)]
     facts = (_standings(design, statistics), arms, len(design.guardrails), control)
     return guard_rule.all_harmed(removed, *facts)
@@ -213,7 +213,7 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
 
 def _view(design: Design, which: int, seen: Statistics) -> MetricView:
     one, metric = design.metric_designs[which], design.metrics[which]
-    control = design.arms.index(design.control_arm)
+    control = design.control_index
     bounds = intersected(seen.bounds, _against_control(one, seen))
     estimates = _estimates(one, seen)
     up = 1.0 if metric.goal == "increase" else -1.0
@@ -241,7 +241,7 @@ def _view(design: Design, which: int, seen: Statistics) -> MetricView:
 
 def _estimates(design: Design, seen: Statistics) -> list[float]:
     """Return by how much each arm looks better than the control."""
-    procedure, control = design.procedure, design.arms.index(design.control_arm)
+    procedure, control = design.procedure, design.control_index
     found = [0.0] * len(design.arms)
     seen = replace(seen, dropped=frozenset(), bounds=())
     listed = zip(procedure.compared(seen), procedure.ends(seen), strict=True)

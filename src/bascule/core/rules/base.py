@@ -16,10 +16,10 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem, Procedure
-from bascule.core.procedures.intervals.procedure import Shape, SpreadOf, known_spread
+from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.registry import Registry
 
-__all__ = ["Knob", "Rule", "Shape", "SpreadOf", "calibrate_intervals", "known_spread"]
+__all__ = ["Knob", "Rule", "Shape", "calibrate_intervals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,18 @@ class Rule(ABC):
         """Return the rule that compares another metric, without what belongs to the primary one."""
         return self
 
-    @abstractmethod
     def check_outcome(self, outcome: Outcome) -> None:
-        """Raise `InputError` if the rule cannot be used with such outcomes; say what can be."""
+        """Raise `InputError` if the rule cannot be used with such outcomes; say what can be.
+
+        A rule that states nothing else needs a known sub-Gaussian spread, or limits.
+        """
+        if outcome.sigma == float("inf"):
+            raise InputError(
+                "outcome",
+                f"{self.label} needs outcomes with a known spread or within limits, and "
+                f"{outcome!r} states neither: use Bounded(low, high) with a cap, Gaussian(sigma), "
+                "or Tilt(tilt) with Numeric()",
+            )
 
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
         """Raise `InputError` if the rule must not run with this number of arms or this cap."""
@@ -145,14 +154,3 @@ def refuse_delta(error: float | None, delta: float | None) -> None:
     """Raise if a rule that is not the paper's is given the paper's nominal parameter."""
     if delta is not None or error is None:
         raise InputError("delta", "delta belongs to the paper's rules: give error instead")
-
-
-def refuse_unknown_spread(label: str, outcome: Outcome) -> None:
-    """Raise if an outcome model states no finite sub-Gaussian spread."""
-    if outcome.sigma == float("inf"):
-        raise InputError(
-            "outcome",
-            f"{label} needs outcomes with a known spread or within limits, and {outcome!r} states "
-            "neither: use Bounded(low, high) with a cap, Gaussian(sigma), or Tilt(tilt) with "
-            "Numeric()",
-        )

@@ -30,7 +30,7 @@ from bascule.core.procedures.intervals.state import (
 from bascule.core.procedures.recurrent import shapes as units
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import UnitShape
-from bascule.core.rules.base import Rule, calibrate_intervals, refuse_unknown_spread
+from bascule.core.rules.base import Rule, calibrate_intervals
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 from bascule.core.rules.ucb import even_score
 
@@ -114,7 +114,3 @@ class ETC(Rule):
         if self.stop == "mixture":
             return calibrate_mixture(self.shape(outcome, arms), error, delta)
         return calibrate_intervals(self.shape(outcome, arms), error, delta)
-
-    def check_outcome(self, outcome: Outcome) -> None:
-        """Accept every outcome with a sigma."""
-        refuse_unknown_spread(self.label, outcome)

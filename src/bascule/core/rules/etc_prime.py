@@ -12,7 +12,7 @@ from bascule.core.procedures.base import Problem
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import refuse_without_noise
-from bascule.core.rules.base import Rule, refuse_unknown_spread
+from bascule.core.rules.base import Rule
 from bascule.core.rules.ucb import UCB
 
 LIMIT = UCB(math.inf)
@@ -60,6 +60,6 @@ class ETCPrime(Rule):
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Accept every outcome with a sigma; recurring ones need noise."""
-        refuse_unknown_spread(self.label, outcome)
+        Rule.check_outcome(self, outcome)
         if outcome.recurring:
             refuse_without_noise(outcome, 'UCB(math.inf, radius="alternative")')

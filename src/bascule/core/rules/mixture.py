@@ -14,7 +14,7 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.procedures.intervals.procedure import Shape, log_threshold
+from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.procedures.intervals.state import (
     FEW_ARMS,
     NOBODY,
@@ -24,8 +24,6 @@ from bascule.core.procedures.intervals.state import (
     value_of,
 )
 from bascule.core.rules.base import refuse_delta
-
-__all__ = ["log_threshold", "refuse_delta"]
 
 RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
 """Whose radius an arm has; the last two are for units whose outcomes keep coming."""

@@ -41,7 +41,7 @@ from bascule.core.procedures.horizon.steps import FLAT, FLAT_BOUND, FOLLOWING, F
 from bascule.core.procedures.many_arms.procedure import ManyArmsProcedure
 from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.procedures.many_arms.steps import FOR_MANY_ARMS
-from bascule.core.rules.base import Knob, Rule, refuse_delta, refuse_unknown_spread
+from bascule.core.rules.base import Knob, Rule, refuse_delta
 
 HorizonGuarantee = Literal["proven", "gaussian"]
 """What stands behind the evidence of a test with a horizon."""
@@ -289,7 +289,7 @@ class Tilt(Rule):
                 'use UCB(2, radius="mixture"), or ETC(stop="mixture") for an even split',
             )
         if not outcome.estimated:
-            refuse_unknown_spread(self.label, outcome)
+            Rule.check_outcome(self, outcome)
         elif self.guarantee is not None:
             raise InputError(
                 "guarantee",

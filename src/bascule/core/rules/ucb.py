@@ -36,13 +36,7 @@ from bascule.core.procedures.recurrent import shapes as units
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules import mixture
-from bascule.core.rules.base import (
-    Knob,
-    Rule,
-    calibrate_intervals,
-    refuse_delta,
-    refuse_unknown_spread,
-)
+from bascule.core.rules.base import Knob, Rule, calibrate_intervals, refuse_delta
 from bascule.core.rules.mixture import RadiusName, StopName
 
 STALLS_BELOW = 2.0
@@ -231,7 +225,7 @@ class UCB(Rule):
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Accept every outcome with a sigma; Bernstein's radius needs limits."""
-        refuse_unknown_spread(self.label, outcome)
+        Rule.check_outcome(self, outcome)
         if self.radius == "bernstein" and not outcome.limited:
             raise InputError(
                 "radius",
