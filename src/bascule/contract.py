@@ -204,10 +204,10 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
             assert not math.isnan(effect.low), f"{effect!r} has no lower end"
         now = datetime.fromtimestamp(clock.now(), UTC)
         assignments, outcomes = export(test, Path(folder))
-        found = analyze(outcomes, assignments=assignments, design=test.design, until=now)
-    assert found.effects == status.effects, "the analysis of the export gives other intervals"
+        analysis = analyze(outcomes, assignments=assignments, design=test.design, until=now)
+    assert analysis.effects == status.effects, "the analysis of the export gives other intervals"
     decided = None if status.decision is None else status.decision.name
-    analysed = None if found.decision is None else found.decision.name
+    analysed = None if analysis.decision is None else analysis.decision.name
     assert decided == analysed, f"live says {decided}, the analysis of its export {analysed}"
     return True
 

@@ -60,7 +60,7 @@ def command(
 
     if rule == "static":
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
-    with designs.workers(dask, device), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as report:
         result = audit(
             _rule(described),
             means or None,
@@ -72,7 +72,7 @@ def command(
             worlds or None,
             max_units,
             threads,
-            tell,
+            report,
             sides=sides,
         )
     print_result(result, as_json, _show)

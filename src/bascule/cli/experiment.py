@@ -74,12 +74,12 @@ def list_all(
 ) -> None:
     """List the experiments of a store."""
     with store_at(store, there=True) as opened:
-        found = [test.status() for test in opened.search(search)]
+        statuses = [test.status() for test in opened.search(search)]
     none = "no experiments yet: bascule experiment create makes one"
     print_rows(
         as_json,
-        {"experiments": [status.to_dict() for status in found]},
-        (f"{status.name:<30}  {status.state:<10}{status.headline}" for status in found),
+        {"experiments": [status.to_dict() for status in statuses]},
+        (f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
         f"no experiment has {search!r}" if search else none,
     )
 
@@ -140,7 +140,7 @@ def watch(
     from rich.text import Text
 
     with store_at(store, there=True) as opened:
-        test, seen, console = opened.find(name), 0, screen()
+        test, looked, console = opened.find(name), 0, screen()
         with Live(console=console, auto_refresh=False) as live:
             while True:
                 status = test.status()
@@ -148,8 +148,8 @@ def watch(
                     live.update(Text(visible(str(status))), refresh=True)
                 else:
                     print_line(f"{status}\n")
-                seen += 1
-                if not status.is_open or seen == looks:
+                looked += 1
+                if not status.is_open or looked == looks:
                     return
                 time.sleep(every)
 
@@ -254,9 +254,9 @@ def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> 
 def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Check for drift of the outcomes and for a sample ratio mismatch; ! is an alarm."""
     with store_at(store, there=True) as opened:
-        found = opened.get(name).diagnostics()
-    data = {"diagnostics": [one.to_dict() for one in found]}
-    print_rows(as_json, data, map(str, found), "there is not enough data for diagnostics yet")
+        diagnostics = opened.get(name).diagnostics()
+    data = {"diagnostics": [one.to_dict() for one in diagnostics]}
+    print_rows(as_json, data, map(str, diagnostics), "there is not enough data for diagnostics yet")
 
 
 @app.command("export")
@@ -301,7 +301,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
     with store_at(store, there=True) as opened:
         result = opened.find(name).verify()
     several = isinstance(result, tuple)
-    found = result if isinstance(result, tuple) else (result,)
+    verifications = result if isinstance(result, tuple) else (result,)
     rows = [
         {
             **({"experiment": one.name} if several else {}),
@@ -311,10 +311,10 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
             "erased": one.erased,
             "differences": list(one.differences),
         }
-        for one in found
+        for one in verifications
     ]
-    print_rows(as_json, {"segments": rows} if several else rows[0], map(str, found))
-    if not all(one.agrees for one in found):
+    print_rows(as_json, {"segments": rows} if several else rows[0], map(str, verifications))
+    if not all(one.agrees for one in verifications):
         raise typer.Exit(1)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ def command(
     model = designs.described_outcome({"outcome": outcome, "sigma": sigma})
     if out is not None:
         prepare_folder(out)
-    with designs.workers(dask, device), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as report:
         result = frontier(
             means,
             outcome=model,
@@ -70,7 +71,7 @@ def command(
             runs=runs,
             seed=seed,
             threads=threads,
-            progress=tell,
+            progress=report,
             families=(*USUAL, Family.PEERS) if peers else USUAL,
             sides=sides,
         )
@@ -82,9 +83,7 @@ def command(
 
 
 def _show(result: Frontier) -> None:
-    """A table with a part for each family, or lines where it does not fit."""
-    from rich.table import Table
-
+    """Print a table with a part for each family, or lines where it does not fit."""
     from bascule.comparison.contenders import Family
     from bascule.presentation.frontier import text as words
 
@@ -95,28 +94,18 @@ def _show(result: Frontier) -> None:
         console.print(repr(result), soft_wrap=True)
         return
 
-    def part() -> Table:
-        table = Table.grid(padding=(0, 0, 0, GAP))
-        for column, width in enumerate(widths):
-            # The width includes the space before a column, which the first one does not have.
-            table.add_column(
-                justify="left" if column in {0, len(widths) - 1} else "right",
-                width=width + GAP * (column > 0),
-                no_wrap=True,
-            )
-        return table
+    def line(cells: Sequence[str]) -> str:
+        numbers = map(str.rjust, cells[1:-1], widths[1:-1])
+        return (" " * GAP).join([cells[0].ljust(widths[0]), *numbers, cells[-1]])
 
     console.print(words.title(result))
-    heading = part()
-    heading.add_row(*words.HEADINGS)
-    console.print(heading)
+    console.print(line(words.HEADINGS))
     for family in Family:
-        table = part()
-        for point in result.of(family):
-            table.add_row(*words.cells(point), style="bold" if point.efficient else None)
-        if table.row_count:
+        points = result.of(family)
+        if points:
             console.print(f"\n{family.words}")
-            console.print(table)
+        for point in points:
+            console.print(line(words.cells(point)), style="bold" if point.efficient else None)
     console.print()
     for note in words.notes(result):
         console.print(note)

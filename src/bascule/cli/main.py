@@ -65,7 +65,7 @@ def _options(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
-    atexit.register(_leave_garbage)
+    atexit.register(_skip_garbage_collection)
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
@@ -77,31 +77,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = command.main(arguments, prog_name="bascule", standalone_mode=False)
         sys.stdout.flush()
     except (InputError, StoreError) as problem:
-        _leave(str(problem), USAGE_ERROR)
+        _exit(str(problem), USAGE_ERROR)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except MemoryError:
-        _leave("not enough memory: ask for fewer runs or fewer arms", USAGE_ERROR)
+        _exit("not enough memory: ask for fewer runs or fewer arms", USAGE_ERROR)
     except BrokenPipeError:
         # The reader of the output has closed it: nothing more can be written there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(USAGE_ERROR)
     except OSError as problem:
         reason = (problem.strerror or str(problem)).lower()
-        _leave(f"cannot write the output: {reason}", USAGE_ERROR)
+        _exit(f"cannot write the output: {reason}", USAGE_ERROR)
     except Exception as problem:
         # Usage errors of the command-line parser, whichever parser Typer brings along.
         message = getattr(problem, "format_message", None)
         if message is None:
             raise
-        _leave(_one_line(message()), USAGE_ERROR)
+        _exit(_one_line(message()), USAGE_ERROR)
     if code == INTERRUPTED:
-        _leave("interrupted: there is no result", INTERRUPTED)
+        _exit("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
 
 
-def _leave_garbage() -> None:
-    """Hunting for garbage before leaving takes longer than many a command."""
+def _skip_garbage_collection() -> None:
+    """Skip the garbage collection at exit, which takes longer than many commands."""
     # DuckDB complains of leaks if its own is left.
     if "duckdb" not in sys.modules:
         gc.freeze()
@@ -139,7 +139,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _leave(message: str, code: int) -> NoReturn:
+def _exit(message: str, code: int) -> NoReturn:
     if message:
         typer.echo(visible(f"bascule: {message}"), err=True)
     sys.exit(code)

@@ -39,7 +39,7 @@ GARBAGE = 100_000
 
 
 FROM_SAMPLE = ("gaussian", "numeric", "recurrent")
-"""Outcome models whose spreads a sample can tell."""
+"""Outcome models whose spread can be estimated from a sample."""
 
 
 IMPLIED = {
@@ -198,10 +198,10 @@ def _plan_segments(
         )
     runs, seed, threads = how
     weights = {name: sum(part) for name, part in parts.items()}
-    found = plan_segments(by, weights, request, runs=runs, seed=seed, threads=threads)
-    print_result(found, as_json)
+    plan = plan_segments(by, weights, request, runs=runs, seed=seed, threads=threads)
+    print_result(plan, as_json)
     if save is not None:
-        found.design.save(save)
+        plan.design.save(save)
 
 
 def requested(given: Mapping[str, Any]) -> PlanRequest:
@@ -273,8 +273,8 @@ def _answered(request: PlanRequest, runs: int | None, seed: int, threads: int | 
 
     last: Plan | None = None
     try:
-        with progress_bar() as tell:
-            for answer in stages(request, runs, seed, threads, tell):
+        with progress_bar() as report:
+            for answer in stages(request, runs, seed, threads, report):
                 last = answer
     except KeyboardInterrupt:
         if last is None:

@@ -95,14 +95,14 @@ def command(
         return
     if segment or weight or to_serve is not None:
         raise InputError("segment", "the design has no segments: name them in its file")
-    with designs.workers(dask, device), progress_bar() as tell:
+    with designs.workers(dask, device), progress_bar() as report:
         result = simulate(
             asked,
             means or None,
             runs,
             seed,
             threads,
-            lambda done: tell("simulating", done, runs),
+            lambda done: report("simulating", done, runs),
             world=in_world,
             engine=engine,
             metrics=designs.parsed_means(metric),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bascule.comparison.contenders import refuse_twice
 from bascule.comparison.coverage import promised_error, why_not_covered
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -163,9 +164,7 @@ def audit(
     runs = checks.whole("runs", runs, 2, "400 is a good start")
     if isinstance(design, Design):
         given = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
-        for name, value in {**given, "sides": sides}.items():
-            if value is not None:
-                raise InputError(name, f"{name} is given twice: it belongs to the design")
+        refuse_twice(design, **given, sides=sides)
         usual = usual_means(design.outcome, len(design.arms))
         wanted = [design.oriented(mean) for mean in usual] if means is None else means
         free = design

@@ -80,10 +80,10 @@ class Contender:
     @property
     def calibration(self) -> Calibration:
         """The delta in use and the error that the family's own proof gives it."""
-        own = self.design.calibration
+        calibration = self.design.calibration
         if self.family is Family.PUBLISHED:
-            return Calibration(own.delta, self.error, "proven")
-        return own
+            return Calibration(calibration.delta, self.error, "proven")
+        return calibration
 
 
 def short_name(label: str) -> str:
@@ -172,6 +172,17 @@ def checked_knobs(field: str, values: object) -> tuple[float, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InputError(field, f"{field} must be a list of numbers (got {values!r})")
     return tuple(sorted({checks.number(field, value, "give numbers") for value in values}))
+
+
+def refuse_twice(design: Design, **given: object) -> None:
+    """Raise `InputError` if an argument is given that the design has already."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                name,
+                f"{name} is given twice: the design has {getattr(design, name)!r}; leave {name} "
+                "out, or give the rule or the means without a design",
+            )
 
 
 def stalling(alphas: Sequence[float]) -> list[LeftOut]:

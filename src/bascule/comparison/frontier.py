@@ -19,6 +19,7 @@ from bascule.comparison.contenders import (
     checked_families,
     checked_knobs,
     contenders,
+    refuse_twice,
     stalling,
 )
 from bascule.comparison.information import information, oracle_of
@@ -267,7 +268,7 @@ def frontier(
     """
     cap, goal = None, INCREASE
     if isinstance(design, Design):
-        _refuse_twice(design, outcome=outcome, error=error, sides=sides)
+        refuse_twice(design, outcome=outcome, error=error, sides=sides)
         if design.metrics:
             raise InputError(
                 "metrics", "rules are compared on the primary metric alone: leave metrics out"
@@ -348,16 +349,6 @@ def _second_argument(given: object, outcome: Outcome | None) -> Outcome | None:
     if given is not None and outcome is not None:
         raise InputError("outcome", "outcome is given twice: leave out one of them")
     return outcome if given is None else given  # type: ignore[return-value]
-
-
-def _refuse_twice(design: Design, **given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(
-                name,
-                f"{name} is given twice: the design has {getattr(design, name)!r}; leave {name} "
-                "out, or give the means without a design",
-            )
 
 
 def _point(entry: Contender, played: Simulation, oracle: float) -> Point:

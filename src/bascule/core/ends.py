@@ -55,9 +55,9 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     kind: EndKind = "undecided"
     if reached is not None:
         kind = "no difference" if reached.arm is None else "winner"
-    found = effects(design, statistics)
-    error = max(effect.error for effect in found)
-    return Ending(kind, reached, found, _promise(design, statistics, kind, error))
+    differences = effects(design, statistics)
+    error = max(effect.error for effect in differences)
+    return Ending(kind, reached, differences, _promise(design, statistics, kind, error))
 
 
 def cap_met(design: Design, statistics: AnyStatistics) -> bool:

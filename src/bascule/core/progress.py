@@ -193,8 +193,8 @@ def _kept_control(design: Design, statistics: Statistics) -> Decision:
     """Return the decision for the control because every treatment is harmful."""
     kinds = {one.calibration.guarantee for one in design.harm_designs if one is not None}
     guarantee = kinds.pop() if len(kinds) == 1 else ASYMPTOTIC
-    found = harmed(statistics)
-    names = {design.metrics[which].name for its in found.values() for which in its}
+    harmful = harmed(statistics)
+    names = {design.metrics[which].name for its in harmful.values() for which in its}
     control = (design.control_index, design.control_arm)
     return Decision(
         *control, design.harm_error, guarantee, harm=tuple(sorted(names)), by="guardrails"

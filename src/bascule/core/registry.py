@@ -48,11 +48,11 @@ class Registry(Generic[Registered]):
 
     def get(self, kind: object) -> type[Registered]:
         """Return the class that is registered under a kind; InputError if there is none."""
-        found = self._classes.get(kind) if isinstance(kind, str) else None
-        if found is None:
+        cls = self._classes.get(kind) if isinstance(kind, str) else None
+        if cls is None:
             kinds = ", ".join(repr(kind) for kind in self._classes)
             raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
-        return found
+        return cls
 
     def forget(self, kind: str) -> None:
         """Remove a class, for tests that register one of their own."""

@@ -157,9 +157,9 @@ class Statistics:
         """Return the statistics with one outcome more."""
         arm = checks.whole("arm", arm, 0, "arms are counted from 0", len(self.arms) - 1)
         value = checks.finite("value", value, "an outcome is a number")
-        seen = list(self.arms)
-        seen[arm] = seen[arm] + ArmStatistics(1, value, value * value)
-        return replace(self, arms=tuple(seen))
+        arms = list(self.arms)
+        arms[arm] = arms[arm] + ArmStatistics(1, value, value * value)
+        return replace(self, arms=tuple(arms))
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(

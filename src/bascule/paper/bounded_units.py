@@ -99,7 +99,7 @@ def play(random: np.random.Generator) -> BoundedRun:
             arm = joins[arriving % len(joins)]
             chances[arm].append(random.beta(EVEN * MEANS[arm], EVEN * (1.0 - MEANS[arm])))
             since[arm].append(arriving)
-        means, radii, seen = [0.0, 0.0], [math.inf, math.inf], [0, 0]
+        means, radii, counts = [0.0, 0.0], [math.inf, math.inf], [0, 0]
         look += 1
         level = ERROR / 4.0 / (look * (look + 1))
         for arm in (0, 1):
@@ -108,15 +108,15 @@ def play(random: np.random.Generator) -> BoundedRun:
             sums[arm] = np.concatenate([sums[arm], np.zeros(len(ages) - len(sums[arm]))])
             sums[arm] = sums[arm] + random.binomial(before, np.array(chances[arm]))
             means[arm], radii[arm] = interval(sums[arm] / ages, level)
-            seen[arm] = len(ages)
+            counts[arm] = len(ages)
             missed = missed or abs(means[arm] - MEANS[arm]) > radii[arm]
         stage = until
         best = int(means[1] >= means[0])
         parted = means[best] - radii[best] > means[1 - best] + radii[1 - best]
         if parted or stage >= LAST_STAGE:
-            large = int(seen[1] >= seen[0])
+            large = int(counts[1] >= counts[0])
             return BoundedRun(
-                best if parted else -1, stage, missed, radii[large] / widest(seen[large], level)
+                best if parted else -1, stage, missed, radii[large] / widest(counts[large], level)
             )
         joins = [int(np.argmax([means[arm] + ALPHA * radii[arm] for arm in (0, 1)]))]
 

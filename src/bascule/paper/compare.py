@@ -241,9 +241,9 @@ def keeping(
             Measured("largest share of runs, over all points, that broke a promise", share),
             Measured("largest such share minus what is allowed there", worst),
         ),
-        f"at every point the share of runs that decide wrongly, later or dearer than the corrected "
-        f"theorems say is at most the proven error, give or take chance ({MARGIN:g} standard "
-        f"errors; more with few runs); fewer than {FEWEST} runs say nothing",
+        "at every point the share of runs that decide wrongly, later or at a higher cost than the "
+        f"corrected theorems say is at most the proven error, give or take chance ({MARGIN:g} "
+        f"standard errors; more with few runs); fewer than {FEWEST} runs say nothing",
         judged(min(cell.runs for cell in cells) >= FEWEST, worst > 0.0),
     )
 

@@ -101,7 +101,7 @@ def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
     totals, effects = np.zeros((STAGES, runs)), np.zeros((STAGES, runs))
     joined = np.zeros((len(MEANS), STAGES, runs))
     means = np.zeros((len(MEANS), runs))
-    found: list[FloatArray] = []
+    rows: list[FloatArray] = []
     for unit in range(STAGES):
         here = unit + 1
         counts = joined[:, :unit].sum(axis=1).astype(int)
@@ -118,11 +118,11 @@ def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
             outcomes = np.einsum("aur,u->ar", now, ages)
             effective = outcomes**2 / np.einsum("aur,u->ar", now, ages**2)
             pooled = np.einsum("aur,ur->ar", now, given) / outcomes
-            found += [
+            rows += [
                 np.array([units[i], effective[i], means[i] - mean, pooled[i] - mean])
                 for i, mean in enumerate(MEANS)
             ]
-    return found
+    return rows
 
 
 def _radii() -> FloatArray:

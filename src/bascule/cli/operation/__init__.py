@@ -1,1 +1,1 @@
-"""Commands for whoever runs the service: serve, keys, backups, a demonstration, assistants."""
+"""Commands for operators of the service: serve, keys, backups, a demonstration, assistants."""

@@ -44,9 +44,9 @@ def doctor(
     """Check a store without changing it; the exit code is 1 if something is wrong."""
     from bascule.live.reports.verification.doctor import doctor as examine
 
-    found = examine(store, full=full)
-    rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in found]
-    is_well = all(one.ok for one in found)
-    print_rows(as_json, {"ok": is_well, "checks": rows}, map(str, found))
+    checks = examine(store, full=full)
+    rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
+    is_well = all(one.ok for one in checks)
+    print_rows(as_json, {"ok": is_well, "checks": rows}, map(str, checks))
     if not is_well:
         raise typer.Exit(1)

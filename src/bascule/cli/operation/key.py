@@ -35,15 +35,15 @@ def create(
     """Create a key; it is shown now and never again."""
     from bascule.service.auth.keys import create_key
 
-    with store_at(store) as made:
-        key = create_key(made, role, experiment, label, acting_user(), unit_names)
-        there = {test.name for test in made.experiments()}
+    with store_at(store) as opened:
+        key = create_key(opened, role, experiment, label, acting_user(), unit_names)
+        existing = {test.name for test in opened.experiments()}
     if as_json:
         print_json({"key": key, "role": role, "experiments": experiment or None})
         return
     typer.echo(key)
     typer.echo("keep it: it is not shown again", err=True)
-    for name in sorted({*experiment} - there):
+    for name in sorted({*experiment} - existing):
         typer.echo(f"there is no experiment {name!r} yet: the key will be valid for it", err=True)
 
 
@@ -53,8 +53,8 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
     from bascule.live.api import moment
     from bascule.service.auth.keys import list_keys
 
-    with store_at(store, there=True) as found:
-        keys = list_keys(found)
+    with store_at(store, there=True) as opened:
+        keys = list_keys(opened)
     if as_json:
         rows = [
             {
@@ -85,8 +85,8 @@ def revoke(
     """Revoke a key; it is refused within a second."""
     from bascule.service.auth.keys import revoke_key
 
-    with store_at(store, there=True) as found:
-        revoke_key(found, key)
+    with store_at(store, there=True) as opened:
+        revoke_key(opened, key)
     print_line(f"key {key} is revoked")
 
 
@@ -100,5 +100,5 @@ def link(
     """Print a link that signs in to the page once, as an admin, within an hour."""
     from bascule.service.auth.sessions import make_link
 
-    with store_at(store, there=True) as found:
-        print_line(f"{address.rstrip('/')}/sign-in?token={make_link(found, time.time())}")
+    with store_at(store, there=True) as opened:
+        print_line(f"{address.rstrip('/')}/sign-in?token={make_link(opened, time.time())}")

@@ -135,10 +135,10 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     ) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(what: str, done: int, total: int) -> None:
+        def report(what: str, done: int, total: int) -> None:
             bar.update(task, description=what, completed=done, total=total)
 
-        yield tell
+        yield report
 
 
 def note_compilation(seconds: float) -> None:

@@ -287,17 +287,17 @@ def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, l
     """
     if not given:
         return None
-    found = {}
+    means = {}
     for text in given:
         name, _, numbers = text.partition("=")
         try:
-            found[name] = [float(number) for number in numbers.split(",")]
+            means[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(
                 option,
                 f"--{option} must be NAME=MEAN,MEAN with one mean an arm (got {text!r:.60})",
             ) from None
-    return found
+    return means
 
 
 def arm_names(arms: int) -> list[str]:

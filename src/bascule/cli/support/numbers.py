@@ -94,13 +94,13 @@ def _numeric_options(callback: Callable[..., Any] | None) -> dict[str, str]:
     """Return the options of a command that take a number, by how they are typed."""
     if callback is None:
         return {}
-    hints, found = get_type_hints(callback), dict[str, str]()
+    hints, options = get_type_hints(callback), dict[str, str]()
     for name, parameter in inspect.signature(callback).parameters.items():
         kind = _number_kind(hints.get(name))
         if kind is not None and isinstance(parameter.default, OptionInfo):
             flags = parameter.default.param_decls or (f"--{name.replace('_', '-')}",)
-            found |= dict.fromkeys(flags, kind)
-    return found
+            options |= dict.fromkeys(flags, kind)
+    return options
 
 
 def _number_kind(hint: Any) -> str | None:

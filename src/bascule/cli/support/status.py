@@ -79,15 +79,15 @@ def _promise(status: Status, design: Design) -> str:
     return status.promise
 
 
-def _diagnostic_lines(found: Sequence[Diagnostic]) -> list[str]:
+def _diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """List alarms, then what was checked without a finding, then what could not be checked."""
-    flagged = [f"! {one.name}: {one.message}" for one in found if one.flagged]
+    lines = [f"! {one.name}: {one.message}" for one in diagnostics if one.flagged]
     # With too little data a diagnostic has no statistic, and nothing was compared.
-    unmade = [one for one in found if one.statistic == 0.0 and one.p_value == 1.0]
-    calm = [one.name for one in found if not one.flagged and one not in unmade]
+    unchecked = [one for one in diagnostics if one.statistic == 0.0 and one.p_value == 1.0]
+    calm = [one.name for one in diagnostics if not one.flagged and one not in unchecked]
     if calm:
-        flagged.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
-    if unmade:
-        names = ", ".join(dict.fromkeys(one.name for one in unmade))
-        flagged.append(f"not checked, too little data: {names}")
-    return flagged
+        lines.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
+    if unchecked:
+        names = ", ".join(dict.fromkeys(one.name for one in unchecked))
+        lines.append(f"not checked, too little data: {names}")
+    return lines

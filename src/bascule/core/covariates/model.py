@@ -109,12 +109,12 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     values = []
     missing = beyond = 0
     for one in declared:
-        found = given.get(one.name)
-        if found is None:
+        value = given.get(one.name)
+        if value is None:
             missing += 1
             values.append(one.missing)
             continue
-        number = _number(one.name, found)
+        number = _number(one.name, value)
         values.append(one.limited(number))
         beyond += values[-1] != number
     if len(given) > len(values) - missing:

@@ -134,7 +134,7 @@ def block_probabilities(left: Sequence[int]) -> tuple[float, ...]:
 def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
     """Units per arm against the logged probabilities, by betting: for looks at any time.
 
-    `statistic` is the evidence, what the bets have made of one unit of money.
+    `statistic` is the evidence: the wealth of bets that started with 1.
 
     >>> fair = AllocationStatistics.of([0, 1] * 500, [[0.5, 0.5]] * 1000)
     >>> lost = AllocationStatistics.of([0, 1] * 400 + [0] * 200, [[0.5, 0.5]] * 1000)

@@ -45,16 +45,16 @@ def diagnose(
     level = checked_level(level)
     if (prompt is None) != (late is None):
         raise InputError("late", "prompt and late belong together: give both or neither")
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     if periods is not None:
-        found += [trend(periods, level), shift(periods, level)]
+        diagnostics += [trend(periods, level), shift(periods, level)]
     if prompt is not None and late is not None:
-        found.append(late_outcomes(prompt, late, level))
+        diagnostics.append(late_outcomes(prompt, late, level))
     if allocation is not None:
-        found += [allocation_once(allocation, level), allocation_any_time(allocation, level)]
-    if not found:
+        diagnostics += [allocation_once(allocation, level), allocation_any_time(allocation, level)]
+    if not diagnostics:
         raise InputError("periods", "there is nothing to diagnose: give periods, for example")
     if look is None:
-        return tuple(found)
+        return tuple(diagnostics)
     # Of the two checks of the allocation one holds at any time as it is.
-    return tuple(one.at_look(look) for one in found if one.name != "allocation")
+    return tuple(one.at_look(look) for one in diagnostics if one.name != "allocation")

@@ -251,14 +251,14 @@ def free_slots(needed: int, taken: Sequence[tuple[int, int]]) -> tuple[tuple[int
     >>> free_slots(350, [(0, 300), (400, 700)])
     ((300, 400), (700, 950))
     """
-    found, at = [], 0
+    ranges, at = [], 0
     for first, last in [*sorted(taken), (SLOTS, SLOTS)]:
         end = min(first, at + needed)
         if end > at:
-            found.append((at, end))
+            ranges.append((at, end))
             needed -= end - at
         at = max(at, last)
-    return tuple(found) if needed == 0 else None
+    return tuple(ranges) if needed == 0 else None
 
 
 def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
@@ -273,18 +273,18 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
             f"values must name every arm, {', '.join(arms)}, and no other "
             f"(got {shortened(values):.80})",
         )
-    found = [values[arm] for arm in arms]
-    kinds = {_kind(value) for value in found}
+    listed = [values[arm] for arm in arms]
+    kinds = {_kind(value) for value in listed}
     if len(kinds) > 1 or None in kinds:
         raise InputError(
             "values",
             "values must all be true or false, all finite numbers, all texts, or all objects of up "
-            f"to 10,000 characters (got {shortened(found):.80})",
+            f"to 10,000 characters (got {shortened(listed):.80})",
         )
-    if kinds == {"number"} and any(isinstance(value, float) for value in found):
+    if kinds == {"number"} and any(isinstance(value, float) for value in listed):
         # A client that asks for a number with a fraction does not take a whole one.
-        found = [float(value) for value in found]
-    return tuple(json.loads(json.dumps(found)))
+        listed = [float(value) for value in listed]
+    return tuple(json.loads(json.dumps(listed)))
 
 
 def _kind(value: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Which arm a unit belongs to by a hash of its name: the same everywhere and for ever.
+"""Which arm a unit belongs to by a hash of its name: the same everywhere, in every version.
 
 A unit's *point* is the first 8 bytes, most significant first, of the SHA-256 digest of the salt, a
 zero byte and the unit, in UTF-8: a whole number below 2^64. The weights cut these numbers into one

@@ -113,9 +113,9 @@ class Segments:
 
     def segment_of(self, context: Mapping[str, object] | None) -> str:
         """Return the segment of a new unit by its context; InputError where there is none."""
-        found, given = self.found(context), (context or {}).get(self.attribute)
-        if found is not None:
-            return found
+        segment, given = self.found(context), (context or {}).get(self.attribute)
+        if segment is not None:
+            return segment
         names = ", ".join(self.names)
         if given is None:
             raise InputError(

@@ -186,12 +186,12 @@ def _attribute(name: object) -> Term:
     steps = name.split(".")
 
     def value(context: Context) -> Any:
-        found: Any = context
+        part: Any = context
         for step in steps:
-            if not isinstance(found, Mapping):
+            if not isinstance(part, Mapping):
                 return None
-            found = found.get(step)
-        return found
+            part = part.get(step)
+        return part
 
     return value
 

@@ -1,9 +1,9 @@
 """Evidence from bounded outcomes by betting, without knowing their variance.
 
-A gambler who thinks that arm A is better stakes a fixed share of what they own on every block,
-and gains or loses in proportion to the block's difference. If A is not better the game is fair or
-worse, and nobody grows rich; so what was won is evidence. A few shares are played side by side,
-each with its own part of one starting unit. docs/explanation/evidence.md has the proof.
+A bet that arm A is better stakes a fixed share of its wealth on every block, and gains or loses in
+proportion to the block's difference. If A is not better the wealth is a supermartingale, which is
+rarely large; so a large wealth is evidence. A few shares are bet side by side, each with its own
+part of one starting unit. docs/explanation/evidence.md has the proof.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ def shifts_ruled_out(
     >>> round(float(one[0]), 4), round(log_shifted_wealth(1000.0, 100.0, 200.0, float(one[0])), 9)
     (0.0558, 3.0)
     """
-    found = np.empty_like(blocks)
+    shifts = np.empty_like(blocks)
     left = np.arange(blocks.size)
     means = differences / blocks
     # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
@@ -278,12 +278,12 @@ def shifts_ruled_out(
         inside = (slope > 0.0) & (near < step) & (step < far)
         after = np.where(inside, step, 0.5 * (near + far))
         on = np.abs(after - below) > CLOSE * after
-        found[left] = means - after
+        shifts[left] = means - after
         if not on.any():
             break
         left, below, near, far, means = left[on], after[on], near[on], far[on], means[on]
         blocks, differences, squares = blocks[on], differences[on], squares[on]
-    return found
+    return shifts
 
 
 def _excess_and_slope(

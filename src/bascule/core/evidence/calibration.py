@@ -37,7 +37,7 @@ SMALLEST_ERROR = 1e-250
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The two faces of one promise: the `error` that is proven and the `delta` that proves it.
+    """What a design guarantees: the `error` that is proven, and the `delta` that proves it.
 
     `delta` is the paper's nominal parameter; for rules that have none, it is the level at which
     each pair of arms is compared.

@@ -41,8 +41,8 @@ def curves(slopes: FloatArray) -> FloatArray:
     series = np.zeros(len(slopes))
     for k in range(13, 1, -1):
         series = series * slopes + 1.0 / k
-    found: FloatArray = np.where(slopes > SERIES_BELOW, exact, series * slopes * slopes)
-    return found
+    charges: FloatArray = np.where(slopes > SERIES_BELOW, exact, series * slopes * slopes)
+    return charges
 
 
 def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: float) -> FloatArray:
@@ -54,9 +54,9 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
     0.01644
     """
     both = units_a + units_b
-    mine = curves(SLOPES * (units_b / both))
-    theirs = mine if units_a == units_b else curves(SLOPES * (units_a / both))
-    return mine * squares_a + theirs * squares_b
+    curves_a = curves(SLOPES * (units_b / both))
+    curves_b = curves_a if units_a == units_b else curves(SLOPES * (units_a / both))
+    return curves_a * squares_a + curves_b * squares_b
 
 
 def weighted_charges(heaviest: float, squares: float) -> FloatArray:
@@ -73,8 +73,8 @@ def weighted_charges(heaviest: float, squares: float) -> FloatArray:
     if heaviest <= 0.0:
         return np.zeros(len(SLOPES))
     # curves(slope * weight) / weight^2 grows with the weight, so the largest one bounds them all.
-    found: FloatArray = curves(SLOPES * heaviest) * (squares / (heaviest * heaviest))
-    return found
+    charges: FloatArray = curves(SLOPES * heaviest) * (squares / (heaviest * heaviest))
+    return charges
 
 
 def log_lines(total: float, charges: FloatArray) -> float:
@@ -87,7 +87,7 @@ def log_lines(total: float, charges: FloatArray) -> float:
 
 
 def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
-    """The total at which `log_lines` is `log_threshold`; infinite if no line is in the game.
+    """The total at which `log_lines` is `log_threshold`; infinite if no line can reach it.
 
     >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
     7.72

@@ -114,8 +114,10 @@ def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:
     """
     free = float(np.maximum(units - 1.0, 0.0).sum())
     whole = float(about.sum()) / free if free > 0.0 else 0.0
-    found: FloatArray = np.where(units >= FEWEST_UNITS, about / np.maximum(units - 1.0, 1.0), whole)
-    return found
+    variances: FloatArray = np.where(
+        units >= FEWEST_UNITS, about / np.maximum(units - 1.0, 1.0), whole
+    )
+    return variances
 
 
 def noise_of_arm(weights: FloatArray, own: FloatArray, common: FloatArray) -> float:

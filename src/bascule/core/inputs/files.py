@@ -1,4 +1,4 @@
-"""Files that are whole or not there, and folders that are asked before the work, not after it."""
+"""Write files completely or not at all, and check before the work that they can be written."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def writable(folder: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> Path:
-    """Write a file under another name first: whoever interrupts this leaves no half file."""
+    """Write a file under another name and rename it, so that it is complete or not there."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

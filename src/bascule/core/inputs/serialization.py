@@ -81,9 +81,9 @@ def parse_json(text: str, noun: str, source: str) -> object:
 def readable(problem: ValidationError, noun: str) -> InputError:
     """One line about the first thing that is wrong, in the words of the file."""
     first = problem.errors(include_url=False)[0]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, InputError):
-        return own
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return cause
     # Inside a rule the location also names the kind that was tried, which the file has elsewhere;
     # inside a field that takes several types, the type; inside a list, the place.
     path = [part for part in first["loc"] if isinstance(part, str) and part not in TYPES]

@@ -67,7 +67,7 @@ def contrasts(
     >>> found.name, found.lift, round(found.lift_low, 2), round(found.lift_high, 2)
     ('green - control', 0.25, 0.04, 0.5)
     """
-    name, found = design.control_arm, []
+    name, listed = design.control_arm, []
     radii: dict[float, float] = {}
     for effect in effects:
         if name not in (effect.first, effect.second):
@@ -84,7 +84,7 @@ def contrasts(
                 else mean_radius(design.outcome, control, part)
             )
         lift, low, high = _relative(design.outcome, three, mean, radii[part])
-        found.append(
+        listed.append(
             Contrast(
                 treatment=treatment,
                 control=name,
@@ -100,7 +100,7 @@ def contrasts(
             )
         )
     places = {arm: place for place, arm in enumerate(design.arms)}
-    return tuple(sorted(found, key=lambda one: places[one.treatment]))
+    return tuple(sorted(listed, key=lambda one: places[one.treatment]))
 
 
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:

@@ -66,14 +66,14 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     return effects_of(design, advantages(design, statistics))
 
 
-def effects_of(design: Design, found: tuple[Effect, ...]) -> tuple[Effect, ...]:
+def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, ...]:
     """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
     if design.goal == "increase":
-        return found
+        return advantages
     return tuple(
         # Not a minus sign, which would make a bound of 0 a -0.
         replace(one, difference=0.0 - one.difference, low=0.0 - one.high, high=0.0 - one.low)
-        for one in found
+        for one in advantages
     )
 
 

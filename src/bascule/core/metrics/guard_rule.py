@@ -74,12 +74,12 @@ def only_treatment(out: Flags, arms: int, control: int) -> int:
     (1, -1)
     """
     left = 0
-    found = NOBODY
+    last = NOBODY
     for arm in range(arms):
         if out[arm] == 0:
             left += 1
-            found = arm
-    return found if left == 1 and found != control else NOBODY
+            last = arm
+    return last if left == 1 and last != control else NOBODY
 
 
 def all_harmed(

@@ -57,11 +57,11 @@ def fold_metrics(
 
     `after` are the statistics with the block's outcomes of the primary metric.
     """
-    seen = before.metrics or empty_metrics(design)
+    known = before.metrics or empty_metrics(design)
     _check_count(design, blocks)
     folded = [
         one.procedure.fold_block(statistics, block, look=False)
-        for one, statistics, block in zip(design.metric_designs, seen, blocks, strict=True)
+        for one, statistics, block in zip(design.metric_designs, known, blocks, strict=True)
     ]
     return _judged(design, before, after, folded)
 
@@ -70,10 +70,10 @@ def record_metrics(
     design: Design, before: Statistics, after: Statistics, arm: int, values: Sequence[float]
 ) -> Statistics:
     """Return the statistics with a unit's outcomes of every other metric."""
-    seen = before.metrics or empty_metrics(design)
+    known = before.metrics or empty_metrics(design)
     _check_count(design, values)
     recorded = []
-    for one, statistics, value in zip(design.metric_designs, seen, values, strict=True):
+    for one, statistics, value in zip(design.metric_designs, known, values, strict=True):
         one.outcome.check_value(value)
         recorded.append(statistics.record(arm, value))
     return _judged(design, before, after, recorded)
@@ -108,30 +108,30 @@ def _looked(design: Design, which: int, seen: Statistics) -> Statistics:
     if line is None or harm is None:
         return seen
     ends = enumerate(_against_control(harm, seen))
-    found = {arm for arm, (_, high) in ends if guard_rule.is_harmful(high, line)}
-    return replace(seen, dropped=seen.dropped | found)
+    harmful = {arm for arm, (_, high) in ends if guard_rule.is_harmful(high, line)}
+    return replace(seen, dropped=seen.dropped | harmful)
 
 
-def _against_control(design: Design, seen: Statistics) -> list[tuple[float, float]]:
+def _against_control(design: Design, statistics: Statistics) -> list[tuple[float, float]]:
     """Return by how much each arm is better than the control: the bounds that hold now."""
     # Harmful arms are listed with all others: the procedure must not leave them out.
-    seen = replace(seen, dropped=frozenset(), bounds=())
-    return design.procedure.advantages(seen, design.control_index)
+    statistics = replace(statistics, dropped=frozenset(), bounds=())
+    return design.procedure.advantages(statistics, design.control_index)
 
 
-def standing(metric: Metric, seen: Statistics, arm: int) -> Standing:
+def standing(metric: Metric, statistics: Statistics, arm: int) -> Standing:
     """Return what a guardrail says of an arm, by the last look."""
-    low = seen.bounds[arm][0] if seen.bounds else -math.inf
+    low = statistics.bounds[arm][0] if statistics.bounds else -math.inf
     margin = -math.inf if metric.margin is None else metric.margin
-    return STANDINGS[guard_rule.standing_of(low, margin, arm in seen.dropped)]
+    return STANDINGS[guard_rule.standing_of(low, margin, arm in statistics.dropped)]
 
 
 def _standings(design: Design, statistics: Statistics) -> list[int]:
     """Return what every guardrail says of every arm, as `guard_rule` takes it."""
-    seen = statistics.metrics or empty_metrics(design)
+    known = statistics.metrics or empty_metrics(design)
     return [
         STANDINGS.index(standing(metric, its, arm))
-        for metric, its in zip(design.metrics, seen, strict=True)
+        for metric, its in zip(design.metrics, known, strict=True)
         if metric.is_guardrail
         for arm in range(len(design.arms))
     ]
@@ -154,11 +154,11 @@ def shipped(design: Design, statistics: Statistics, winner: int) -> int:
 
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
     """Return the harmful arms that are still in the test, each with the metrics that say so."""
-    found: dict[int, tuple[int, ...]] = {}
-    for which, seen in enumerate(statistics.metrics):
-        for arm in seen.dropped - statistics.removed:
-            found[arm] = (*found.get(arm, ()), which)
-    return dict(sorted(found.items()))
+    by_arm: dict[int, tuple[int, ...]] = {}
+    for which, metric in enumerate(statistics.metrics):
+        for arm in metric.dropped - statistics.removed:
+            by_arm[arm] = (*by_arm.get(arm, ()), which)
+    return dict(sorted(by_arm.items()))
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:
@@ -190,7 +190,7 @@ def still_compared(design: Design, statistics: Statistics) -> Statistics:
 
 def all_harmed(design: Design, statistics: Statistics) -> bool:
     """Return whether every treatment that is left is harmful, so that the control stays."""
-    if not any(seen.dropped for seen in statistics.metrics):
+    if not any(metric.dropped for metric in statistics.metrics):
         return False
     control, arms = design.control_index, len(design.arms)
     removed = [arm in statistics.removed for arm in range(arms)]
@@ -207,15 +207,15 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
     >>> metric_views(design, bs.Statistics.empty(2))[0].standings
     ('within margin', 'open')
     """
-    seen = statistics.metrics or empty_metrics(design)
-    return tuple(_view(design, which, its) for which, its in enumerate(seen))
+    known = statistics.metrics or empty_metrics(design)
+    return tuple(_view(design, which, its) for which, its in enumerate(known))
 
 
-def _view(design: Design, which: int, seen: Statistics) -> MetricView:
+def _view(design: Design, which: int, statistics: Statistics) -> MetricView:
     one, metric = design.metric_designs[which], design.metrics[which]
     control = design.control_index
-    bounds = intersected(seen.bounds, _against_control(one, seen))
-    estimates = _estimates(one, seen)
+    bounds = intersected(statistics.bounds, _against_control(one, statistics))
+    estimates = _estimates(one, statistics)
     up = 1.0 if metric.goal == "increase" else -1.0
     effects = []
     for arm, (low, high) in enumerate(bounds):
@@ -233,21 +233,21 @@ def _view(design: Design, which: int, seen: Statistics) -> MetricView:
             )
         )
     standings: list[Standing] = [
-        "within margin" if arm == control else standing(metric, seen, arm)
+        "within margin" if arm == control else standing(metric, statistics, arm)
         for arm in range(len(design.arms))
     ]
-    return MetricView(metric, seen, tuple(effects), tuple(standings))
+    return MetricView(metric, statistics, tuple(effects), tuple(standings))
 
 
-def _estimates(design: Design, seen: Statistics) -> list[float]:
+def _estimates(design: Design, statistics: Statistics) -> list[float]:
     """Return by how much each arm looks better than the control."""
     procedure, control = design.procedure, design.control_index
-    found = [0.0] * len(design.arms)
-    seen = replace(seen, dropped=frozenset(), bounds=())
-    listed = zip(procedure.compared(seen), procedure.ends(seen), strict=True)
+    estimates = [0.0] * len(design.arms)
+    statistics = replace(statistics, dropped=frozenset(), bounds=())
+    listed = zip(procedure.compared(statistics), procedure.ends(statistics), strict=True)
     for (i, j), (difference, _, _) in listed:
         if i == control:
-            found[j] = -difference
+            estimates[j] = -difference
         elif j == control:
-            found[i] = difference
-    return found
+            estimates[i] = difference
+    return estimates

@@ -40,7 +40,7 @@ from bascule.core.rules.base import Knob, Rule, calibrate_intervals, refuse_delt
 from bascule.core.rules.mixture import RadiusName, StopName
 
 STALLS_BELOW = 2.0
-"""Below this alpha a test with the stop of a mixture may go on for ever."""
+"""Below this alpha a test with the stop of a mixture may never end."""
 
 
 def score(mean: float, radius: float, units: float, alpha: float) -> float:

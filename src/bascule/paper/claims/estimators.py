@@ -70,7 +70,7 @@ def worse_after_wait(m: Measurements) -> Claim:
     """A wait ruins the total mean."""
     del m
     ages = ages_after_wait(RETURNED)
-    found = variance(ages, outcome_weight) / variance(ages, equal_weight)
+    ratio = variance(ages, outcome_weight) / variance(ages, equal_weight)
     return Claim(
         "units-total-mean-after-a-wait",
         UNITS,
@@ -80,11 +80,11 @@ def worse_after_wait(m: Measurements) -> Claim:
             Measured(
                 f"variance of the total mean over that of the mean of means, {FEW} units, a wait "
                 f"of {WAIT:,} stages, {RETURNED} units",
-                found,
+                ratio,
             ),
         ),
         f"the ratio is above {FAR_WORSE:g}",
-        exactly(found > FAR_WORSE),
+        exactly(ratio > FAR_WORSE),
     )
 
 

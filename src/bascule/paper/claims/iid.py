@@ -166,15 +166,19 @@ def width_root_two(m: Measurements) -> Claim:
         interval_procedure(design(rule, LAST)).radius_of_arms()(ArmStatistics(units))
         for rule in (ETCPrime(), ETC())
     )
-    found = wide / narrow
+    ratio_of_widths = wide / narrow
     return Claim(
         "width-root-two",
         THEORY,
         "The difference at which ETC' decides is √2 times that of ETC.",
-        (Measured(f"ratio of the two after {units} units an arm, log(1/δ) = {LAST:g}", found),),
+        (
+            Measured(
+                f"ratio of the two after {units} units an arm, log(1/δ) = {LAST:g}", ratio_of_widths
+            ),
+        ),
         f"the ratio is within {share:.0%} of √2 = {math.sqrt(2):.4f}; it tends to √2 as δ tends "
         "to 0",
-        near(Estimate(found, 0.0), math.sqrt(2), share),
+        near(Estimate(ratio_of_widths, 0.0), math.sqrt(2), share),
     )
 
 

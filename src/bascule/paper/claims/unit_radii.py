@@ -106,7 +106,9 @@ def gap_does_not_matter(m: Measurements) -> Claim:
     """The additional units do not depend on the gap, in the limit."""
     del m
     share = 0.1
-    found = {level: additional(level, HALF_GAP) / additional(level) for level in (MIDDLE, FURTHEST)}
+    ratios = {
+        level: additional(level, HALF_GAP) / additional(level) for level in (MIDDLE, FURTHEST)
+    }
     doubled = {
         gap: needed(algorithm_2_radius, MIDDLE, gap, 2.0) - needed(algorithm_2_radius, MIDDLE, gap)
         for gap in (GAP, SMALL_GAP)
@@ -120,7 +122,7 @@ def gap_does_not_matter(m: Measurements) -> Claim:
                 Measured(
                     f"units added at half the gap over those at the gap, log(1/δ) = {level:g}", one
                 )
-                for level, one in found.items()
+                for level, one in ratios.items()
             ),
             *(
                 Measured(
@@ -133,7 +135,7 @@ def gap_does_not_matter(m: Measurements) -> Claim:
         f"at log(1/δ) = {FURTHEST:g} the ratio is within {share:.0%} of 1; the other numbers are "
         "not judged: at δ that one uses, a small gap and more noise can even save units, since "
         "Algorithm 2's logarithm falls with the noise",
-        near(Estimate(found[FURTHEST], 0.0), 1.0, share),
+        near(Estimate(ratios[FURTHEST], 0.0), 1.0, share),
     )
 
 
@@ -141,15 +143,15 @@ def void_without_noise(m: Measurements) -> Claim:
     """Algorithm 2's radius has no limit as the noise vanishes."""
     del m
     noises = (1.0, 1e-100, 1e-200, 1e-300)
-    found = [_at_some_units(algorithm_2_radius, MIDDLE, noise) for noise in noises]
-    first, second = (found[k + 1] ** 2 - found[k] ** 2 for k in (1, 2))
+    radii = [_at_some_units(algorithm_2_radius, MIDDLE, noise) for noise in noises]
+    first, second = (radii[k + 1] ** 2 - radii[k] ** 2 for k in (1, 2))
     return Claim(
         "units-void-without-noise",
         UNITS,
         "As the noise vanishes, the index with Algorithm 2's radius becomes infinite.",
         tuple(
             Measured(f"radius of {SOME_UNITS} units at log(1/δ) = {MIDDLE:g}, σ_ε = {noise:g}", one)
-            for noise, one in zip(noises, found, strict=True)
+            for noise, one in zip(noises, radii, strict=True)
         ),
         "with each factor of 1e-100 the square of the radius grows by the same amount, so without "
         "end, if slowly",
@@ -162,7 +164,7 @@ def alternative_limit(m: Measurements) -> Claim:
     del m
     share, levels = 0.05, (MIDDLE, 10 * MIDDLE)
     shape = UCB().shape(OUTCOME, len(ARMS))
-    found = [
+    ratios = [
         _at_some_units(alternative_radius, level, 0.0)
         / radius(SOME_UNITS, OUTCOME.sigma_unit, shape.factor, shape.count, math.exp(-level))
         for level in levels
@@ -175,13 +177,13 @@ def alternative_limit(m: Measurements) -> Claim:
             Measured(
                 f"without noise, over UCB's radius, {SOME_UNITS} units, log(1/δ) = {level:g}", one
             )
-            for level, one in zip(levels, found, strict=True)
+            for level, one in zip(levels, ratios, strict=True)
         ),
         f"the ratio is within {share:.0%} of 1 and comes closer as δ falls; it is not 1, since the "
         "alternative has 9 log² n where UCB has 3 log² n",
         exactly(
-            near(Estimate(found[0], 0.0), 1.0, share) == "holds"
-            and abs(found[1] - 1.0) < abs(found[0] - 1.0)
+            near(Estimate(ratios[0], 0.0), 1.0, share) == "holds"
+            and abs(ratios[1] - 1.0) < abs(ratios[0] - 1.0)
         ),
     )
 

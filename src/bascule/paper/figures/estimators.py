@@ -34,11 +34,11 @@ SHORT_WAIT = 100
 
 def figure_estimators(measurements: Measurements, seed: int) -> Sheet:
     """The drawing and the table, from as many runs as the other points had."""
-    seen = along_runs(measurements.runs, seed)
-    return Sheet(draw(seen), table(seen))
+    errors = along_runs(measurements.runs, seed)
+    return Sheet(draw(errors), table(errors))
 
 
-def table(seen: tuple[Errors, ...]) -> list[Row]:
+def table(errors: tuple[Errors, ...]) -> list[Row]:
     """One row for each stage and arm of the runs; errors are root mean squares."""
     return [
         {
@@ -56,19 +56,19 @@ def table(seen: tuple[Errors, ...]) -> list[Row]:
             "bias_of_total_mean_se": Estimate.of(each.of_total).se,
             "runs": len(each.units),
         }
-        for each in seen
+        for each in errors
     ]
 
 
-def draw(seen: tuple[Errors, ...]) -> Figure:
+def draw(errors: tuple[Errors, ...]) -> Figure:
     """Left what is computed, right what is measured."""
     figure, (left, right) = new_figure(columns=2, width=11.0, height=4.8)
     _after_wait(left)
-    _under_ucb(right, seen)
+    _under_ucb(right, errors)
     set_heading(
         figure,
         f"Mean of means against total mean; σ = 1 between units, σ = 1 of the noise; right: "
-        f"{len(seen[0].units):,} runs, bars: ± 2 standard errors",
+        f"{len(errors[0].units):,} runs, bars: ± 2 standard errors",
     )
     return figure
 
@@ -114,10 +114,10 @@ def _plain_ticks(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _under_ucb(axes: Axes, seen: tuple[Errors, ...]) -> None:
+def _under_ucb(axes: Axes, errors: tuple[Errors, ...]) -> None:
     """Ratios of mean squared errors, arm by arm."""
     for arm, (name, what) in enumerate(zip(ARMS, ("worse", "better"), strict=True)):
-        cells = [each.squares_ratio for each in seen if each.arm == arm]
+        cells = [each.squares_ratio for each in errors if each.arm == arm]
         # A little apart, so that the bars of both can be read.
         stages = [stage + 3 * (arm - 0.5) for stage in MARKS]
         label = f"arm {name}, the {what} one"

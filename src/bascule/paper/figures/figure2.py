@@ -49,8 +49,8 @@ class Moment:
 def figure2(measurements: Measurements, seed: int) -> Sheet:
     """The drawing and the table of Figure 2, which needs one traced run and no measurements."""
     del measurements
-    seen = moments(seed)
-    return Sheet(draw(seen), table(seen))
+    shown = moments(seed)
+    return Sheet(draw(shown), table(shown))
 
 
 def moments(seed: int) -> tuple[Moment, Moment]:
@@ -64,7 +64,7 @@ def moments(seed: int) -> tuple[Moment, Moment]:
     )
 
 
-def table(seen: tuple[Moment, ...]) -> list[Row]:
+def table(shown: tuple[Moment, ...]) -> list[Row]:
     """One row for each moment and arm."""
     return [
         {
@@ -76,14 +76,14 @@ def table(seen: tuple[Moment, ...]) -> list[Row]:
             "radius": moment.intervals[arm].radius,
             "alpha": RULE.alpha,
         }
-        for moment in seen
+        for moment in shown
         for arm, name in enumerate(ARMS)
     ]
 
 
-def draw(seen: tuple[Moment, Moment]) -> Figure:
+def draw(shown: tuple[Moment, Moment]) -> Figure:
     """Two panels on one scale."""
-    before, after = seen
+    before, after = shown
     figure, (left, right) = new_figure(columns=2, width=10.0, height=5.0, share_y=True)
     left.set_title(f"Before the decision: {before.statistics.units:,} units", loc="left")
     right.set_title(f"At the decision: {after.statistics.units:,} units", loc="left")

@@ -48,8 +48,8 @@ class Line:
 def figure3(measurements: Measurements, seed: int) -> Sheet:
     """The drawing and the table of Figure 3, which needs one traced run and no measurements."""
     del measurements
-    seen = lines(seed)
-    return Sheet(draw(seen), table(seen))
+    units = lines(seed)
+    return Sheet(draw(units), table(units))
 
 
 def lines(seed: int) -> tuple[Line, ...]:
@@ -62,16 +62,16 @@ def lines(seed: int) -> tuple[Line, ...]:
     )
 
 
-def share(seen: tuple[Line, ...], line: Line, weight: Weight) -> float:
+def share(units: tuple[Line, ...], line: Line, weight: Weight) -> float:
     """How much a unit counts in the mean of its arm."""
 
     def count(one: Line) -> float:
         return weight(one.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
 
-    return count(line) / sum(count(one) for one in seen if one.arm == line.arm)
+    return count(line) / sum(count(one) for one in units if one.arm == line.arm)
 
 
-def table(seen: tuple[Line, ...]) -> list[Row]:
+def table(units: tuple[Line, ...]) -> list[Row]:
     """One row a unit."""
     return [
         {
@@ -80,18 +80,18 @@ def table(seen: tuple[Line, ...]) -> list[Row]:
             "joined_at_stage": STAGES - line.outcomes + 1,
             "outcomes": line.outcomes,
             "mean": line.mean,
-            "share_in_mean_of_means": share(seen, line, equal_weight),
-            "share_in_total_mean": share(seen, line, outcome_weight),
+            "share_in_mean_of_means": share(units, line, equal_weight),
+            "share_in_total_mean": share(units, line, outcome_weight),
         }
-        for line in seen
+        for line in units
     ]
 
 
-def draw(seen: tuple[Line, ...]) -> Figure:
+def draw(units: tuple[Line, ...]) -> Figure:
     """The triangle, and beside it what each unit counts."""
     figure, (left, right) = new_figure(2, width=11.0, height=6.0, share_y=True, parts=(1.9, 1.0))
-    _triangle(left, seen)
-    _shares(right, seen)
+    _triangle(left, units)
+    _shares(right, units)
     set_heading(
         figure,
         f"The first {STAGES} stages of a run of {pretty(RULE.label)} on units: one joins an arm at "
@@ -100,10 +100,10 @@ def draw(seen: tuple[Line, ...]) -> Figure:
     return figure
 
 
-def _triangle(axes: Axes, seen: tuple[Line, ...]) -> None:
+def _triangle(axes: Axes, units: tuple[Line, ...]) -> None:
     from matplotlib.patches import Rectangle
 
-    for line in seen:
+    for line in units:
         first = STAGES - line.outcomes + 1
         for age in range(line.outcomes):
             axes.add_patch(
@@ -139,8 +139,8 @@ def _triangle(axes: Axes, seen: tuple[Line, ...]) -> None:
         0.03,
         0.05,
         "\n".join(
-            f"arm {name}: {sum(line.arm == arm for line in seen)} units, "
-            f"{sum(line.outcomes for line in seen if line.arm == arm)} outcomes"
+            f"arm {name}: {sum(line.arm == arm for line in units)} units, "
+            f"{sum(line.outcomes for line in units if line.arm == arm)} outcomes"
             for arm, name in enumerate(ARMS)
         )
         + "\ndark: the stage at which a unit joins",
@@ -151,12 +151,12 @@ def _triangle(axes: Axes, seen: tuple[Line, ...]) -> None:
     )
 
 
-def _shares(axes: Axes, seen: tuple[Line, ...]) -> None:
+def _shares(axes: Axes, units: tuple[Line, ...]) -> None:
     shares = [
-        tuple(100 * share(seen, line, each) for each in (equal_weight, outcome_weight))
-        for line in seen
+        tuple(100 * share(units, line, each) for each in (equal_weight, outcome_weight))
+        for line in units
     ]
-    for line, (equal, pooled) in zip(seen, shares, strict=True):
+    for line, (equal, pooled) in zip(units, shares, strict=True):
         axes.plot([equal, pooled], [line.unit] * 2, color=COLOURS[line.arm], linewidth=1.2)
         axes.plot(equal, line.unit, "|", color=COLOURS[line.arm], markersize=8, markeredgewidth=2)
         axes.plot(pooled, line.unit, "o", color=COLOURS[line.arm], markersize=4.5)
