@@ -195,8 +195,9 @@ def shift_ruled_out(
             far = below
         else:
             near = below
-        after = below - excess / slope if slope > 0.0 else far
-        if not near < after < far:
+        after = below - excess / slope if slope > 0.0 else math.inf
+        # A step that is too small to change anything is the end, not a reason to halve.
+        if not near <= after <= far:
             after = 0.5 * (near + far)
         moved = abs(after - below)
         below = after
@@ -275,7 +276,8 @@ def shifts_ruled_out(
         far = np.where(excess >= 0.0, below, far)
         near = np.where(excess >= 0.0, near, below)
         step = below - excess / np.where(slope > 0.0, slope, math.inf)
-        inside = (slope > 0.0) & (near < step) & (step < far)
+        # A step that is too small to change anything is the end, not a reason to halve.
+        inside = (slope > 0.0) & (near <= step) & (step <= far)
         after = np.where(inside, step, 0.5 * (near + far))
         on = np.abs(after - below) > CLOSE * after
         shifts[left] = means - after
