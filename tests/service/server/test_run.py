@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -21,7 +22,7 @@ import pytest
 
 import bascule as bs
 from bascule.service.auth.keys import create_key
-from bascule.service.server.run import check
+from bascule.service.server.run import FREEZES, check, freezing_callback
 from bascule.service.server.settings import Settings
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
@@ -357,3 +358,16 @@ def _rows(test: bs.Experiment, table: str) -> list[tuple[Any, ...]]:
         some, after = some_rows(test, table, after)
         rows += some
     return rows
+
+
+def test_the_first_full_collections_exempt_what_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    freezes: list[int] = []
+    monkeypatch.setattr(gc, "freeze", lambda: freezes.append(1))
+    collected = freezing_callback()
+    collected("start", {"generation": 2})
+    collected("stop", {"generation": 1})
+    assert not freezes
+    for _ in range(FREEZES + 2):
+        collected("stop", {"generation": 2})
+    # Not for ever: a cycle that is in use when it is exempted is never freed.
+    assert len(freezes) == FREEZES

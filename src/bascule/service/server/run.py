@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -113,12 +114,34 @@ def run(app: FastAPI, listening: socket.socket) -> None:
     # the process before the store is closed.
     with handled(stop):
         sys.setswitchinterval(SWITCH)
+        gc.freeze()
+        gc.callbacks.append(freezing_callback())
         server.run(sockets=[listening])
 
 
 SWITCH = 0.0005
 """Seconds after which a thread that computes lets others run: a page that is rendered must not hold
 up assignments for Python's usual 5 ms at a time."""
+
+FREEZES = 3
+"""How often objects are exempted from garbage collection: modules are loaded when first needed."""
+
+
+def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
+    """Return a callback of `gc` that exempts what the first full collections have found in use.
+
+    That is nearly all modules, which stay for as long as the process. To go through them again and
+    again kept the event loop for 90 ms every few seconds.
+    """
+    left = FREEZES
+
+    def collected(phase: str, info: Mapping[str, int]) -> None:
+        nonlocal left
+        if phase == "stop" and info["generation"] == 2 and left:
+            left -= 1
+            gc.freeze()
+
+    return collected
 
 
 @contextmanager

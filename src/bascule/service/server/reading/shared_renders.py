@@ -73,17 +73,20 @@ class SharedRenders:
 
     async def wait(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
         """Return what `read()` gave at most a second ago, or let it read again."""
-        await self._traffic.give_way()
         render = self._kept.get(key)
         if render is None:
             self._make_room()
             render = self._kept[key] = _Render(read)
         try:
-            return await render.value(time.monotonic())
+            value = await render.value(time.monotonic())
         except Exception:
             # Nothing is kept of what failed: names that do not exist would fill the memory.
             self._kept.pop(key, None)
             raise
+        # All who waited for a render have it now: their answers are not written in one turn of
+        # the event loop, which would keep units waiting.
+        await self._traffic.give_way()
+        return value
 
     def forget(self) -> None:
         """Render everything again when it is asked for: something was changed."""
