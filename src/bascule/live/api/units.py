@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Future as AsyncFuture
+from asyncio import get_running_loop
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
@@ -28,6 +29,7 @@ from bascule.live.transactions.enrol import Newcomer, newcomer
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
+    from bascule.live.commit.loop_bridge import Batch
     from bascule.live.storage.queries import Loaded
 
 RECORDED_AT_ONCE = 5000
@@ -46,6 +48,7 @@ class Units:
         self.id = number
         self.name = name
         self._remembered = store.memory.of(number)
+        self._batch: Batch | None = None
         if design is not None:
             # Neither changes with the knob.
             self.arms, self._is_static = tuple(design.arms), design.procedure.assigns == "hash"
@@ -167,7 +170,7 @@ class Units:
                 return self.arms[arm]
         is_bare = covariates is None and context is None
         item = named if is_bare else newcomer(named, covariates, context)
-        result = await self.store.bridges.request(self.id, self.name, self.store.assigning, item)
+        result = await self._requested(item)
         if type(result) is int:
             return self.arms[result]
         if isinstance(result, BaseException):
@@ -218,8 +221,7 @@ class Units:
         self, unit: str, context: Context | None = None, covariates: Covariates | None = None
     ) -> AsyncFuture[Any]:
         """Request the arm of a unit in the running loop; `evaluation` reads the future's result."""
-        item, store = newcomer(unit, covariates, context), self.store
-        return store.bridges.request(self.id, self.name, store.assigning, item)
+        return self._requested(newcomer(unit, covariates, context))
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """What a unit is served if this program remembers it; no database is asked.
@@ -438,6 +440,14 @@ class Units:
         if set(map(type, results)) == {int}:
             return [*map(self.arms.__getitem__, results)]
         return [self._arm(result, strict) for result in results]
+
+    def _requested(self, item: Newcomer) -> AsyncFuture[Any]:
+        """Add a unit to the batch of this turn of the running loop."""
+        batch = self._batch
+        if batch is None or batch.is_sent or batch.loop is not get_running_loop():
+            batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+            self._batch = batch
+        return batch.add(item)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         return Job(self.id, self.name, self.store.recording, events_of(outcomes))

@@ -7,8 +7,7 @@ than one unit more in a job.
 
 from __future__ import annotations
 
-import asyncio
-from asyncio import get_running_loop
+from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,19 +26,28 @@ class Batch:
     result is what the transaction gives for its unit, or the error to raise.
     """
 
-    __slots__ = ("_bridge", "_failure", "futures", "job", "units")
+    __slots__ = ("_bridge", "_failure", "_futures", "is_sent", "job", "loop", "units")
 
     def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
         self.units: list[Newcomer] = []
         self.job = Job(experiment, name, action, self.units, enrols=True)
+        self.loop = bridge.loop
+        self.is_sent = False
         self._bridge = bridge
         self._failure: BaseException | None = None
-        self.futures: list[asyncio.Future[Any]] = []
+        self._futures: list[Future[Any]] = []
 
     @property
     def callers(self) -> int:
         """How many callers wait for it."""
         return len(self.units)
+
+    def add(self, unit: Newcomer) -> Future[Any]:
+        """Add a unit; return a future of its arm, or of an error, after the commit."""
+        future: Future[Any] = Future(loop=self.loop)
+        self.units.append(unit)
+        self._futures.append(future)
+        return future
 
     def deliver(self, failure: BaseException | None) -> Flush:
         """Have the results delivered in the loop."""
@@ -52,7 +60,7 @@ class Batch:
         results: Sequence[Any] = self.job.results
         if failure is not None:
             results = [failure] * len(self.units)
-        for future, result in zip(self.futures, results, strict=True):
+        for future, result in zip(self._futures, results, strict=True):
             # A caller that was cancelled has gone; its unit is stored all the same.
             if not future.done():
                 future.set_result(result)
@@ -61,14 +69,14 @@ class Batch:
 class LoopBridge:
     """Takes requests from the callers of one event loop and delivers their results there."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, queue: CommitQueue[Job]) -> None:
+    def __init__(self, loop: AbstractEventLoop, queue: CommitQueue[Job]) -> None:
         self.loop = loop
         self._queue = queue
         self.batches: dict[int, Batch] = {}
         # Called in the loop at the next flush; threads may append to it without a lock.
         self.deliveries: deque[Callable[[], None]] = deque()
 
-    def run(self, job: Job) -> asyncio.Future[Any]:
+    def run(self, job: Job) -> Future[Any]:
         """Submit a job after all units requested before it; the future gets its results."""
         self.send_off(job.experiment)
         future = self.loop.create_future()
@@ -84,6 +92,7 @@ class LoopBridge:
         """Submit the open batch of an experiment, if there is one."""
         batch = self.batches.pop(experiment, None)
         if batch is not None:
+            batch.is_sent = True
             self._queue.submit(batch)
 
     def flush(self) -> None:
@@ -103,25 +112,16 @@ class LoopBridges:
     def __init__(self, queue: CommitQueue[Job]) -> None:
         self._queue = queue
         self._lock = Lock()
-        self._bridges: dict[asyncio.AbstractEventLoop, LoopBridge] = {}
+        self._bridges: dict[AbstractEventLoop, LoopBridge] = {}
 
-    def request(
-        self, experiment: int, name: str, action: Action, unit: Newcomer
-    ) -> asyncio.Future[Any]:
-        """Add a unit to the batch of this turn of the loop; return a future of its result.
-
-        It gets the unit's arm, or an error, after the commit.
-        """
-        loop = get_running_loop()
-        bridge = self._bridges.get(loop) or self.here()
+    def batch(self, experiment: int, name: str, action: Action) -> Batch:
+        """Return the batch of an experiment in this turn of the running loop."""
+        bridge = self.here()
         batch = bridge.batches.get(experiment)
         if batch is None:
             batch = bridge.batches[experiment] = Batch(experiment, name, action, bridge)
-            loop.call_soon(bridge.send_off, experiment)
-        future: asyncio.Future[Any] = asyncio.Future(loop=loop)
-        batch.units.append(unit)
-        batch.futures.append(future)
-        return future
+            bridge.loop.call_soon(bridge.send_off, experiment)
+        return batch
 
     def here(self) -> LoopBridge:
         """The bridge of the running loop."""
@@ -135,7 +135,7 @@ class LoopBridges:
         return bridge
 
 
-def _resolve(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+def _resolve(future: Future[Any], result: Any, error: BaseException | None) -> None:
     if future.done():
         return
     if error is None:

@@ -180,12 +180,9 @@ class Runner:
     def _run(self, jobs: list[Job]) -> None:
         try:
             with self._database.writing() as connection:
-                self._lock_tests(connection, jobs)
-                done = [
-                    self._one(connection, [job for job in jobs if job.experiment == experiment])
-                    # Always in the same order, so that two programs never wait for each other.
-                    for experiment in sorted({job.experiment for job in jobs})
-                ]
+                if not self._database.is_sqlite:
+                    self._lock_tests(connection, jobs)
+                done = [self._one(connection, some) for some in _by_experiment(jobs)]
         except BaseException:
             self._kept.clear()
             raise
@@ -204,11 +201,9 @@ class Runner:
     def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
         """Let no other program enrol units in another segment of the same tests at the same time.
 
-        SQLite has one writer at a time anyway. Before any experiment is locked, and in order, so
-        that two programs never wait for each other.
+        SQLite, which has one writer at a time, needs no such lock. Before any experiment is locked,
+        and in order, so that two programs never wait for each other.
         """
-        if connection.dialect.name == "sqlite":
-            return
         enrolling = {job.experiment for job in jobs if job.enrols}
         if enrolling - self._tests.keys():
             self._tests |= dict.fromkeys(enrolling, "")
@@ -276,10 +271,7 @@ class Runner:
         before = {experiment: lease.row for experiment, lease in self._leases.items()}
         try:
             with self._database.writing() as connection:
-                done = [
-                    self._one_leased(connection, [job for job in some if job.experiment == number])
-                    for number in sorted({job.experiment for job in some})
-                ]
+                done = [self._one_leased(connection, few) for few in _by_experiment(some)]
         except (LeaseLostError, StoreError, InputError):
             # Whatever it is, it is looked at again with the lock.
             for experiment, row in before.items():
@@ -318,6 +310,14 @@ def _is_conflict(cause: BaseException | None) -> bool:
     """Whether a transaction failed because of another one, so that it may succeed now."""
     state = getattr(getattr(cause, "orig", None), "sqlstate", None)
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
+
+
+def _by_experiment(jobs: list[Job]) -> list[list[Job]]:
+    """Split jobs by experiment, in the same order in all programs, so that none wait in a ring."""
+    groups: dict[int, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.experiment, []).append(job)
+    return [groups[experiment] for experiment in sorted(groups)]
 
 
 def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:

@@ -210,19 +210,20 @@ def _slots(
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
     block = _coming(design, state.once, state.paused)
-    count = -(-wanted // block.size)
+    size = block.size
+    count = -(-wanted // size)
     if design.max_units is not None:
         room = design.max_units - state.units - len(arms)
-        count = min(count, room // block.size)
+        count = min(count, room // size)
     parts = _shuffled(block, count, shuffle)
     arms += chain.from_iterable(parts)
     chances += chain.from_iterable(map(chances_in, parts))
     numbers = range(last + 1, last + 1 + count)
-    deals += chain.from_iterable(zip(*repeat(numbers, block.size), strict=True))
+    deals += chain.from_iterable(zip(*repeat(numbers, size), strict=True))
     over = max(0, len(arms) - units)
     for column in (arms, chances, deals):
         del column[units:]
-    handed = block.size - over if count else handed
+    handed = size - over if count else handed
     after = _after(design, state, arms, now, last + count, handed)
     full = _full(design) if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))

@@ -28,7 +28,7 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
     if connection.dialect.name != "sqlite":
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
     # The driver itself answers short questions in a tenth of the time.
-    driver: Any = connection.connection.driver_connection
+    driver: Any = connection.connection.dbapi_connection
     found: Sequence[Any] = driver.execute(statement, values).fetchall()
     return found
 
@@ -76,7 +76,7 @@ def execute(connection: Connection, statement: str, values: Sequence[Any]) -> No
     if connection.dialect.name != "sqlite":
         connection.exec_driver_sql(statement.replace("?", "%s"), values)
         return
-    driver: Any = connection.connection.driver_connection
+    driver: Any = connection.connection.dbapi_connection
     if isinstance(values, list):
         driver.executemany(statement, values)
     else:

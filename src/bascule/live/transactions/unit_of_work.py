@@ -39,6 +39,13 @@ def _columns(name: str) -> tuple[str, ...]:
     return ("experiment", *(Assignment._fields if table is schema.assignments else names))
 
 
+@cache
+def _updating(columns: tuple[str, ...]) -> str:
+    """Return how to change some columns of an experiment."""
+    names = ", ".join(f"{column} = ?" for column in columns)
+    return f"UPDATE experiments SET {names} WHERE id = ?"  # nosec B608: names of columns
+
+
 LONGEST_RUN = 100
 """Blocks of one row: to read one of them is to read all."""
 
@@ -136,12 +143,8 @@ class UnitOfWork:
         if not changes:
             return before
         changes["version"] = before.version + 1
-        names = ", ".join(f"{name} = ?" for name in changes)
-        statements.execute(
-            self.connection,
-            f"UPDATE experiments SET {names} WHERE id = ?",  # nosec B608: names of columns
-            (*changes.values(), before.id),
-        )
+        values = (*changes.values(), before.id)
+        statements.execute(self.connection, _updating(tuple(changes)), values)
         return before._replace(
             design=self.design,
             phase=self.phase,

@@ -79,7 +79,7 @@ class Writer:
             # Whatever goes wrong, the next transaction has a connection that knows nothing of it.
             self._connection = None
             try:
-                file = connection.connection.driver_connection
+                file = connection.connection.dbapi_connection
                 assert file is not None
                 started = perf_counter()
                 file.execute("BEGIN IMMEDIATE")
@@ -105,7 +105,7 @@ class Writer:
         with self._lock:
             connection = self._connection or self._engine.connect()
             self._connection = connection
-            file: Any = connection.connection.driver_connection
+            file: Any = connection.connection.dbapi_connection
             file.execute("PRAGMA secure_delete = OFF")
             file.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT_PATIENCE:.0f}")
             is_busy = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -172,7 +172,7 @@ def _settle_in(cursor: Any, cache: int) -> None:
 
 
 def _begun(connection: Connection) -> None:
-    file: Any = connection.connection.driver_connection
+    file: Any = connection.connection.dbapi_connection
     if not file.in_transaction:
         reading = connection.get_execution_options().get("reading", False)
         file.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
