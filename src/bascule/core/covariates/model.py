@@ -138,8 +138,8 @@ def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[
     values = [one.get(name) if type(one) is dict and len(one) == 1 else None for one in given]
     if set(map(type, values)) == {float}:
         numbers = cast("list[float]", values)
-        # Any comparison with NaN is false.
-        if all(map(low.__le__, numbers)) and all(map(high.__ge__, numbers)):
+        # Neither the least nor the largest needs to be NaN where one of them is; the sum is.
+        if low <= min(numbers) and max(numbers) <= high and math.isfinite(sum(numbers)):
             return [f"[{value!r}]" for value in numbers]
     return [
         f"[{value!r}]" if type(value) is float and low <= value <= high else None

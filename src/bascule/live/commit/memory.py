@@ -59,8 +59,8 @@ class Memory:
 
     def of(self, experiment: int) -> RememberedUnits:
         """Return what is remembered of an experiment, now and later: arms by unit."""
-        with self._lock:
-            return self._arms.setdefault(experiment, RememberedUnits())
+        known = self._arms.get(experiment)
+        return self._arms.setdefault(experiment, RememberedUnits()) if known is None else known
 
     def learn(
         self,
@@ -71,7 +71,7 @@ class Memory:
     ) -> None:
         """Remember units, of which so many are new among all; called when they are on disk."""
         with self._lock:
-            known = self._arms.setdefault(experiment, RememberedUnits())
+            known = self.of(experiment)
             new = arms
             if None in arms.values() or not known.keys().isdisjoint(arms):
                 new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}

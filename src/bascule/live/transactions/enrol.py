@@ -53,11 +53,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
     and contexts count where the unit is new; those of a unit that has an arm are not looked at.
     """
-    # Nearly always names alone, which need no further look.
-    is_plain = set(map(type, items)) <= {str}
-    units = cast("Sequence[str]", items)
-    if not is_plain:
-        units = [item if isinstance(item, str) else item[0] for item in items]
+    units, covariates, contexts = _columns(items)
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
@@ -67,13 +63,14 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     new = [unit for unit, arm in arms.items() if arm is None]
     known: dict[str, str | Known] = {}
     refused: dict[str, InputError] = {}
-    if new and (work.design.covariates is not None or not is_plain):
-        known, refused = _with_covariates(work, asked, items, len(new))
+    is_known = work.design.covariates is not None or covariates.count(None) < len(covariates)
+    if new and is_known:
+        known, refused = _with_covariates(work, asked, covariates, len(new))
     if new and work.delivery.audience is not None:
-        outside = _kept_out(work, work.delivery.audience, zip(asked, items, strict=True))
+        outside = _kept_out(work, work.delivery.audience, zip(asked, contexts, strict=True))
         refused = {**outside, **refused}
     if new and work.delivery.member is not None:
-        pairs = zip(asked, items, strict=True)
+        pairs = zip(asked, contexts, strict=True)
         refused = {**_in_another_segment(work, work.delivery.member, new, pairs), **refused}
     if refused:
         new = [unit for unit in new if unit not in refused]
@@ -87,8 +84,24 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     return [_answer(work, arms[unit], refused.get(unit, problem), served) for unit in asked]
 
 
+def _columns(
+    items: Sequence[Newcomer],
+) -> tuple[Sequence[str], Sequence[Any], Sequence[Context | None]]:
+    """Return the names of units, their covariates, and their contexts."""
+    kinds = set(map(type, items))
+    if kinds <= {str}:
+        # Nearly always names alone, which need no further look.
+        nothing = (None,) * len(items)
+        return cast("Sequence[str]", items), nothing, nothing
+    whole = cast("Sequence[tuple[str, Any, Context | None]]", items)
+    if kinds != {tuple}:
+        whole = [one if isinstance(one, tuple) else (one, None, None) for one in items]
+    units, covariates, contexts = zip(*whole, strict=True)
+    return units, covariates, contexts
+
+
 def _with_covariates(
-    work: UnitOfWork, asked: Sequence[str], items: Sequence[Newcomer], new: int
+    work: UnitOfWork, asked: Sequence[str], covariates: Sequence[Any], new: int
 ) -> tuple[dict[str, str | Known], dict[str, InputError]]:
     """Return the covariates of new units as they are stored, and the errors of those not valid.
 
@@ -97,7 +110,6 @@ def _with_covariates(
     known: dict[str, str | Known] = {}
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
-    covariates = [None if isinstance(item, str) else item[1] for item in items]
     texts = quick_texts(declared, covariates)
     if new == len(asked) and None not in texts:
         # Nearly always: all units are new, with all covariates.
@@ -113,15 +125,14 @@ def _with_covariates(
 
 
 def _kept_out(
-    work: UnitOfWork, audience: Audience, asked: Iterable[tuple[str, Newcomer]]
+    work: UnitOfWork, audience: Audience, asked: Iterable[tuple[str, Context | None]]
 ) -> dict[str, InputError]:
     """Return those new units that may not get in, each with what keeps it out."""
     began = work.before.created if work.state.began is None else work.state.began
     passed = work.now - began
     reasons: dict[str, str | None] = {}
-    for unit, item in asked:
+    for unit, context in asked:
         if work.arms[unit] is None and reasons.get(unit, "") is not None:
-            context = None if isinstance(item, str) else item[2]
             reasons[unit] = audience.keeps_out(work.before.name, unit, context or {}, passed)
     return {unit: InputError(why, WHY[why]) for unit, why in reasons.items() if why is not None}
 
@@ -130,7 +141,7 @@ def _in_another_segment(
     work: UnitOfWork,
     member: Member,
     units: Sequence[str],
-    asked: Iterable[tuple[str, Newcomer]],
+    asked: Iterable[tuple[str, Context | None]],
 ) -> dict[str, InputError]:
     """Return those units that are in another segment of the test, or belong there by context."""
     others = {
@@ -140,8 +151,7 @@ def _in_another_segment(
     }
     found = homes(work.connection, [*others], units)
     why = {unit: f"is in segment {others[number]} already" for unit, number in found.items()}
-    for unit, item in asked:
-        context = None if isinstance(item, str) else item[2]
+    for unit, context in asked:
         if unit not in why and context is not None and member.segments.attribute in context:
             segment = member.segments.found(context)
             if segment != member.segment:
@@ -188,7 +198,8 @@ def _enrol(
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
     placed = place(design, state, deal, work.shuffle, len(units) - len(numbers), time)
     work.add_blocks(state.deal + 1, placed.dealt)
-    numbers += range(state.next_number, state.next_number + len(placed.arms))
+    first = state.next_number
+    numbers += range(first, first + len(placed.arms))
     work.state = placed.state
     arms, chances, deals = placed.arms, placed.chances, placed.deals
     if filled.arms:
