@@ -35,20 +35,12 @@ from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_inte
 from bascule.core.rules.ucb import even_score
 
 
-def decide(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-) -> int:
+def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
     """After each full round drop the arms that are beaten; the last one in is the winner."""
     winner = NOBODY
-    if round_complete(state, scores, arms):
-        eliminate(state, scores, lowers, uppers, arms)
-        winner = parted(state, lowers, uppers, arms)
+    if round_complete(state, first, arms):
+        eliminate(state, first, arms)
+        winner = parted(state, first, arms)
     return winner
 
 

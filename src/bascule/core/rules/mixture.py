@@ -21,6 +21,7 @@ from bascule.core.procedures.intervals.state import (
     FloatArray,
     highest,
     runner_up,
+    stretches,
     value_of,
 )
 from bascule.core.rules.base import refuse_delta
@@ -73,17 +74,9 @@ def beats(
     return enough
 
 
-def decide(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-) -> int:
+def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
     """The arm with the highest lower end, once it beats every rival; asked after every unit."""
-    first = scores - 2 * arms
+    _, lowers, uppers = stretches(first, arms)
     leader = highest(state, lowers, arms)
     convinced = value_of(state, lowers, arms, leader) > -math.inf
     if arms > FEW_ARMS and convinced:

@@ -48,17 +48,9 @@ def score(mean: float, radius: float, units: float, alpha: float) -> float:
     return mean + alpha * radius
 
 
-def decide(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-) -> int:
+def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
     """The arm whose interval has parted from all others, checked after every unit."""
-    return parted(state, lowers, uppers, arms)
+    return parted(state, first, arms)
 
 
 def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
@@ -66,18 +58,10 @@ def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
     return -units
 
 
-def decide_rounds(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-) -> int:
+def decide_rounds(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
     """Return the arm whose interval has parted from all others, checked after each full round."""
-    complete = round_complete(state, scores, arms)
-    return parted(state, lowers, uppers, arms) if complete else NOBODY
+    complete = round_complete(state, first, arms)
+    return parted(state, first, arms) if complete else NOBODY
 
 
 def seen_spread(

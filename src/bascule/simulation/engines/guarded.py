@@ -222,6 +222,7 @@ class CompiledPlay(GuardedPlay):
             row = np.zeros(kernel.NUMBERS)
             row[kernel.FIRST], row[kernel.KIND] = first, kinds.index(its.steps)
             row[kernel.SCALE], row[kernel.THRESHOLD] = one.outcome.scale, its.threshold
+            row[kernel.SHAPE] = its.shape
             row[kernel.MARGIN] = metric.margin or 0.0
             row[kernel.HARM_THRESHOLD] = row[kernel.LINE] = math.inf
             row[kernel.TURNED] = one.goal == "decrease"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from bascule.core.procedures.blocks import state as block_state
-from bascule.core.procedures.blocks.state import beaten
+from bascule.core.procedures.blocks.state import Criterion, beaten
 from bascule.core.procedures.blocks.steps import BlockSteps, never_over
 from bascule.core.procedures.intervals.state import NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
@@ -33,7 +33,7 @@ def differences_suffice(steps: BlockSteps) -> bool:
 def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     """The loop for one rule of which `differences_suffice`."""
     leader, share_of = steps.leader, steps.share
-    evidence, can_reach = steps.evidence, steps.can_reach
+    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
     begin = NORMAL.begin
 
     def play(
@@ -58,6 +58,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        criterion = Criterion(evidence, can_reach, boundary, effect, threshold)
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
@@ -83,7 +84,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                 clock += weight
                 units += size
                 of_first += size - batch if front == 0 else batch
-                if beaten(total, clock, evidence, can_reach, effect, threshold, floors):
+                if beaten(total, clock, criterion, floors):
                     winner = 0 if total > 0.0 else 1
             if control[STOP] != 0:
                 break

@@ -11,6 +11,7 @@ from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import (
     PARTS,
+    Criterion,
     Evidence,
     begin_block,
     last_in,
@@ -89,9 +90,9 @@ def build(
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
-    evidence, can_reach = steps.evidence, steps.can_reach
+    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
     fill, outcome, total, ones = draws.fill, draws.outcome, draws.total, draws.ones
-    begin = draws.begin
+    begin, shape = draws.begin, steps.shape
     sums = observe is block_state.observe and fold is block_state.fold
     pair = fixed_arms == 2 and sums and not by_sums
 
@@ -125,6 +126,9 @@ def build(
         arms = fixed_arms if fixed_arms > 0 else any_arms
         rounds = batch if split else 1
         each = 1 if split else batch
+        if shape is not None:
+            effect = shape
+        criterion = Criterion(evidence, can_reach, boundary, effect, threshold)
         # One arm of a pair has a single unit in a block: its place tells the arm of each outcome.
         single = pair and each == 1
         for row in range(runs):
@@ -184,13 +188,9 @@ def build(
                             )
                     units += size
                     fold(state, 0, arms, precision)
-                drop(state, 0, arms, evidence, can_reach, effect, threshold, floors)
+                drop(state, 0, arms, criterion, floors)
                 winner = last_in(state, 0, arms)
-                if (
-                    margin > 0.0
-                    and winner == NOBODY
-                    and within(state, 0, arms, evidence, can_reach, effect, threshold, margin)
-                ):
+                if margin > 0.0 and winner == NOBODY and within(state, 0, arms, criterion, margin):
                     winner = NO_DIFFERENCE
                 if winner == NOBODY:
                     ended = over(state, 0, arms, plan)

@@ -185,7 +185,6 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
         for used in (function, *used_functions(function)):
             _register(used)
     nothing, unbounded = (0.0,) * arms, (math.inf,) * arms
-    scores_at, lowers_at, uppers_at = 2 * arms, 3 * arms, 4 * arms
 
     def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
@@ -216,15 +215,8 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
                         lowers = replaced(lowers, arm, mean - wide)
                         uppers = replaced(uppers, arm, mean + wide)
                         taken += 1
-                        winner = decide(
-                            units + totals + scores + lowers + uppers,
-                            scores_at,
-                            lowers_at,
-                            uppers_at,
-                            arms,
-                            sigma,
-                            threshold,
-                        )
+                        shown = units + totals + scores + lowers + uppers
+                        winner = decide(shown, 0, arms, sigma, threshold)
                         if winner == NOBODY and count == last:
                             winner = OUTGROWN
                     normal = other

@@ -28,7 +28,7 @@ from bascule.core.metrics.guard_rule import (
     shipped,
     standing_of,
 )
-from bascule.core.procedures.blocks.state import begin_block, last_in
+from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
 from bascule.core.procedures.blocks.steps import BlockSteps, advantage
 from bascule.core.procedures.intervals.bounds import narrowed
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
@@ -38,10 +38,12 @@ from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, outcom
 from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
 
-FIRST, KIND, SCALE, THRESHOLD, HARM_THRESHOLD, MARGIN, LINE, TURNED, CENTRE, NUMBERS = range(10)
+FIRST, KIND, SCALE, SHAPE, THRESHOLD, HARM_THRESHOLD = range(6)
+MARGIN, LINE, TURNED, CENTRE, NUMBERS = range(6, 11)
 """Places in the numbers of a guardrail, and how many there are: where its state begins, which of
-the kinds of evidence it has, the scale of its outcomes, the evidence that is needed for its margin
-and for harm, both lines, and whether outcomes are reflected, and about what."""
+the kinds of evidence it has, the scale of its outcomes, what shapes its evidence, the evidence that
+is needed for its margin and for harm, both lines, and whether outcomes are reflected, and about
+what."""
 
 KINDS = 3
 """Kinds of evidence that the guardrails of one loop can have."""
@@ -69,12 +71,12 @@ class GuardSteps(NamedTuple):
     """What is done with guardrails of any kind of evidence that a loop knows; its first argument.
 
     `observe` and `fold` are those of `BlockSteps`, and `advantage` is given (kind, states, first,
-    arms, arm, control, threshold, scale).
+    arms, arm, control, shape, threshold, scale).
     """
 
     observe: Callable[[float, FloatArray, int, int, int, float], None]
     fold: Callable[[float, FloatArray, int, int, float], None]
-    advantage: Callable[[float, FloatArray, int, int, int, int, float, float], tuple[float, float]]
+    advantage: Callable[..., tuple[float, float]]
 
 
 def steps_of_kinds(kinds: Sequence[BlockSteps]) -> GuardSteps:
@@ -114,25 +116,19 @@ def steps_of_kinds(kinds: Sequence[BlockSteps]) -> GuardSteps:
         arms: int,
         arm: int,
         control: int,
+        shape: float,
         level: float,
         scale: float,
     ) -> tuple[float, float]:
-        # A metric has no planned effect.
         if kind == 0.0:
-            ends = advantage(
-                states, first, arms, arm, control, ends_0, evidence_0, can_reach_0, line_0, 0.0,
-                level, scale,
-            )  # fmt: skip
+            criterion = Criterion(evidence_0, can_reach_0, line_0, shape, level)
+            ends = advantage(states, first, arms, arm, control, ends_0, criterion, scale)
         elif kind == 1.0:
-            ends = advantage(
-                states, first, arms, arm, control, ends_1, evidence_1, can_reach_1, line_1, 0.0,
-                level, scale,
-            )  # fmt: skip
+            criterion = Criterion(evidence_1, can_reach_1, line_1, shape, level)
+            ends = advantage(states, first, arms, arm, control, ends_1, criterion, scale)
         else:
-            ends = advantage(
-                states, first, arms, arm, control, ends_2, evidence_2, can_reach_2, line_2, 0.0,
-                level, scale,
-            )  # fmt: skip
+            criterion = Criterion(evidence_2, can_reach_2, line_2, shape, level)
+            ends = advantage(states, first, arms, arm, control, ends_2, criterion, scale)
         return ends
 
     return GuardSteps(observe_any, fold_any, advantage_any)
@@ -147,12 +143,11 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
-    evidence, can_reach = steps.evidence, steps.can_reach
+    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
     # Without intervals of pairs no arm is judged again, so that these steps are never called.
     judge = kinds[0] if steps.pair_ends is None else steps
     pair_ends: Any = judge.pair_ends
-    boundary = judge.boundary
-    judged_by, judged_if = judge.evidence, judge.can_reach
+    judged_by, judged_if, judged_at = judge.evidence, judge.can_reach, judge.boundary
     observe_any, fold_any, advantage_any = steps_of_kinds(kinds)
 
     def look(
@@ -171,7 +166,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                 at = which * arms + arm
                 low, high = advantage_any(
                     its[KIND], states, int(its[FIRST]), arms, arm, control_arm,
-                    its[THRESHOLD], its[SCALE],
+                    its[SHAPE], its[THRESHOLD], its[SCALE],
                 )  # fmt: skip
                 lows[at], highs[at] = narrowed(lows[at], highs[at], low, high)
                 harmful = standings[at] == HARMED
@@ -180,7 +175,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                 if not harmful and not (wider and high >= -its[LINE]):
                     _, high = advantage_any(
                         its[KIND], states, int(its[FIRST]), arms, arm, control_arm,
-                        its[HARM_THRESHOLD], its[SCALE],
+                        its[SHAPE], its[HARM_THRESHOLD], its[SCALE],
                     )  # fmt: skip
                     harmful = is_harmful(high, its[LINE])
                 standings[at] = standing_of(lows[at], its[MARGIN], harmful)
@@ -189,15 +184,13 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
         state: FloatArray, arms: int, removed: IntArray, effect: float, threshold: float
     ) -> None:
         """Make dropped arms active again if only removed arms have beaten them."""
+        criterion = Criterion(judged_by, judged_if, judged_at, effect, threshold)
         for arm in range(arms):
             if removed[arm] == 0 and state[arms + arm] == 0.0:
                 beaten = False
                 for rival in range(arms):
                     if rival != arm and removed[rival] == 0 and not beaten:
-                        low, _ = advantage(
-                            state, 0, arms, rival, arm, pair_ends, judged_by, judged_if, boundary,
-                            effect, threshold, 1.0,
-                        )  # fmt: skip
+                        low, _ = advantage(state, 0, arms, rival, arm, pair_ends, criterion, 1.0)
                         beaten = low >= 0.0
                 state[arms + arm] = 0.0 if beaten else 1.0
 
@@ -259,6 +252,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                 removed_at[row * arms + arm] = -1
             # Once an arm is removed, every pair is judged more strictly.
             gone, level = 0, 0
+            criterion = Criterion(evidence, can_reach, boundary, effects[0], thresholds[0])
             units, winner, ended = 0, NOBODY, 0
             waits, harm = False, False
             while winner == NOBODY and ended == 0 and control[STOP] == 0:
@@ -307,10 +301,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                     fold(state, 0, arms, precision)
                     units += size
                     if done == rounds - 1 and not rollout:
-                        drop(
-                            state, 0, arms, evidence, can_reach, effects[level],
-                            thresholds[level], floors[level],
-                        )  # fmt: skip
+                        drop(state, 0, arms, criterion, floors[level])
                     waits = must_wait(state, arms, out, standings, guardrails, control_arm)
                     if look_is_due(units - size, units, rollout or waits):
                         look(states, numbers, arms, control_arm, lows, highs, standings)
@@ -321,6 +312,9 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                         if arms - gone > 2:
                             gone += 1
                             level = 1
+                            criterion = Criterion(
+                                evidence, can_reach, boundary, effects[1], thresholds[1]
+                            )
                             removed[arm] = 1
                             state[arms + arm] = 0.0
                             come_back(state, arms, removed, effects[1], thresholds[1])
@@ -328,10 +322,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                 harm = all_harmed(removed, standings, arms, guardrails, control_arm)
                 winner = last_in(state, 0, arms)
                 if margin > 0.0 and winner == NOBODY:
-                    none_matters = within(
-                        state, 0, arms, evidence, can_reach, effects[level], thresholds[level],
-                        margin,
-                    )  # fmt: skip
+                    none_matters = within(state, 0, arms, criterion, margin)
                     winner = NO_DIFFERENCE if none_matters else NOBODY
                 if harm:
                     winner = control_arm

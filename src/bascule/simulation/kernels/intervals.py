@@ -25,7 +25,6 @@ from bascule.core.procedures.intervals.state import (
     clear,
     highest,
     place,
-    span,
     width,
 )
 from bascule.simulation.kernels.control import (
@@ -133,8 +132,6 @@ def build(
         arms = fixed_arms if fixed_arms > 0 else any_arms
         size = width(arms)
         scores = 2 * arms
-        lowers = scores + span(arms)
-        uppers = lowers + span(arms)
         unseen = score(0.0, math.inf, 0.0, alpha)
         alive = control[ALIVE]
         waiting = control[WAITING]
@@ -160,15 +157,7 @@ def build(
             for lane in range(alive):
                 if units[lane] == max_units:
                     first = lane * size
-                    winner = decide(
-                        state,
-                        first + scores,
-                        first + lowers,
-                        first + uppers,
-                        arms,
-                        sigma,
-                        threshold,
-                    )
+                    winner = decide(state, first, arms, sigma, threshold)
                     finish_run(
                         state,
                         first,
@@ -208,15 +197,7 @@ def build(
                     first = lane * size
                     # Asked when the lane's turn comes again, not right after the unit: by then
                     # the arm's new ends have reached the cache, and nothing waits for them.
-                    winner = decide(
-                        state,
-                        first + scores,
-                        first + lowers,
-                        first + uppers,
-                        arms,
-                        sigma,
-                        threshold,
-                    )
+                    winner = decide(state, first, arms, sigma, threshold)
                     if winner != NOBODY and rows[lane] != IDLE:
                         finish_run(
                             state,

@@ -128,7 +128,7 @@ def build(
                             *(units_0, units_1, total_0, total_1, score_0, score_1),
                             *(lower_0, lower_1, upper_0, upper_1),
                         )
-                        winner = decide(numbers, 4, 6, 8, 2, sigma, threshold)
+                        winner = decide(numbers, 0, 2, sigma, threshold)
                         if winner != NOBODY or layer != DONE:
                             break
                     taken = int(units_0 + units_1)

@@ -31,7 +31,7 @@ from bascule.core.procedures.intervals.state import (
     clear,
     highest,
     place,
-    span,
+    stretches,
     value_of,
 )
 from bascule.core.procedures.recurrent.estimators import Weight
@@ -185,9 +185,7 @@ def build(
     ) -> None:
         made_of = fingerprint  # noqa: F841
         arms = fixed_arms if fixed_arms > 0 else any_arms
-        scores = 2 * arms
-        lowers = scores + span(arms)
-        uppers = lowers + span(arms)
+        scores, _, uppers = stretches(0, arms)
         sigma = max(sigma_unit, sigma_noise)
         unseen = score(0.0, math.inf, 0.0, alpha)
         control[ALIVE] = 0
@@ -262,11 +260,11 @@ def build(
                             score(mean, wide, seen, alpha),
                         )
                 if not planned or stage == look:
-                    winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
+                    winner = decide(state, 0, arms, sigma, threshold)
                     if (
                         margin > 0.0
                         and winner == NOBODY
-                        and within(state, scores, lowers, uppers, arms, sigma, threshold, margin)
+                        and within(state, 0, arms, sigma, threshold, margin)
                     ):
                         winner = NO_DIFFERENCE
             if control[STOP] != 0 or control[ALIVE] != 0:

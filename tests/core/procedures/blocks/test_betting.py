@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.evidence.betting import BETS, log_wealth
+from bascule.core.evidence.betting import BETS, ORDINARY, log_wealth
 from bascule.core.procedures.blocks import betting as betting_blocks
 from bascule.core.procedures.blocks import state as blocks
 from bascule.core.procedures.blocks.betting import (
@@ -24,8 +24,11 @@ from bascule.core.procedures.blocks.betting import (
     spread,
     stake,
 )
+from bascule.core.procedures.blocks.betting_steps import BETTING
 from bascule.core.procedures.blocks.state import begin_block, last_in
 from bascule.core.procedures.intervals.state import FloatArray
+
+CRITERION = BETTING.criterion(ORDINARY, math.log(40.0))
 
 
 def fresh(arms: int) -> FloatArray:
@@ -99,7 +102,7 @@ def test_an_arm_is_dropped_when_the_bets_against_it_have_won_enough() -> None:
     state, rounds = fresh(3), 0
     while state[3 + 2] > 0.0:
         play_block(state, 3, 0, [[1.0], [1.0], [0.0]])
-        drop_beaten(state, 0, 3, math.log(40.0))
+        drop_beaten(state, 0, 3, CRITERION, np.zeros(0))
         rounds += 1
         wealth = log_wealth(state, stake(0, 3, 0, 2))
         assert (state[3 + 2] == 0.0) == (wealth >= math.log(40.0))
@@ -110,5 +113,5 @@ def test_an_arm_is_dropped_when_the_bets_against_it_have_won_enough() -> None:
     assert state[stake(0, 3, 0, 2)] == frozen
     while last_in(state, 0, 3) == -1:
         play_block(state, 3, 0, [[1.0], [0.0], []])
-        drop_beaten(state, 0, 3, math.log(40.0))
+        drop_beaten(state, 0, 3, CRITERION, np.zeros(0))
     assert last_in(state, 0, 3) == 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bascule.core.procedures.blocks.state import (
     OCTAVES,
     PARTS,
+    Criterion,
     average_can_reach,
     begin_block,
     clear,
@@ -105,9 +106,10 @@ def test_an_arm_is_dropped_by_an_arm_that_is_in() -> None:
 
     state = fresh(3)
     play_block(state, 3, 0, [[9.0], [5.0], [0.0]])
-    drop_beaten(state, 0, 3, evidence, average_can_reach, 0.0, 4.0, NO_FLOORS)
+    criterion = Criterion(evidence, average_can_reach, None, 0.0, 4.0)
+    drop_beaten(state, 0, 3, criterion, NO_FLOORS)
     assert state[3:6].tolist() == [1.0, 1.0, 0.0]
-    drop_beaten(state, 0, 3, evidence, average_can_reach, 0.0, 1.9, NO_FLOORS)
+    drop_beaten(state, 0, 3, criterion._replace(threshold=1.9), NO_FLOORS)
     assert last_in(state, 0, 3) == 0
 
 

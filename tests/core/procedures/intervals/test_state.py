@@ -36,10 +36,12 @@ def stretch(values: list[float]) -> FloatArray:
     return state
 
 
-def intervals(means: list[float], radii: list[float]) -> FloatArray:
+def laid_out(means: list[float], radii: list[float]) -> FloatArray:
+    """A test of arms with these intervals and equal scores."""
     lows = [m - r for m, r in zip(means, radii, strict=True)]
     highs = [m + r for m, r in zip(means, radii, strict=True)]
-    return np.concatenate([stretch(lows), stretch(highs)])
+    arms = len(means)
+    return np.concatenate([np.zeros(2 * arms), *map(stretch, ([-9.0] * arms, lows, highs))])
 
 
 def winner_by_definition(means: list[float], radii: list[float]) -> int:
@@ -67,8 +69,7 @@ def test_parted_finds_the_interval_above_all_others(
 ) -> None:
     arms = len(means)
     radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
-    state = intervals(means, radii)
-    assert parted(state, 0, span(arms), arms) == winner_by_definition(means, radii)
+    assert parted(laid_out(means, radii), 0, arms) == winner_by_definition(means, radii)
 
 
 @given(st.data(), MEANS)
@@ -78,9 +79,9 @@ def test_parted_goes_with_the_arms_when_they_are_permuted(
     arms = len(means)
     radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
     order = data.draw(st.permutations(range(arms)))
-    before = parted(intervals(means, radii), 0, span(arms), arms)
-    moved = intervals([means[i] for i in order], [radii[i] for i in order])
-    after = parted(moved, 0, span(arms), arms)
+    before = parted(laid_out(means, radii), 0, arms)
+    moved = laid_out([means[i] for i in order], [radii[i] for i in order])
+    after = parted(moved, 0, arms)
     assert (NOBODY if after == NOBODY else order[after]) == before
 
 
@@ -99,10 +100,9 @@ def test_a_changed_value_is_seen_at_once(data: st.DataObject, values: list[float
 def test_a_test_starts_with_endless_intervals_and_no_winner(arms: int) -> None:
     state = np.empty(width(arms))
     clear(state, 0, arms, 0.0)
-    scores = 2 * arms
-    assert highest(state, scores, arms) == 0
-    assert parted(state, scores + span(arms), scores + 2 * span(arms), arms) == NOBODY
-    assert round_complete(state, scores, arms)
+    assert highest(state, 2 * arms, arms) == 0
+    assert parted(state, 0, arms) == NOBODY
+    assert round_complete(state, 0, arms)
     assert np.all(state[: 2 * arms] == 0)
 
 
@@ -125,21 +125,21 @@ def test_place_writes_one_arm_and_no_other(arms: int) -> None:
 
 @pytest.mark.parametrize("arms", [3, 20])
 def test_a_round_is_complete_when_all_arms_in_have_as_many_units(arms: int) -> None:
-    scores = stretch([-4.0] * arms)
-    assert round_complete(scores, 0, arms)
-    put(scores, 0, arms, 0, -5.0)
-    assert not round_complete(scores, 0, arms)
-    put(scores, 0, arms, 0, -math.inf)
-    assert round_complete(scores, 0, arms)
+    state = laid_out([0.0] * arms, [1.0] * arms)
+    assert round_complete(state, 0, arms)
+    put(state, 2 * arms, arms, 0, -10.0)
+    assert not round_complete(state, 0, arms)
+    put(state, 2 * arms, arms, 0, -math.inf)
+    assert round_complete(state, 0, arms)
 
 
 @pytest.mark.parametrize("arms", [3, 20])
 def test_eliminate_takes_out_what_lies_below_another_interval(arms: int) -> None:
     means = [0.0] * arms
     means[1], means[2] = 5.0, 4.5
-    state = np.concatenate([stretch([-9.0] * arms), intervals(means, [1.0] * arms)])
-    eliminate(state, 0, span(arms), 2 * span(arms), arms)
-    offset = 0 if arms <= FEW_ARMS else leaves(arms)
+    state = laid_out(means, [1.0] * arms)
+    eliminate(state, 0, arms)
+    offset = 2 * arms + (0 if arms <= FEW_ARMS else leaves(arms))
     left = [arm for arm in range(arms) if state[offset + arm] > -math.inf]
     assert left == [1, 2]
-    assert parted(state, span(arms), 2 * span(arms), arms) == NOBODY
+    assert parted(state, 0, arms) == NOBODY

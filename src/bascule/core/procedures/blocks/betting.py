@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.betting import BETS, ORDINARY, bet, log_wealth
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import observe as observe_in_block
@@ -142,15 +143,16 @@ def highest_log(state: FloatArray, wins: int) -> float:
     return float(best)
 
 
-def has_won(state: FloatArray, wins: int, threshold: float, centre: float) -> bool:
+def has_won(state: FloatArray, wins: int, criterion: Criterion) -> bool:
     """Whether the bets on an ordered pair, which begin at `wins`, have won enough to decide."""
+    centre, threshold = criterion.effect, criterion.threshold
     return highest_log(state, wins) >= threshold and log_wealth(state, wins, centre) >= threshold
 
 
 def drop_beaten(
-    state: FloatArray, first: int, arms: int, threshold: float, centre: float = ORDINARY
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
 ) -> None:
-    """Drop, in place, each arm that another active one has beaten."""
+    """Drop, in place, each arm that bets around the criterion's central share have beaten."""
     won = first + width_of_pairs(arms) + 2
     if state[won] > 0.0:
         state[won] = 0.0
@@ -159,6 +161,6 @@ def drop_beaten(
                 if (
                     state[first + arms + i] > 0.0
                     and state[first + arms + j] > 0.0
-                    and has_won(state, stake(first, arms, i, j), threshold, centre)
+                    and has_won(state, stake(first, arms, i, j), criterion)
                 ):
                     state[first + arms + j] = 0.0

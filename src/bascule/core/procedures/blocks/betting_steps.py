@@ -13,68 +13,11 @@ from bascule.core.procedures.base import UNKNOWN, Ends
 from bascule.core.procedures.blocks import betting as betting_state
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.betting import STAKES, SUMS, has_won, stake, sums_of
-from bascule.core.procedures.blocks.betting import drop_beaten as drop_beaten_by_bets
-from bascule.core.procedures.blocks.state import CanReach, units_of_leader
+from bascule.core.procedures.blocks.state import Criterion, units_of_leader
 from bascule.core.procedures.blocks.steps import BlockSteps, one_sided, read_totals
 from bascule.core.procedures.intervals.margin import bets_within
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
-
-
-def drop_betting(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Drop arms that bets have beaten; floors are for evidence that is dearer to compute."""
-    drop_beaten_by_bets(state, first, arms, threshold)
-
-
-def within_betting(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
-) -> bool:
-    """Whether bets have proven all differences smaller than the margin."""
-    return bets_within(state, first, arms, threshold, margin)
-
-
-def drop_planned(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    centre: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Drop arms that bets around a central share have beaten."""
-    drop_beaten_by_bets(state, first, arms, threshold, centre)
-
-
-def within_planned(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    centre: float,
-    threshold: float,
-    margin: float,
-) -> bool:
-    """Whether bets around a central share have proven all differences smaller than the margin."""
-    return bets_within(state, first, arms, threshold, margin, centre)
 
 
 def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
@@ -100,22 +43,16 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(pair.total, pair.clock, blocks, differences, squares, wins)
 
 
-def ends_betting(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
-) -> list[Ends]:
-    """Return the interval of each difference by bets."""
-    return ends_planned(pairs, steps, ORDINARY, threshold)
-
-
-def ends_planned(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, centre: float, threshold: float
-) -> list[Ends]:
-    """Return the interval of each difference by bets around a central share."""
+def ends_betting(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
+    """Return the interval of each difference by bets around the criterion's central share."""
 
     def decided(pair: PairStatistics) -> tuple[bool, bool]:
-        return _beaten_by_bets(pair, threshold, centre)
+        if not pair.wins:
+            return False, False
+        wins = np.array(pair.wins)
+        return has_won(wins, 0, criterion), has_won(wins, STAKES, criterion)
 
-    return ends_of_sums(pairs, threshold, decided, centre)
+    return ends_of_sums(pairs, criterion.threshold, decided, criterion.effect)
 
 
 def ends_of_sums(
@@ -154,50 +91,11 @@ def ends_of_sums(
     return [next(found) if pair.blocks > 0.0 else UNKNOWN for pair in pairs]
 
 
-def _beaten_by_bets(pair: PairStatistics, threshold: float, centre: float) -> tuple[bool, bool]:
-    """Whether the first arm of a pair has beaten the second, and the second the first."""
-    if not pair.wins:
-        return False, False
-    wins = np.array(pair.wins)
-    return has_won(wins, 0, threshold, centre), has_won(wins, STAKES, threshold, centre)
-
-
 def pair_ends_betting(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    i: int,
-    j: int,
-    evidence: None,
-    can_reach: CanReach,
-    boundary: None,
-    effect: float,
-    threshold: float,
-) -> Ends:
-    """Return the interval of one difference by bets."""
-    return bets_of_pair(state, first, arms, i, j, threshold, ORDINARY)
-
-
-def pair_ends_planned(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    i: int,
-    j: int,
-    evidence: None,
-    can_reach: CanReach,
-    boundary: None,
-    centre: float,
-    threshold: float,
-) -> Ends:
-    """Return the interval of one difference by bets around a central share."""
-    return bets_of_pair(state, first, arms, i, j, threshold, centre)
-
-
-def bets_of_pair(
-    state: FloatArray, first: int, arms: int, i: int, j: int, threshold: float, centre: float
+    state: FloatArray, first: int, arms: int, i: int, j: int, criterion: Criterion
 ) -> Ends:
     """Return the interval of one difference by what the bets on it have won."""
+    centre, threshold = criterion.effect, criterion.threshold
     at = sums_of(first, arms, i, j)
     blocks, differences, squares = state[at], state[at + 1], state[at + 2]
     if blocks == 0.0:
@@ -206,8 +104,8 @@ def bets_of_pair(
         differences / blocks,
         shift_ruled_out(blocks, differences, squares, threshold, centre),
         -shift_ruled_out(blocks, -differences, squares, threshold, centre),
-        has_won(state, stake(first, arms, i, j), threshold, centre),
-        has_won(state, stake(first, arms, j, i), threshold, centre),
+        has_won(state, stake(first, arms, i, j), criterion),
+        has_won(state, stake(first, arms, j, i), criterion),
     )
 
 
@@ -218,8 +116,8 @@ BETTING = BlockSteps(
     units_of_leader,
     betting_state.observe,
     betting_state.fold,
-    drop_betting,
-    within_betting,
+    betting_state.drop_beaten,
+    bets_within,
     write_bets,
     read_bets,
     ends_betting,
@@ -227,6 +125,7 @@ BETTING = BlockSteps(
     evidence=None,
     boundary=None,
     pair_ends=pair_ends_betting,
+    shape=ORDINARY,
 )
 """Limits only."""
 
@@ -234,10 +133,7 @@ BETTING = BlockSteps(
 PLANNED = BETTING._replace(
     width=betting_state.planned_width,
     fold=betting_state.fold_planned,
-    drop=drop_planned,
-    within=within_planned,
-    ends=ends_planned,
     prepare=betting_state.prepare_planned,
-    pair_ends=pair_ends_planned,
+    shape=None,
 )
 """Limits only, and a difference around a planned effect."""

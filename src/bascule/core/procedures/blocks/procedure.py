@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -14,12 +14,10 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
-from bascule.core.procedures.blocks.betting import prepare_planned
 from bascule.core.procedures.blocks.state import (
     OCTAVES,
     PARTS,
-    CanReach,
-    Evidence,
+    Criterion,
     begin_block,
     last_in,
 )
@@ -103,22 +101,16 @@ class BlockProcedure(Procedure):
 
         No look beyond that counts: the last block reaches beyond the plan by less than `batch`.
         """
-        if self.steps.prepare is prepare_planned:
+        if self.horizon is None and self.steps.evidence is None:
             return self.centre
         if self.horizon is None or self.steps.boundary is None:
             return self.scaled_effect
         return horizon_of(1.0, self.scaled_effect, self.horizon.reach) + self.batch
 
     @property
-    def asked(self) -> tuple[Evidence | None, CanReach, float, float]:
-        """What `drop` and `within` are given of the evidence."""
-        return self.steps.evidence, self.steps.can_reach, self.shape, self.threshold
-
-    @property
-    def pair_arguments(self) -> tuple[Any, ...]:
-        """The arguments of `pair_ends` that describe the evidence."""
-        evidence, can_reach, shape, threshold = self.asked
-        return evidence, can_reach, self.steps.boundary, shape, threshold
+    def criterion(self) -> Criterion:
+        """When a pair is decided."""
+        return self.steps.criterion(self.shape, self.threshold)
 
     @property
     def plan(self) -> FloatArray:
@@ -200,7 +192,7 @@ class BlockProcedure(Procedure):
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         if look:
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, *self.asked, floors)
+            steps.drop(state, 0, arms, self.criterion, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -228,7 +220,7 @@ class BlockProcedure(Procedure):
         winner = last_in(state, 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             margin = self.design.min_effect / self.outcome.scale
-            if self.steps.within(state, 0, self.arms, *self.asked, margin):
+            if self.steps.within(state, 0, self.arms, self.criterion, margin):
                 winner = NO_DIFFERENCE
         return winner
 
@@ -286,13 +278,13 @@ class BlockProcedure(Procedure):
         assert isinstance(statistics, Statistics)
         scale = self.outcome.scale
         pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
-        found = self.steps.ends(pairs, self.steps, self.shape, self.threshold)
+        found = self.steps.ends(pairs, self.criterion)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def ends_of_pair(self, state: FloatArray, i: int, j: int) -> Ends:
         """Return the interval of one difference, i before j, by a laid-out test."""
         assert self.steps.pair_ends is not None
-        found = self.steps.pair_ends(state, 0, self.arms, i, j, *self.pair_arguments)
+        found = self.steps.pair_ends(state, 0, self.arms, i, j, self.criterion)
         middle, low, high = (float(self.outcome.scale * end) for end in found)
         return middle, low, high
 
@@ -302,7 +294,7 @@ class BlockProcedure(Procedure):
         if pair_ends is None:
             return Procedure.advantages(self, statistics, control)
         assert isinstance(statistics, Statistics)
-        state, asked = self.lay_out(statistics), (*self.pair_arguments, self.outcome.scale)
+        state, asked = self.lay_out(statistics), (self.criterion, self.outcome.scale)
         found = (
             advantage(state, 0, self.arms, arm, control, pair_ends, *asked)
             for arm in range(self.arms)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,22 @@ Evidence = Callable[[float, float, float], float]
 
 CanReach = Callable[[float, float, float], bool]
 """(total, clock, threshold) -> whether the evidence can reach a threshold: cheaper than it."""
+
+
+class Criterion(NamedTuple):
+    """When one arm of a pair has beaten the other: by which evidence, and how much is enough.
+
+    `evidence` and `boundary`, given (clock, threshold, effect), are None where bets decide.
+    `effect` shapes the evidence: it is a planned effect, a horizon, or the share that bets lie
+    around.
+    """
+
+    evidence: Any
+    can_reach: CanReach
+    boundary: Any
+    effect: float
+    threshold: float
+
 
 OCTAVES, PARTS = 42, 16
 """Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
@@ -156,36 +173,31 @@ def average_can_reach(total: float, clock: float, threshold: float) -> bool:
     return total * total >= 2.0 * threshold * clock
 
 
-def beaten(
-    total: float,
-    clock: float,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
-) -> bool:
+def reached(total: float, clock: float, spread: float, criterion: Criterion) -> bool:
+    """Whether the evidence of a total is enough where one outcome has this spread."""
+    evidence, can_reach, _, effect, threshold = criterion
+    standard = abs(total) / spread
+    enough: bool = can_reach(standard, clock, threshold)
+    return enough and evidence(standard, clock, effect / spread) >= threshold
+
+
+def beaten(total: float, clock: float, criterion: Criterion, floors: FloatArray) -> bool:
     """Whether one arm of a pair is beaten; the second one where the total is positive.
 
     `floors` holds for each part of the clock a total below which the evidence is too little, so
     that it need not be computed; zeros ask for it every time.
     """
+    evidence, can_reach, _, effect, threshold = criterion
+    possible: bool = can_reach(total, clock, threshold)
     return (
-        can_reach(total, clock, threshold)
+        possible
         and abs(total) >= floors[part_of(clock)]
         and evidence(abs(total), clock, effect) >= threshold
     )
 
 
 def drop_beaten(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
 ) -> None:
     """Drop, in place, each arm that another active one has beaten."""
     totals = first + 4 * arms
@@ -197,7 +209,7 @@ def drop_beaten(
             if (
                 state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
-                and beaten(total, clock, evidence, can_reach, effect, threshold, floors)
+                and beaten(total, clock, criterion, floors)
             ):
                 state[first + arms + (j if total > 0.0 else i)] = 0.0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bascule.core.evidence.normal import (
     informed_boundary,
@@ -23,9 +23,11 @@ from bascule.core.procedures.base import UNKNOWN, Ends
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import (
     CanReach,
+    Criterion,
     Evidence,
     average_can_reach,
     drop_beaten,
+    reached,
     units_of_leader,
 )
 from bascule.core.procedures.intervals.margin import (
@@ -40,7 +42,7 @@ Boundary = Callable[[float, float, float], float]
 """(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""
 
 
-PairEnds = Callable[[FloatArray, int, int, int, int, Any, CanReach, Any, float, float], Ends]
+PairEnds = Callable[[FloatArray, int, int, int, int, Criterion], Ends]
 
 
 def plan_nothing(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
@@ -61,19 +63,19 @@ class BlockSteps(NamedTuple):
 
     `share` is given (lead in standard deviations, tilt) and returns the leader's units for each
     one of a challenger. `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is
-    given (state, first, arms, evidence, can_reach, effect, threshold, floors), with the floors of
-    `blocks.state.drop_beaten`; `within` is given the same with a margin in place of the floors.
+    given (state, first, arms, criterion, floors), with the floors of `blocks.state.drop_beaten`;
+    `within` is given the same with a margin in place of the floors.
     `write` lays out what the pairs have shown beyond totals and clocks, and `read` reads one pair.
-    `ends` is given (pairs, steps, effect, threshold) and returns their intervals in units of the
-    scale.
+    `ends` is given (pairs, criterion) and returns their intervals in units of the scale.
     With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
     large block. `evidence` and `boundary` belong to a known spread and are None where bets decide;
     `can_reach` says quickly whether the evidence need be computed.
-    `pair_ends` is given (state, first, arms, i, j, evidence, can_reach, boundary, effect,
-    threshold), with i before j, and returns one interval as `ends` does; None where there is no
-    function for a single pair.
+    `pair_ends` is given (state, first, arms, i, j, criterion), with i before j, and returns one
+    interval as `ends` does; None where there is no function for a single pair.
     Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
     test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
+    `shape` is the effect of the criterion where that is the same in every test: a compiled loop is
+    shorter that knows it beforehand.
     `decide` stands for `fold` where only decisions count, if that is less work.
     """
 
@@ -83,11 +85,11 @@ class BlockSteps(NamedTuple):
     share: Callable[[float, float], int]
     observe: Callable[[FloatArray, int, int, int, float], None]
     fold: Callable[[FloatArray, int, int, float], None]
-    drop: Callable[[FloatArray, int, int, Any, CanReach, float, float, FloatArray], None]
-    within: Callable[[FloatArray, int, int, Any, CanReach, float, float, float], bool]
+    drop: Callable[[FloatArray, int, int, Criterion, FloatArray], None]
+    within: Callable[[FloatArray, int, int, Criterion, float], bool]
     write: Callable[[FloatArray, int, Statistics], None]
     read: Callable[[FloatArray, int, int, int], PairStatistics]
-    ends: Callable[[Sequence[PairStatistics], BlockSteps, float, float], list[Ends]]
+    ends: Callable[[Sequence[PairStatistics], Criterion], list[Ends]]
     split: bool
     evidence: Evidence | None
     boundary: Boundary | None
@@ -96,6 +98,11 @@ class BlockSteps(NamedTuple):
     can_reach: CanReach = average_can_reach
     pair_ends: PairEnds | None = None
     decide: Callable[[FloatArray, int, int, float], None] | None = None
+    shape: float | None = None
+
+    def criterion(self, effect: float, threshold: float) -> Criterion:
+        """Return when a pair is decided by the evidence of these steps."""
+        return Criterion(self.evidence, self.can_reach, self.boundary, effect, threshold)
 
     @property
     def deciding(self) -> BlockSteps:
@@ -129,16 +136,12 @@ def read_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(float(state[totals + i * arms + j]), float(state[clocks + i * arms + j]))
 
 
-def ends_of_totals(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
-) -> list[Ends]:
-    """Return the interval of each difference by the evidence of the steps."""
-    evidence, boundary = steps.evidence, steps.boundary
-    assert evidence is not None
-    assert boundary is not None
+def ends_of_totals(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
+    """Return the interval of each difference by the evidence of the criterion."""
+    asked = criterion.threshold, criterion.effect
     # Most pairs were in the same blocks, and so have the same clock.
     reaches = {
-        clock: boundary(clock, threshold, effect)
+        clock: criterion.boundary(clock, *asked)
         for clock in {pair.clock for pair in pairs}
         if clock > 0.0
     }
@@ -147,12 +150,8 @@ def ends_of_totals(
         if pair.clock == 0.0:
             found.append(UNKNOWN)
             continue
-        total, clock, reach = pair.total, pair.clock, reaches[pair.clock]
-        decided = (
-            steps.can_reach(total, clock, threshold)
-            and evidence(abs(total), clock, effect) >= threshold
-        )
-        found.append(ends_at(total, clock, reach, decided))
+        decided = reached(pair.total, pair.clock, 1.0, criterion)
+        found.append(ends_at(pair.total, pair.clock, reaches[pair.clock], decided))
     return found
 
 
@@ -163,21 +162,10 @@ def ends_at(total: float, clock: float, reach: float, decided: bool) -> Ends:
 
 
 def pair_ends_of_totals(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    i: int,
-    j: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    boundary: Boundary,
-    effect: float,
-    threshold: float,
+    state: FloatArray, first: int, arms: int, i: int, j: int, criterion: Criterion
 ) -> Ends:
     """Return the interval of one difference of a known spread."""
-    return scaled_pair_ends(
-        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold, known_spread
-    )
+    return scaled_pair_ends(state, first, arms, i, j, criterion, known_spread)
 
 
 def scaled_pair_ends(
@@ -186,11 +174,7 @@ def scaled_pair_ends(
     arms: int,
     i: int,
     j: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    boundary: Boundary,
-    effect: float,
-    threshold: float,
+    criterion: Criterion,
     spread_of: PairSpread,
 ) -> Ends:
     """Return the interval of one difference; infinite while the pair's spread is not known."""
@@ -199,11 +183,9 @@ def scaled_pair_ends(
     spread = spread_of(state, first, arms, i, j)
     if clock == 0.0 or spread == math.inf:
         return total / clock if clock > 0.0 else 0.0, -math.inf, math.inf
-    total, effect = total / spread, effect / spread
-    decided = (
-        can_reach(total, clock, threshold) and evidence(abs(total), clock, effect) >= threshold
-    )
-    middle, low, high = ends_at(total, clock, boundary(clock, threshold, effect), decided)
+    decided = reached(total, clock, spread, criterion)
+    reach = criterion.boundary(clock, criterion.threshold, criterion.effect / spread)
+    middle, low, high = ends_at(total / spread, clock, reach, decided)
     return spread * middle, spread * low, spread * high
 
 
@@ -219,20 +201,14 @@ def advantage(
     arm: int,
     control: int,
     pair_ends: PairEnds,
-    evidence: Any,
-    can_reach: CanReach,
-    boundary: Any,
-    effect: float,
-    threshold: float,
+    criterion: Criterion,
     scale: float,
 ) -> tuple[float, float]:
     """Return by how much an arm is better than the control: the ends of an interval."""
     if arm == control:
         return 0.0, 0.0
     i, j = min(arm, control), max(arm, control)
-    _, low, high = pair_ends(
-        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold
-    )
+    _, low, high = pair_ends(state, first, arms, i, j, criterion)
     low, high = scale * low, scale * high
     return (low, high) if arm < control else (-high, -low)
 

@@ -13,7 +13,7 @@ import math
 from itertools import combinations
 
 from bascule.core.procedures.base import Ends
-from bascule.core.procedures.blocks.state import CanReach
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.blocks.steps import one_sided
 from bascule.core.procedures.estimated.state import clear as clear_estimated
 from bascule.core.procedures.estimated.state import pair_noise, pair_variances, spread_at_least
@@ -78,14 +78,7 @@ def end_of_pair(
 
 
 def drop_beaten(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    shape: float,
-    threshold: float,
-    floors: FloatArray,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
 ) -> None:
     """Drop, in place, each arm that another active one has beaten at the boundary."""
     totals = first + 4 * arms
@@ -107,14 +100,7 @@ def drop_beaten(
 
 
 def all_within(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    shape: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Whether the boundary shows every difference between active arms below the margin."""
     totals = first + 4 * arms

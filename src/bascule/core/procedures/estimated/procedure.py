@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from bascule.core.procedures.base import AnyStatistics, Ends
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.state import CanReach, Evidence
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.blocks.state import width as width_of_pairs
-from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, Boundary, scaled_pair_ends
+from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, scaled_pair_ends
 from bascule.core.procedures.estimated import horizon
 from bascule.core.procedures.estimated.state import (
     SUMS,
@@ -54,21 +54,10 @@ def read_share(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
 
 
 def pair_ends_of_estimates(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    i: int,
-    j: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    boundary: Boundary,
-    effect: float,
-    threshold: float,
+    state: FloatArray, first: int, arms: int, i: int, j: int, criterion: Criterion
 ) -> Ends:
     """Return the interval of one difference; infinitely wide until it can be decided."""
-    return scaled_pair_ends(
-        state, first, arms, i, j, evidence, can_reach, boundary, effect, threshold, pair_spread
-    )
+    return scaled_pair_ends(state, first, arms, i, j, criterion, pair_spread)
 
 
 ESTIMATED = UNINFORMED._replace(

@@ -19,7 +19,7 @@ from bascule.core.evidence.spread import (
     units_needed,
 )
 from bascule.core.procedures.blocks.betting import UNSEEN
-from bascule.core.procedures.blocks.state import CanReach, Evidence
+from bascule.core.procedures.blocks.state import Criterion, reached
 from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import width as width_of_pairs
@@ -149,14 +149,7 @@ def pair_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> flo
 
 
 def drop_beaten(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
 ) -> None:
     """Drop, in place, each arm that another active one has beaten."""
     totals = first + 4 * arms
@@ -168,19 +161,14 @@ def drop_beaten(
             clock = state[clocks + i * arms + j]
             # Most looks end here, before any moment of higher order is computed.
             if (
-                can_reach(total, clock * least, threshold)
+                criterion.can_reach(total, clock * least, criterion.threshold)
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
             ):
                 one = pair_spread(state, first, arms, i, j)
-                if one < math.inf:
-                    standard = total / one
-                    if (
-                        can_reach(standard, clock, threshold)
-                        and evidence(standard, clock, effect / one) >= threshold
-                    ):
-                        ahead = state[totals + i * arms + j] > 0.0
-                        state[first + arms + (j if ahead else i)] = 0.0
+                if one < math.inf and reached(total, clock, one, criterion):
+                    ahead = state[totals + i * arms + j] > 0.0
+                    state[first + arms + (j if ahead else i)] = 0.0
 
 
 def spread_at_least(state: FloatArray, first: int, arms: int) -> float:
@@ -195,16 +183,7 @@ def spread_at_least(state: FloatArray, first: int, arms: int) -> float:
 
 
 def pairs_within(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Whether every difference between active arms is found smaller than the margin."""
-    return scaled_pairs_within(
-        state, first, arms, evidence, can_reach, effect, threshold, margin, pair_spread
-    )
+    return scaled_pairs_within(state, first, arms, criterion, margin, pair_spread)

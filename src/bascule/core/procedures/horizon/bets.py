@@ -16,7 +16,7 @@ import math
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.horizon import LEAST_STEP, stake
-from bascule.core.procedures.blocks.state import CanReach
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.horizon.state import (
     BETS,
@@ -249,7 +249,9 @@ def shifts_won(state: FloatArray, bets: int, threshold: float) -> int:
     return won
 
 
-def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> None:
+def drop_beaten(
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
+) -> None:
     """Drop, in place, each arm that another active one has beaten: its first bet has won."""
     for i in range(arms):
         for j in range(arms):
@@ -257,20 +259,13 @@ def drop_beaten(state: FloatArray, first: int, arms: int, threshold: float) -> N
                 i != j
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
-                and state[bets_of(first, arms, i, j)] >= threshold
+                and state[bets_of(first, arms, i, j)] >= criterion.threshold
             ):
                 state[first + arms + j] = 0.0
 
 
 def all_within(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Whether every difference between active arms is proven smaller than the margin."""
     within = True
@@ -282,6 +277,6 @@ def all_within(
                 and state[first + arms + i] > 0.0
                 and state[first + arms + j] > 0.0
             ):
-                won = shifts_won(state, bets_of(first, arms, i, j), threshold)
-                within = won > 0 and SHIFTS[BETS - won] * effect <= margin
+                won = shifts_won(state, bets_of(first, arms, i, j), criterion.threshold)
+                within = won > 0 and SHIFTS[BETS - won] * criterion.effect <= margin
     return within

@@ -15,8 +15,7 @@ from bascule.core.evidence.betting import log_factor, log_shifted_wealth, sums_m
 from bascule.core.evidence.horizon import conditional_power, room_left, stake
 from bascule.core.procedures.base import Ends
 from bascule.core.procedures.blocks.betting_steps import ends_of_sums
-from bascule.core.procedures.blocks.state import CanReach
-from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.horizon.state import (
     CONSTANT,
     EFFECT,
@@ -42,7 +41,7 @@ from bascule.core.procedures.horizon.steps import (
     with_flat_boundary,
 )
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.pairs import all_within, number_of
+from bascule.core.procedures.many_arms.pairs import bets_within, drop_by, number_of, within_by
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
     SQUARES,
@@ -215,46 +214,43 @@ def beats(
     )
 
 
-def drop_many_following(
+def verdict_of_followers(
     state: FloatArray,
     first: int,
     arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
+    i: int,
+    j: int,
+    criterion: Criterion,
     floors: FloatArray,
+) -> float:
+    """Return who has beaten whom: above 0 for arm i, below 0 for arm j."""
+    lead = number_of(state, first, arms, i, j, LEAD)
+    won = number_of(state, first, arms, i, j, WON)
+    total = number_of(state, first, arms, i, j, TOTAL)
+    squares = number_of(state, first, arms, i, j, SQUARES)
+    blocks = number_of(state, first, arms, i, j, BLOCKS)
+    ahead = 0.0
+    if beats(0.5 * (won + lead), blocks, total, squares, criterion.threshold):
+        ahead = 1.0
+    elif beats(0.5 * (won - lead), blocks, -total, squares, criterion.threshold):
+        ahead = -1.0
+    return ahead
+
+
+def drop_many_following(
+    state: FloatArray, first: int, arms: int, criterion: Criterion, floors: FloatArray
 ) -> None:
     """Drop arms of a test of many that bets have beaten."""
-    for i in range(arms):
-        if state[first + 7 * arms + i] > 0.0:
-            state[first + 7 * arms + i] = 0.0
-            for j in range(arms):
-                if j != i and state[first + arms + i] > 0.0 and state[first + arms + j] > 0.0:
-                    lead = number_of(state, first, arms, i, j, LEAD)
-                    won = number_of(state, first, arms, i, j, WON)
-                    total = number_of(state, first, arms, i, j, TOTAL)
-                    squares = number_of(state, first, arms, i, j, SQUARES)
-                    blocks = number_of(state, first, arms, i, j, BLOCKS)
-                    if beats(0.5 * (won + lead), blocks, total, squares, threshold):
-                        state[first + arms + j] = 0.0
-                    elif beats(0.5 * (won - lead), blocks, -total, squares, threshold):
-                        state[first + arms + i] = 0.0
+    drop_by(state, first, arms, verdict_of_followers, criterion, floors)
 
 
 def within_many_following(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Whether the intervals of all differences lie within the margin."""
-    needed = threshold - LOG_INTERVALS
-    return all_within(state, first, arms, None, can_reach, effect, needed, margin, BLOCKS)
+    evidence, can_reach, boundary, effect, threshold = criterion
+    needed = Criterion(evidence, can_reach, boundary, effect, threshold - LOG_INTERVALS)
+    return within_by(state, first, arms, bets_within, BLOCKS, needed, margin)
 
 
 def read_many_following(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
@@ -264,10 +260,9 @@ def read_many_following(state: FloatArray, arms: int, i: int, j: int) -> PairSta
     return PairStatistics(0.0, clock, blocks, total, squares, wins)
 
 
-def ends_many_following(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
-) -> list[Ends]:
+def ends_many_following(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
     """Return the interval of each difference by its blocks, and by what the bets have decided."""
+    threshold = criterion.threshold
 
     def decided(pair: PairStatistics) -> tuple[bool, bool]:
         sums = pair.blocks, pair.differences, pair.squares

@@ -18,7 +18,7 @@ from bascule.core.evidence.horizon import (
     log_flat_bound,
 )
 from bascule.core.procedures.base import UNKNOWN, Ends
-from bascule.core.procedures.blocks.state import CanReach
+from bascule.core.procedures.blocks.state import Criterion
 from bascule.core.procedures.blocks.steps import (
     UNINFORMED,
     BlockSteps,
@@ -78,35 +78,19 @@ def at_any_clock(total: float, clock: float, threshold: float) -> bool:
     return True
 
 
-def ends_flat(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, horizon: float, threshold: float
-) -> list[Ends]:
+def ends_flat(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
     """Return the interval of each difference by a flat boundary.
 
     Nothing is known of totals beyond the horizon, such as those of a winner that waits for its
     guardrails.
     """
     return [
-        ends if pair.clock <= horizon else (pair.total / pair.clock, -math.inf, math.inf)
-        for pair, ends in zip(pairs, ends_of_totals(pairs, steps, horizon, threshold), strict=True)
+        ends if pair.clock <= criterion.effect else (pair.total / pair.clock, -math.inf, math.inf)
+        for pair, ends in zip(pairs, ends_of_totals(pairs, criterion), strict=True)
     ]
 
 
 # Bets that follow the boundary
-
-
-def drop_following(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: None,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    floors: FloatArray,
-) -> None:
-    """Drop arms that the bets have beaten."""
-    drop_beaten(state, first, arms, threshold)
 
 
 def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:
@@ -133,9 +117,7 @@ def read_bets(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
     return PairStatistics(pair.total, pair.clock, wins=tuple(map(float, (*wins, *current))))
 
 
-def ends_following(
-    pairs: Sequence[PairStatistics], steps: BlockSteps, effect: float, threshold: float
-) -> list[Ends]:
+def ends_following(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
     """Return the interval of each difference by the bets that follow the boundary.
 
     Its ends are those of `SHIFTS` that are ruled out, so they never widen again.
@@ -147,8 +129,8 @@ def ends_following(
             continue
         ends = []
         for first in (0, OWN):
-            won = shifts_won(pair.wins, first, threshold)  # type: ignore[arg-type]
-            ends.append(-SHIFTS[BETS - won] * effect if won else -math.inf)
+            won = shifts_won(pair.wins, first, criterion.threshold)  # type: ignore[arg-type]
+            ends.append(-SHIFTS[BETS - won] * criterion.effect if won else -math.inf)
         found.append((pair.total / pair.clock, ends[0], -ends[1]))
     return found
 
@@ -178,7 +160,7 @@ FOLLOWING = BlockSteps(
     UNINFORMED.share,
     state_of_bets.observe,
     fold_limited,
-    drop_following,
+    drop_beaten,
     all_within,
     write_bets,
     read_bets,

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.evidence.betting import ORDINARY, log_shifted_wealth
+from bascule.core.evidence.betting import log_shifted_wealth
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.blocks.betting import sums_of
-from bascule.core.procedures.blocks.state import CanReach, Evidence
-from bascule.core.procedures.intervals.state import FloatArray, round_complete, value_of
+from bascule.core.procedures.blocks.state import Criterion, reached
+from bascule.core.procedures.intervals.state import FloatArray, round_complete, stretches, value_of
 
 PairSpread = Callable[[FloatArray, int, int, int, int], float]
 """(state, first, arms, i, j) -> the spread of one outcome, in units of the totals."""
@@ -26,29 +26,17 @@ def known_spread(state: FloatArray, first: int, arms: int, i: int, j: int) -> fl
 
 
 def pairs_within(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Blocks with a known spread: the evidence that a difference is below the margin is enough."""
-    return scaled_pairs_within(
-        state, first, arms, evidence, can_reach, effect, threshold, margin, known_spread
-    )
+    return scaled_pairs_within(state, first, arms, criterion, margin, known_spread)
 
 
 def scaled_pairs_within(
     state: FloatArray,
     first: int,
     arms: int,
-    evidence: Evidence,
-    can_reach: CanReach,
-    effect: float,
-    threshold: float,
+    criterion: Criterion,
     margin: float,
     spread_of: PairSpread,
 ) -> bool:
@@ -65,23 +53,15 @@ def scaled_pairs_within(
                 within = room > 0.0
                 if within:
                     spread = spread_of(state, first, arms, i, j)
-                    within = (
-                        spread < math.inf
-                        and can_reach(room / spread, clock, threshold)
-                        and evidence(room / spread, clock, effect / spread) >= threshold
-                    )
+                    within = spread < math.inf and reached(room, clock, spread, criterion)
     return within
 
 
 def bets_within(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    threshold: float,
-    margin: float,
-    centre: float = ORDINARY,
+    state: FloatArray, first: int, arms: int, criterion: Criterion, margin: float
 ) -> bool:
     """Blocks with bets: those that the difference is within the margin have won enough."""
+    centre, threshold = criterion.effect, criterion.threshold
     within = True
     for i in range(arms):
         for j in range(i + 1, arms):
@@ -103,16 +83,10 @@ def bets_within(
 
 
 def intervals_within(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """Intervals: from the lowest end to the highest of all active arms."""
+    _, lowers, uppers = stretches(first, arms)
     lowest = math.inf
     highest = -math.inf
     for arm in range(arms):
@@ -124,34 +98,18 @@ def intervals_within(
 
 
 def rounds_within(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """Intervals of an even split, which are compared after full rounds only."""
-    complete = round_complete(state, scores, arms)
-    return complete and intervals_within(
-        state, scores, lowers, uppers, arms, sigma, threshold, margin
-    )
+    complete = round_complete(state, first, arms)
+    return complete and intervals_within(state, first, arms, sigma, threshold, margin)
 
 
 def two_arms_within(
-    state: FloatArray,
-    scores: int,
-    lowers: int,
-    uppers: int,
-    arms: int,
-    sigma: float,
-    threshold: float,
-    margin: float,
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """The evidence of two arms for arbitrary sampling, against either end of the margin."""
-    first = scores - 2 * arms
+    _, _, uppers = stretches(first, arms)
     within = True
     for i in range(arms):
         for j in range(i + 1, arms):

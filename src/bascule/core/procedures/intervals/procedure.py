@@ -31,7 +31,7 @@ from bascule.core.procedures.intervals.state import (
     Within,
     highest,
     place,
-    span,
+    stretches,
     value_of,
     width,
 )
@@ -166,16 +166,12 @@ class ArmProcedure(Procedure):
 
     def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
         """Return the state after the steps have looked at it, and the winner."""
-        arms = self.arms
         state = self.lay_out(statistics)
         if not self.may_decide(statistics):
             return state, NOBODY
-        scores, stretch = 2 * arms, span(arms)
-        where = (scores, scores + stretch, scores + 2 * stretch, arms)
-        asked = (self.outcome.sigma, self.threshold)
-        winner = self.steps.decide(state, *where, *asked)
-        margin = self.design.min_effect
-        if winner == NOBODY and margin is not None and self.within(state, *where, *asked, margin):
+        asked = (state, 0, self.arms, self.outcome.sigma, self.threshold)
+        winner, margin = self.steps.decide(*asked), self.design.min_effect
+        if winner == NOBODY and margin is not None and self.within(*asked, margin):
             winner = NO_DIFFERENCE
         return state, winner
 
@@ -186,7 +182,7 @@ class ArmProcedure(Procedure):
     def dropped_in(self, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
         """Return the arms that the steps have dropped from a state, or had before."""
         arms = self.arms
-        uppers = 2 * arms + 2 * span(arms)
+        _, _, uppers = stretches(0, arms)
         out = frozenset(
             arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf
         )

@@ -32,10 +32,10 @@ NO_DIFFERENCE = -2
 Score = Callable[[float, float, float, float], float]
 """(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
 
-Decide = Callable[[FloatArray, int, int, int, int, float, float], int]
-"""(state, scores, lowers, uppers, arms, sigma, threshold) -> the winner, or `NOBODY`."""
+Decide = Callable[[FloatArray, int, int, float, float], int]
+"""(state, first, arms, sigma, threshold) -> the winner, or `NOBODY`."""
 
-Within = Callable[[FloatArray, int, int, int, int, float, float, float], bool]
+Within = Callable[[FloatArray, int, int, float, float, float], bool]
 """(as `Decide`, margin) -> whether every difference is proven smaller than the margin."""
 
 
@@ -74,6 +74,16 @@ def width(arms: int) -> int:
     10
     """
     return 2 * arms + 3 * span(arms)
+
+
+def stretches(first: int, arms: int) -> tuple[int, int, int]:
+    """Where the scores, the lower ends and the upper ends of the test at `first` begin.
+
+    >>> stretches(0, 2)
+    (4, 6, 8)
+    """
+    scores = first + 2 * arms
+    return scores, scores + span(arms), scores + 2 * span(arms)
 
 
 def clear(state: FloatArray, first: int, arms: int, unseen_score: float) -> None:
@@ -140,14 +150,14 @@ def runner_up(state: FloatArray, values: int, arms: int, leader: int) -> int:
     return best
 
 
-def parted(state: FloatArray, lowers: int, uppers: int, arms: int) -> int:
+def parted(state: FloatArray, first: int, arms: int) -> int:
     """The arm whose interval lies above every other, or `NOBODY`.
 
-    >>> parted(np.array([0.1, 0.6, 0.5, 0.9]), 0, 2, 2)
-    1
-    >>> parted(np.array([0.1, 0.4, 0.5, 0.9]), 0, 2, 2)
-    -1
+    >>> ends = ([0.1, 0.6, 0.5, 0.9], [0.1, 0.4, 0.5, 0.9])
+    >>> [parted(np.array([0.0] * 6 + numbers), 0, 2) for numbers in ends]
+    [1, -1]
     """
+    _, lowers, uppers = stretches(first, arms)
     if arms == 2:
         # Two questions that are almost always answered by no cost a processor less than a choice.
         if state[lowers] > state[uppers + 1]:
@@ -170,16 +180,17 @@ def parted(state: FloatArray, lowers: int, uppers: int, arms: int) -> int:
     return leader if floor > rival else NOBODY
 
 
-def round_complete(state: FloatArray, scores: int, arms: int) -> bool:
+def round_complete(state: FloatArray, first: int, arms: int) -> bool:
     """Whether every active arm has the same score, hence as many units as the others.
 
     In a tournament it is enough that the first active arm has the highest score: equal scores
     are served in the order of the arms, so the first one is behind only when a round is over.
 
-    >>> round_complete(np.array([-4.0, -math.inf, -4.0]), 0, 3)
+    >>> round_complete(np.array([0.0] * 6 + [-4.0, -math.inf, -4.0]), 0, 3)
     True
     """
     complete = True
+    scores = first + 2 * arms
     if arms > FEW_ARMS:
         half = leaves(arms)
         node = 1
@@ -199,12 +210,13 @@ def round_complete(state: FloatArray, scores: int, arms: int) -> bool:
     return complete
 
 
-def eliminate(state: FloatArray, scores: int, lowers: int, uppers: int, arms: int) -> None:
+def eliminate(state: FloatArray, first: int, arms: int) -> None:
     """Drop, in place, each arm whose interval lies wholly below another's.
 
     An arm that is out has minus infinity as score and as both ends: it gets no more units and
     stands in nobody's way.
     """
+    scores, lowers, uppers = stretches(first, arms)
     offset = 0 if arms <= FEW_ARMS else leaves(arms)
     floor = state[lowers + offset + highest(state, lowers, arms)]
     for arm in range(arms):
@@ -253,9 +265,7 @@ def place(
     score: float,
 ) -> None:
     """Write what one arm has shown into the test that begins at `first`."""
-    scores = first + 2 * arms
-    lowers = scores + span(arms)
-    uppers = lowers + span(arms)
+    scores, lowers, uppers = stretches(first, arms)
     # Unsigned, because an index that cannot be negative compiles to less code.
     state[np.uint64(first + arm)] = units
     state[np.uint64(first + arms + arm)] = total

@@ -109,7 +109,7 @@ class ManyArmsProcedure(BlockProcedure):
             for i, _ in self._candidates(state):
                 state[7 * arms + i] = 1.0
             floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, *self.asked, floors)
+            steps.drop(state, 0, arms, self.criterion, floors)
         out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
         return replace(
             statistics,
@@ -127,7 +127,7 @@ class ManyArmsProcedure(BlockProcedure):
         winner = NOBODY if active > 1 else last_in(self.lay_out(statistics), 0, self.arms)
         if winner == NOBODY and self.design.min_effect is not None:
             state = self._with_rows(statistics, self.rows(statistics))
-            if self.steps.within(state, 0, self.arms, *self.asked, self.margin):
+            if self.steps.within(state, 0, self.arms, self.criterion, self.margin):
                 winner = NO_DIFFERENCE
         return winner
 
@@ -148,7 +148,7 @@ class ManyArmsProcedure(BlockProcedure):
         state = self._with_rows(statistics, self.rows(statistics))
         pairs = [self.steps.read(state, self.arms, i, j) for i, j in self.compared(statistics)]
         scale = self.outcome.scale
-        found = self.steps.ends(pairs, self.steps, self.shape, self.threshold)
+        found = self.steps.ends(pairs, self.criterion)
         return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
 
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
@@ -157,12 +157,8 @@ class ManyArmsProcedure(BlockProcedure):
         assert isinstance(statistics, Statistics)
         state = self._with_rows(statistics, self.rows(statistics))
         pairs = list(self._candidates(state))
-        found = self.steps.ends(
-            [self.steps.read(state, self.arms, i, j) for i, j in pairs],
-            self.steps,
-            self.shape,
-            self.threshold,
-        )
+        read = [self.steps.read(state, self.arms, i, j) for i, j in pairs]
+        found = self.steps.ends(read, self.criterion)
         beaten = set()
         for (i, j), (_, low, high) in zip(pairs, found, strict=True):
             if low >= 0.0 and i not in without:

@@ -13,7 +13,12 @@ from bascule.core.evidence.normal import informed_boundary
 from bascule.core.procedures.blocks.betting_steps import BETTING
 from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, write_nothing
 from bascule.core.procedures.intervals.state import FloatArray
-from bascule.core.procedures.many_arms.pairs import all_within, drop_beaten
+from bascule.core.procedures.many_arms.pairs import (
+    all_bets_within,
+    all_within,
+    drop_beaten,
+    drop_beaten_by_bets,
+)
 from bascule.core.procedures.many_arms.state import (
     MANY,
     NUMBERS,
@@ -92,8 +97,8 @@ MANY_BETTING = BETTING._replace(
     leader=leader_by_spread,
     observe=observe,
     fold=fold_bets,
-    drop=drop_beaten,
-    within=all_within,
+    drop=drop_beaten_by_bets,
+    within=all_bets_within,
     write=write_nothing,
     read=read_many_bets,
     pair_ends=None,

@@ -16,7 +16,7 @@ import numpy as np
 from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
-from bascule.core.procedures.blocks.state import begin_block, last_in
+from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
@@ -43,7 +43,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     clear, leader, share_of = steps.clear, steps.leader, steps.share
     observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
     split, prepare, over = steps.split, steps.prepare, steps.over
-    evidence, can_reach = steps.evidence, steps.can_reach
+    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
 
     def play(
         state: FloatArray,
@@ -93,6 +93,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         turn = owners.size - 1
         rounds = batch if split else 1
         each = 1 if split else batch
+        criterion = Criterion(evidence, can_reach, boundary, effect, threshold)
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms)
@@ -178,14 +179,12 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     if covariates > 0:
                         fold_covariates(sums, block, covariates)
                     if lasts[folded & turn] == 0:
-                        drop(state, 0, arms, evidence, can_reach, effect, threshold, floors)
+                        drop(state, 0, arms, criterion, floors)
                         winner = last_in(state, 0, arms)
                         if (
                             margin > 0.0
                             and winner == NOBODY
-                            and within(
-                                state, 0, arms, evidence, can_reach, effect, threshold, margin
-                            )
+                            and within(state, 0, arms, criterion, margin)
                         ):
                             winner = NO_DIFFERENCE
                         if winner == NOBODY:

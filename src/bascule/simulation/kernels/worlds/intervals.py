@@ -29,7 +29,7 @@ from bascule.core.procedures.intervals.state import (
     place,
     put,
     round_complete,
-    span,
+    stretches,
     value_of,
 )
 from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
@@ -134,9 +134,7 @@ def build(
         made_of = fingerprint  # noqa: F841
         even = math.isinf(alpha)
         turn = heads.size - 1
-        scores = 2 * arms
-        lowers = scores + span(arms)
-        uppers = lowers + span(arms)
+        scores, _, uppers = stretches(0, arms)
         unseen = score(0.0, math.inf, 0.0, alpha)
         for i in range(heads.size):
             heads[i] = EMPTY
@@ -170,7 +168,7 @@ def build(
                         round_size += 1
                         round_due = max(round_due, due)
                         whole = whole and came
-                        if round_complete(state, scores, arms):
+                        if round_complete(state, 0, arms):
                             for unit in range(units - round_size, units):
                                 if whole:
                                     schedule(heads, nexts, dues, unit & turn, round_due)
@@ -208,11 +206,11 @@ def build(
                             urgency = score(mean, wide, seen, alpha)
                         place(state, 0, arms, arm, seen, total, mean, wide, urgency)
                     slot = nexts[slot]
-                winner = decide(state, scores, lowers, uppers, arms, sigma, threshold)
+                winner = decide(state, 0, arms, sigma, threshold)
                 if (
                     margin > 0.0
                     and winner == NOBODY
-                    and within(state, scores, lowers, uppers, arms, sigma, threshold, margin)
+                    and within(state, 0, arms, sigma, threshold, margin)
                 ):
                     winner = NO_DIFFERENCE
             wipe(heads, dues, units)
