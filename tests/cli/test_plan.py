@@ -105,7 +105,7 @@ def test_a_sample_tells_baseline_and_spread(
     assert code == 0
     data = json.loads(out)
     assert data["wishes"]["means"] == [20.0, 25.0]
-    assert data["design"]["outcome"]["sigma"] == pytest.approx(8.3045, abs=1e-3)
+    assert data["design"]["outcome"]["spread"] == pytest.approx(8.3045, abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Unpack
 
 from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Outcome, Recurrent
+from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
 from bascule.planning.request.amounts import amount, tidy
 from bascule.planning.request.checks import Lift
 from bascule.planning.request.request import BASELINE, LIFT, PlanRequest, RequestOptions
@@ -29,7 +29,8 @@ def plan_request(
     those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". The error
     "auto" is chosen for the population.
 
-    >>> plan_request(Gaussian(5.0), baseline=20, lift="10%").lifts
+    >>> import bascule as bs
+    >>> plan_request(bs.Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
     """
     known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
@@ -72,14 +73,16 @@ def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) ->
 def outcome_of(sample: Sample) -> Outcome:
     """Return the outcome model that a sample suggests.
 
-    >>> outcome_of(Sample.of([0, 1] * 10))
-    Bernoulli()
+    A sample shows neither limits nor a spread that nothing exceeds, so nothing is proven from it.
+
+    >>> outcome_of(Sample.of([0, 1] * 10)), outcome_of(Sample.of([0, 2] * 10)).estimated
+    (Bernoulli(), True)
     """
     if sample.zero_or_one and not sample.recurring:
         return Bernoulli()
     if sample.recurring:
         return Recurrent(sample.sigma_unit, sample.sigma_noise)
-    return Gaussian(_varying(sample))
+    return Numeric(_varying(sample))
 
 
 def _varying(sample: Sample) -> float:
@@ -92,7 +95,7 @@ def _check_sample(sample: Sample, outcome: Outcome) -> None:
     _varying(sample)
     if outcome.binary and not sample.zero_or_one:
         raise InputError(
-            "sample", "sample has outcomes other than 0 and 1: use Gaussian(sigma), or a range"
+            "sample", "sample has outcomes other than 0 and 1: use Numeric(), or Bounded(low, high)"
         )
     if not outcome.low <= sample.low <= sample.high <= outcome.high:
         raise InputError(
