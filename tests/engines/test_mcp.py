@@ -62,10 +62,10 @@ def test_an_assistant_plans_a_test_and_analyses_one(service: Service, name: str)
         arm = test.assign(f"u{i}")
         test.record(f"u{i}", float(arm == "green"))
     service.clock.advance("8d")
-    wish = {"baseline": "5%", "lift": "20%", "units_per_day": "5k"}
+    request = {"baseline": "5%", "lift": "20%", "units_per_day": "5k"}
     calls: list[tuple[str, dict[str, Any]]] = [
-        ("post_plan", wish),
-        ("post_plan", {**wish, "baseline": "many"}),
+        ("post_plan", request),
+        ("post_plan", {**request, "baseline": "many"}),
         ("get_experiment_report", {"name": name, "form": "json"}),
     ]
     _, ((failed, plan), (refused, why), (unread, report)) = asyncio.run(
@@ -73,7 +73,7 @@ def test_an_assistant_plans_a_test_and_analyses_one(service: Service, name: str)
     )
     assert not failed, plan
     with service.caller("viewer") as caller:
-        asked = caller.post("/v1/plan", json=wish).json()
+        asked = caller.post("/v1/plan", json=request).json()
     assert json.loads(plan)["design"] == asked["design"]
     assert refused
     assert "baseline must be a number" in why

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 WIDTHS = {"wide": 720.0, "narrow": 344.0}
 """Widths of a chart in pixels, on a screen and on a phone."""
@@ -28,17 +28,21 @@ def template(name: str) -> Template:
     >>> template("plan.html").name
     'plan.html'
     """
+    return environment("bascule.presentation").get_template(name)
+
+
+def environment(package: str) -> Environment:
+    """Return what renders the templates of a package; all text in them is escaped."""
     # Loaded at first use: most results are never made into a page.
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
-        loader=PackageLoader("bascule.presentation"),
+    return Environment(
+        loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template(name)
 
 
 @dataclass(frozen=True, slots=True)

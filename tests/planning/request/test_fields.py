@@ -17,7 +17,7 @@ from bascule.planning.request.fields import FIELDS, Place
 from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import RequestOptions
-from bascule.service.api.schemas.requests import Wish
+from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
 from bascule.service.server.planner_process import arguments
 
@@ -70,7 +70,7 @@ def test_the_usual_value_is_the_default_everywhere(name: str) -> None:
     given: dict[str, Any] = {name: int(usual) if FIELDS[name].limits else usual}
     assert plan_request(**given) == plan_request()
     assert getattr(Form(), name) == usual
-    assert plan_request(**{name: getattr(Wish(), name)}) == plan_request()
+    assert plan_request(**{name: getattr(NewPlan(), name)}) == plan_request()
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_place_has_every_field_or_a_reason(place: Place, has: set[str]) -> Non
     for name, field in FIELDS.items():
         option = field.option if place == "command" and field.option else name
         assert (option in has) != bool(field.absent.get(place)), name
-    assert set(Wish.model_fields) == {*FIELDS, "seed"}
+    assert set(NewPlan.model_fields) == {*FIELDS, "seed"}
 
 
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
@@ -96,7 +96,7 @@ def test_a_field_has_the_same_meaning_in_every_place() -> None:
     assert not [name for name in TYPED if getattr(asked, name) == getattr(plain, name)]
     assert Form(**TYPED).request() == asked
     sent = {**TYPED, "sides": 2, "metrics": [{**METRIC, "margin": 5.0}]}
-    given = arguments(Wish.model_validate(sent))
+    given = arguments(NewPlan.model_validate(sent))
     assert given.pop("seed") == 0
     assert plan_request(**given) == asked
     options = [
@@ -111,7 +111,7 @@ def test_an_error_of_auto_is_chosen_for_the_population_in_every_place() -> None:
     asked = plan_request(population=1e6, choose_error=True)
     assert Form(**typed).request() == asked
     assert command.requested(parsed("--error=auto", "--population=1M")) == asked
-    given = arguments(Wish.model_validate(typed))
+    given = arguments(NewPlan.model_validate(typed))
     assert given.pop("seed") == 0
     assert plan_request(**given) == asked
 

@@ -11,13 +11,15 @@ from tests.service.running import Service, path
 
 def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     metric = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "margin": 5}
-    wish: dict[str, Any] = {
+    request: dict[str, Any] = {
         "sample": [float(i % 100) for i in range(500)],
         "cap": "90%",
         "lift": "50%",
     }
-    wish |= {"metrics": [metric], "harm_error": 0.01, "covariate": "before:0:100"}
-    answer = admin.post("/v1/plan", json={**wish, "correlation": 0.5, "units_per_day": 200}).json()
+    request |= {"metrics": [metric], "harm_error": 0.01, "covariate": "before:0:100"}
+    answer = admin.post(
+        "/v1/plan", json={**request, "correlation": 0.5, "units_per_day": 200}
+    ).json()
     assert answer["possible"] is True
     design = answer["design"]
     assert (design["rule"]["kind"], design["harm_error"]) == ("tilt", 0.01)
@@ -26,7 +28,7 @@ def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     assert answer["guardrail_days"]["latency"] > 0.0
     refused = admin.post("/v1/plan", json={"outcome": {"kind": "gaussian"}, "baseline": 20})
     assert (refused.status_code, refused.json()["field"]) == (422, "lift")
-    assert admin.post("/v1/plan", json={**wish, "metrics": [{"name": "x"}]}).status_code == 400
+    assert admin.post("/v1/plan", json={**request, "metrics": [{"name": "x"}]}).status_code == 400
 
 
 def test_a_guarded_rollout_is_planned_watched_and_rolled_back(

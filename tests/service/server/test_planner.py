@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from bascule.service.api.schemas.requests import Wish
+from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.server import planner
 from bascule.service.server.planner import Planner
 from bascule.service.server.responses import Problem
 
-WISH = Wish.model_validate(
+WISH = NewPlan.model_validate(
     {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
 )
 

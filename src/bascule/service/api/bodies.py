@@ -29,7 +29,7 @@ Body = TypeVar("Body", bound=BaseModel)
 async def read_body(request: Request, media_type: str = "application/json") -> bytes:
     """The bytes of a body; refused unless its content type is JSON.
 
-    How many they may be is checked by the envelope, and how slow by the server's protocol.
+    How many they may be is checked by the middleware, and how slow by the server's protocol.
     """
     given = header(request.scope, b"content-type") or ""
     if given != media_type and given.partition(";")[0].strip().lower() != media_type:

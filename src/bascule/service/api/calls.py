@@ -15,8 +15,8 @@ from bascule.service.server.reading.store_calls import StoreCalls
 
 Result = TypeVar("Result")
 
-Looker = Annotated[Caller, Depends(viewer)]
-Boss = Annotated[Caller, Depends(admin)]
+Viewer = Annotated[Caller, Depends(viewer)]
+Admin = Annotated[Caller, Depends(admin)]
 
 
 async def find(request: Request, caller: Caller, name: str) -> Summary:

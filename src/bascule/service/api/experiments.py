@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
 from bascule.service.api.bodies import read_json, read_model, take
-from bascule.service.api.calls import Boss, Looker, calls_of, change, find
+from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described, refusals
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
     response_model=answers.ExperimentOut | answers.SegmentedOut,
     **described(409, 422, sent=models.NewExperiment, experiment=False),
 )
-async def create(request: Request, caller: Boss) -> Response:
+async def create(request: Request, caller: Admin) -> Response:
     """Create a test, and start it unless `start` is false.
 
     With segments in its design it is an experiment NAME.SEGMENT for each of them.
@@ -55,7 +55,7 @@ async def create(request: Request, caller: Boss) -> Response:
 
 @router.get("/experiments", response_model=answers.Statuses, responses=refusals())
 async def show_all(
-    request: Request, caller: Looker, search: Annotated[str, Query(max_length=200)] = ""
+    request: Request, caller: Viewer, search: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
     """List all tests with their statuses, the oldest first.
 
@@ -78,14 +78,14 @@ async def show_all(
 
 
 @router.get("/experiments/{name}", response_model=answers.ExperimentOut, **described())
-async def show(request: Request, name: str, caller: Looker) -> Response:
+async def show(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
     return Answer(await calls_of(request).long(experiment_data, entry.test, entry.loaded.created))
 
 
 @router.delete("/experiments/{name}", status_code=204, **described(409))
-async def delete(request: Request, name: str, caller: Boss) -> Response:
+async def delete(request: Request, name: str, caller: Admin) -> Response:
     """Delete a stopped test with all its data; the audit log keeps what happened."""
     await find(request, caller, name)
     store: Store = request.app.state.store
@@ -94,14 +94,14 @@ async def delete(request: Request, name: str, caller: Boss) -> Response:
 
 
 @router.get("/experiments/{name}/status", response_model=answers.StatusOut, **described())
-async def status(request: Request, name: str, caller: Looker) -> Response:
+async def status(request: Request, name: str, caller: Viewer) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
     return await _status(request, entry.test)
 
 
 @router.get("/experiments/{name}/segments", response_model=answers.SegmentedOut, **described())
-async def show_segments(request: Request, name: str, caller: Looker) -> Response:
+async def show_segments(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
     test = await _segmented(request, caller, name)
     return Answer(await calls_of(request).long(segmented_data, test))
@@ -116,7 +116,7 @@ async def change_segments(
     request: Request,
     name: str,
     action: Literal["start", "pause", "stop", "release"],
-    caller: Boss,
+    caller: Admin,
 ) -> Response:
     """Start, pause, stop or release a test in all of its segments that can be."""
     test = await _segmented(request, caller, name)
@@ -180,7 +180,7 @@ def _add_change(path: str) -> None:
     words, sent, call = CHANGES[path]
     needs_body = sent is not None and sent is not models.Stop
 
-    async def endpoint(request: Request, name: str, caller: Boss) -> Response:
+    async def endpoint(request: Request, name: str, caller: Admin) -> Response:
         test = (await find(request, caller, name)).test
         given = None
         if sent is not None:
@@ -208,7 +208,7 @@ for _path in CHANGES:
     response_model=Description,
     **described(422, sent=models.Words),
 )
-async def describe(request: Request, name: str, caller: Boss) -> Response:
+async def describe(request: Request, name: str, caller: Admin) -> Response:
     """Set words about a test: owner, hypothesis, description, links, tags."""
     entry = await find(request, caller, name)
     words = _words(await read_model(request, models.Words))

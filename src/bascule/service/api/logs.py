@@ -22,7 +22,7 @@ from bascule.live.api import (
     some_rows,
 )
 from bascule.live.api.reads import Summary
-from bascule.service.api.calls import Looker, calls_of, find, renders_of
+from bascule.service.api.calls import Viewer, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
@@ -45,7 +45,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 async def report(
     request: Request,
     name: str,
-    caller: Looker,
+    caller: Viewer,
     form: Annotated[Literal["html", "json"], Query()] = "html",
 ) -> Response:
     """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
@@ -72,7 +72,7 @@ async def report(
 
 
 @router.get("/experiments/{name}/history", response_model=answers.History, **described())
-async def history(request: Request, name: str, caller: Looker) -> Response:
+async def history(request: Request, name: str, caller: Viewer) -> Response:
     """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
     points = await calls_of(request).long(entry.test.history)
@@ -80,14 +80,14 @@ async def history(request: Request, name: str, caller: Looker) -> Response:
 
 
 @router.get("/experiments/{name}/audit", response_model=answers.AuditLog, **described())
-async def audit(request: Request, name: str, caller: Looker) -> Response:
+async def audit(request: Request, name: str, caller: Viewer) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
     return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
 
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
-async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
+async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
     entry = await find(request, caller, name)
     key = ("diagnostics of", entry.test.id)
@@ -96,7 +96,7 @@ async def diagnostics(request: Request, name: str, caller: Looker) -> Response:
 
 
 @router.get("/experiments/{name}/set-aside", response_model=answers.SetAside, **described())
-async def set_aside(request: Request, name: str, caller: Looker) -> Response:
+async def set_aside(request: Request, name: str, caller: Viewer) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
     rows = await calls_of(request).long(entry.test.excluded)
@@ -111,7 +111,7 @@ async def set_aside(request: Request, name: str, caller: Looker) -> Response:
 async def export(
     request: Request,
     name: str,
-    caller: Looker,
+    caller: Viewer,
     table: Annotated[Literal["assignments", "outcomes"], Query()] = "assignments",
     spreadsheet: Annotated[bool, Query()] = False,
     metric: Annotated[str | None, Query()] = None,

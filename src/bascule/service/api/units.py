@@ -17,7 +17,7 @@ from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store, checked_unit
 from bascule.service.api.bodies import read_json, read_model, whole
-from bascule.service.api.calls import Boss, calls_of, change
+from bascule.service.api.calls import Admin, calls_of, change
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
@@ -145,7 +145,7 @@ async def record(request: Request, name: str) -> Response:
 @router.post(
     "/units/data", response_model=answers.UnitData, **described(sent=models.Unit, experiment=False)
 )
-async def data(request: Request, caller: Boss) -> Response:
+async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
     unit = named((await read_model(request, models.Unit)).unit)
     store: Store = request.app.state.store
@@ -159,7 +159,7 @@ async def data(request: Request, caller: Boss) -> Response:
     response_model=answers.Erased,
     **described(404, 409, sent=models.UnitToErase, experiment=False),
 )
-async def erase(request: Request, caller: Boss) -> Response:
+async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
     given = await read_model(request, models.UnitToErase)
     unit = named(given.unit)

@@ -19,6 +19,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
 from bascule.planning.request.fields import FIELDS
+from bascule.presentation.pages import environment
 from bascule.service.page.creation.form import LABELS
 from bascule.service.page.glossary import term
 
@@ -100,15 +101,7 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    made = Environment(
-        loader=PackageLoader("bascule.service.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = environment("bascule.service.page")
     made.globals |= {"static": static_address, "term": term, "fields": FIELDS, "labels": LABELS}
     made.filters["tight"] = tight
     return made

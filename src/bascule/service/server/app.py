@@ -7,7 +7,7 @@
 The page is in `bascule.service.page`, whose folder `static` is served at `/static`. Calls of the
 store wait for the disk: in endpoints they go through `app.state.calls`, and changes through
 `calls.change`, so that the audit log names the caller.
-`await app.state.planner.plan(models.Wish(...))` plans.
+`await app.state.planner.plan(models.NewPlan(...))` plans.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from bascule.service.auth.rate_limits import Buckets
 from bascule.service.page.creation.plans import Plans
 from bascule.service.server import background
 from bascule.service.server import planner as planning
-from bascule.service.server.middleware import Envelope, FastPath
+from bascule.service.server.middleware import FastPath, RequestMiddleware
 from bascule.service.server.observability.telemetry import Metrics
 from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
@@ -103,7 +103,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
             allow_headers=FROM_BROWSERS,
             expose_headers=["ETag", "Retry-After"],
         )
-    app.add_middleware(Envelope, metrics=app.state.metrics, largest=settings.largest_body)
+    app.add_middleware(RequestMiddleware, metrics=app.state.metrics, largest=settings.largest_body)
     if settings.trace:
         app.state.tracing = make_provider()
         app.add_middleware(Traced, provider=app.state.tracing)

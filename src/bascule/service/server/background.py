@@ -29,13 +29,13 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
     settings: Settings = app.state.settings
     rounds: list[tuple[str, Round, float]] = [
         ("settle", settle, SETTLE_EVERY),
-        ("alarms", look, LOOK_EVERY),
+        ("alarms", find_alarms, LOOK_EVERY),
         # One task for each URL, so that one that hangs delays no other.
-        *[("webhooks", partial(send, url=url), SEND_EVERY) for url in settings.webhooks],
+        *[("webhooks", partial(send_webhooks, url=url), SEND_EVERY) for url in settings.webhooks],
     ]
-    rounds += [("notify", partial(tell, url=url), SEND_EVERY) for url in settings.notify]
+    rounds += [("notify", partial(send_messages, url=url), SEND_EVERY) for url in settings.notify]
     if settings.retention:
-        rounds.append(("retention", retain, RETAIN_EVERY))
+        rounds.append(("retention", erase_old_units, RETAIN_EVERY))
     return [asyncio.create_task(_repeat(app, name, do, every)) for name, do, every in rounds]
 
 
@@ -58,7 +58,7 @@ async def settle(app: FastAPI) -> None:
                 await calls.long(entry.test.settle)
 
 
-async def look(app: FastAPI) -> None:
+async def find_alarms(app: FastAPI) -> None:
     """Look for alarms in tests that run, or that have ended since the last look."""
     calls: StoreCalls = app.state.calls
     entries: list[Summary] = await app.state.directory.all()
@@ -72,7 +72,7 @@ async def look(app: FastAPI) -> None:
                     log("alarm", level="warning", experiment=entry.name, message=alarm.message)
 
 
-async def send(app: FastAPI, url: str) -> None:
+async def send_webhooks(app: FastAPI, url: str) -> None:
     """Send the webhooks that are due to one URL."""
     state = app.state
     for result in await webhooks.send_due(
@@ -81,7 +81,7 @@ async def send(app: FastAPI, url: str) -> None:
         state.metrics.deliveries.labels(result).inc()
 
 
-async def tell(app: FastAPI, url: str) -> None:
+async def send_messages(app: FastAPI, url: str) -> None:
     """Send the notifications that are due to one address of Apprise."""
     state, kind = app.state, url.partition("://")[0]
     deliver = partial(notify.notify, url)
@@ -92,7 +92,7 @@ async def tell(app: FastAPI, url: str) -> None:
         state.metrics.deliveries.labels(result).inc()
 
 
-async def retain(app: FastAPI) -> None:
+async def erase_old_units(app: FastAPI) -> None:
     """Erase the units that came longer ago than the settings allow, where tests have ended."""
     state = app.state
     with acting_as("retention"):

@@ -39,7 +39,7 @@ REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
 
-class Envelope:
+class RequestMiddleware:
     """ASGI middleware; plain, since it is around the requests that have to be quick."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, largest: int) -> None:

@@ -40,22 +40,23 @@ class Planner:
         self._lock = asyncio.Lock()
         self._process: asyncio.subprocess.Process | None = None
 
-    async def plan(self, wish: models.Wish) -> Plan:
+    async def plan(self, asked: models.NewPlan) -> Plan:
         """The plan for a request, as `bascule.plan` makes it."""
-        made: Plan = await self._made(wish)
+        made: Plan = await self.make(asked)
         return made
 
-    async def rollout(self, wish: models.RolloutRequest) -> Rollout:
+    async def rollout(self, asked: models.RolloutRequest) -> Rollout:
         """The plan of a rollout, as `bascule.plan_rollout` makes it."""
-        made: Rollout = await self._made(wish)
+        made: Rollout = await self.make(asked)
         return made
 
-    async def _made(self, wish: models.Model) -> Any:
+    async def make(self, asked: models.Model) -> Any:
+        """The plan for a request of either kind."""
         async with self._lock:
             seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
                 async with asyncio.timeout(seconds):
-                    line = await self._ask(wish.model_dump_json().encode() + b"\n")
+                    line = await self._ask(asked.model_dump_json().encode() + b"\n")
             except TimeoutError:
                 await self.close()
                 raise Problem(
@@ -109,35 +110,25 @@ class Planner:
         return await replies.readline()
 
 
-@router.post(
-    "/plan",
-    **described(
-        422,
-        sent=models.Wish,
-        experiment=False,
-        ok=("The plan, as `bascule plan --json` prints it.", JSON),
-    ),
-)
+PLAN = ("The plan, as `bascule plan --json` prints it.", JSON)
+ROLLOUT = ("The plan, as `bascule plan --rollout --json` prints it.", JSON)
+
+
+@router.post("/plan", **described(422, sent=models.NewPlan, experiment=False, ok=PLAN))
 async def plan(request: Request) -> Response:
     """Choose a design for a request, with its expected duration and cost."""
-    await viewer(request)
-    wish = await read_model(request, models.Wish)
-    made = await request.app.state.planner.plan(wish)
-    return Answer(made.to_dict())
+    return await _answer(request, models.NewPlan)
 
 
 @router.post(
-    "/plan/rollout",
-    **described(
-        422,
-        sent=models.RolloutRequest,
-        experiment=False,
-        ok=("The plan, as `bascule plan --rollout --json` prints it.", JSON),
-    ),
+    "/plan/rollout", **described(422, sent=models.RolloutRequest, experiment=False, ok=ROLLOUT)
 )
 async def plan_rollout(request: Request) -> Response:
     """Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back."""
+    return await _answer(request, models.RolloutRequest)
+
+
+async def _answer(request: Request, model: type[models.Model]) -> Response:
     await viewer(request)
-    wish = await read_model(request, models.RolloutRequest)
-    made = await request.app.state.planner.rollout(wish)
+    made = await request.app.state.planner.make(await read_model(request, model))
     return Answer(made.to_dict())

@@ -16,14 +16,14 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
-from bascule.service.api.schemas.requests import RolloutRequest, Wish
+from bascule.service.api.schemas.requests import NewPlan, RolloutRequest
 
-REQUEST: TypeAdapter[Wish | RolloutRequest] = TypeAdapter(Wish | RolloutRequest)
+REQUEST: TypeAdapter[NewPlan | RolloutRequest] = TypeAdapter(NewPlan | RolloutRequest)
 
 
-def arguments(wish: Wish | RolloutRequest) -> dict[str, Any]:
+def arguments(asked: NewPlan | RolloutRequest) -> dict[str, Any]:
     """Return the arguments of `bascule.plan`, or of `bascule.plan_rollout`, for a request."""
-    given = {name: getattr(wish, name) for name in type(wish).model_fields}
+    given = {name: getattr(asked, name) for name in type(asked).model_fields}
     if given.get("sample") is not None:
         given["sample"] = Sample.of(given["sample"], cap=given["cap"])
     return given
@@ -34,13 +34,15 @@ def answer(line: bytes) -> bytes:
     made: object
     try:
         # As many runs as on the command line, so that the same question has the same answer.
-        wish = REQUEST.validate_json(line)
-        rollout = isinstance(wish, RolloutRequest)
-        made = plan_rollout(**arguments(wish)) if rollout else plan(threads=1, **arguments(wish))
+        asked = REQUEST.validate_json(line)
+        rollout = isinstance(asked, RolloutRequest)
+        made = plan_rollout(**arguments(asked)) if rollout else plan(threads=1, **arguments(asked))
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):
-        made = InputError("wish", "nothing can be computed for this: ask for less extreme numbers")
+        made = InputError(
+            "request", "nothing can be computed for this: ask for less extreme numbers"
+        )
     return base64.b64encode(pickle.dumps(made)) + b"\n"
 
 

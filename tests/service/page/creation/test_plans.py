@@ -11,7 +11,7 @@ import pytest
 import bascule as bs
 from bascule.cli.main import main
 from bascule.planning.request.request import PlanRequest
-from bascule.service.api.schemas.requests import Wish
+from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
 from bascule.service.page.creation.plans import Plans
 from bascule.service.server.planner import Planner
@@ -21,11 +21,11 @@ class Asked:
     """A planner that says who asked."""
 
     def __init__(self) -> None:
-        self.wishes: list[Wish] = []
+        self.requests: list[NewPlan] = []
 
-    async def plan(self, wish: Wish) -> str:
-        self.wishes.append(wish)
-        return f"plan {len(self.wishes)}"
+    async def plan(self, request: NewPlan) -> str:
+        self.requests.append(request)
+        return f"plan {len(self.requests)}"
 
 
 def test_more_than_two_arms_are_planned_by_the_planner_and_once() -> None:
@@ -36,7 +36,7 @@ def test_more_than_two_arms_are_planned_by_the_planner_and_once() -> None:
 
     three = PlanRequest(arms=["a", "b", "c"])
     assert [asyncio.run(ask(three)) for _ in range(2)] == ["plan 1", "plan 1"]
-    assert asked.wishes[0].arms == ["a", "b", "c"]
+    assert asked.requests[0].arms == ["a", "b", "c"]
 
 
 def test_two_arms_are_answered_by_theory_until_they_have_been_simulated() -> None:
@@ -64,7 +64,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
         planner, plans = Planner(), Plans()
         try:
             page = await plans.plan(planner, Form.read(question).request())
-            return page, await planner.plan(Wish.model_validate(question))
+            return page, await planner.plan(NewPlan.model_validate(question))
         finally:
             await planner.close()
 
@@ -77,7 +77,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
     def comparable(plan: dict[str, Any]) -> dict[str, Any]:
         """A plan without its times, and without the names of the arms, which the form has."""
         plan = json.loads(json.dumps(plan))
-        for part in (plan, plan["design"], plan["wishes"], *plan["frontier"]):
+        for part in (plan, plan["design"], plan["requests"], *plan["frontier"]):
             for field in ("seconds", "compile_seconds", "arms", "names"):
                 part.pop(field, None)
         return plan

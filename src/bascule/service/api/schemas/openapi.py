@@ -26,7 +26,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.UnitToErase,
     models.NewOutcome,
     models.NewOutcomes,
-    models.Wish,
+    models.NewPlan,
     models.RolloutRequest,
     models.EvaluationRequest,
     answers.ProblemDetails,

@@ -177,7 +177,7 @@ def _request_fields() -> dict[str, Any]:
     return {name: (types[name], _described(name, defaults.get(name))) for name in FIELDS}
 
 
-class Wish(create_model("PlanRequestFields", __base__=Model, **_request_fields())):  # type: ignore[misc]
+class NewPlan(create_model("PlanRequestFields", __base__=Model, **_request_fields())):  # type: ignore[misc]
     """A request for a plan, in the terms of `bascule.plan`.
 
     `sample` has outcomes from before the test, one for each unit, and `cap` an amount up to which

@@ -20,7 +20,7 @@ from bascule.planning.search.stages import stages
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
-from bascule.service.api.schemas.requests import Wish
+from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
 from bascule.service.server.planner import Planner
 
@@ -46,7 +46,7 @@ class Plans:
         """Return the plan for a request; it is simulated beside the process that serves."""
         found = self._kept.get(request)
         if found is None:
-            found = await planner.plan(wish(request))
+            found = await planner.plan(new_plan(request))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[request] = found
@@ -62,16 +62,18 @@ def first_stage(request: PlanRequest) -> Plan:
     return next(stages(request, threads=1))
 
 
-def wish(request: PlanRequest) -> Wish:
+def new_plan(request: PlanRequest) -> NewPlan:
     """A request in the form that the planner of the service takes.
 
-    >>> wish(PlanRequest()).lift
+    >>> new_plan(PlanRequest()).lift
     [0.01]
     """
     # What a sample shows is in the baseline, the limits and the spread already.
-    shared = ({field.name for field in fields(PlanRequest)} & set(Wish.model_fields)) - {"sample"}
+    shared = ({field.name for field in fields(PlanRequest)} & set(NewPlan.model_fields)) - {
+        "sample"
+    }
     given = {name: getattr(request, name) for name in shared}
-    return Wish(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
+    return NewPlan(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
 
 
 @dataclass(frozen=True, slots=True)
