@@ -184,26 +184,8 @@ class Status:
     @property
     def headline(self) -> str:
         """One line: what to do."""
-        if self.decision is not None and self.decision.harm:
-            risk = f"{100 * self.decision.error:.3g} %"
-            return (
-                f"Keep {self.decision.name}: every other arm was found harmful "
-                f"({', '.join(self.decision.harm)}); an arm that is not harmful is removed with "
-                f"probability at most {risk}"
-            )
-        if self.decision is not None and self.decision.by == "guardrails":
-            risk = f"{100 * self.decision.error:.3g} %"
-            return (
-                f"{self.decision.name} is rolled out: it is within the margin of every guardrail; "
-                f"a version beyond one is shipped with probability at most {risk}"
-            )
-        if self.decision is not None and self.decision.arm is not None:
-            risk = f"{100 * self.decision.error:.3g} %"
-            return f"Ship {self.decision.name}: a worse arm wins with probability at most {risk}"
         if self.decision is not None:
-            left = [arm.name for arm in self.arms if arm.part in ("active", "paused")]
-            among = "" if len(left) == len(self.arms) else f" between {', '.join(left)}"
-            return f"{self.decision.name.capitalize()}{among}: keep what is cheapest"
+            return self._decided(self.decision)
         if self.state == "over":
             return f"The test has ended undecided{ENDED_BY[self.ended_by]}"
         if self.state == "stopped":
@@ -233,6 +215,24 @@ class Status:
         if self.matured and self.effects and all(map(_is_unknown, self.effects)):
             return f"Keep running: {NO_SPREAD}"
         return "Keep running"
+
+    def _decided(self, decision: Verdict) -> str:
+        name, risk = decision.name, f"with probability at most {100 * decision.error:.3g} %"
+        if decision.harm:
+            return (
+                f"Keep {name}: every other arm was found harmful ({', '.join(decision.harm)}); an "
+                f"arm that is not harmful is removed {risk}"
+            )
+        if decision.by == "guardrails":
+            return (
+                f"{name} is rolled out: it is within the margin of every guardrail; a version "
+                f"beyond one is shipped {risk}"
+            )
+        if decision.arm is not None:
+            return f"Ship {name}: a worse arm wins {risk}"
+        left = [arm.name for arm in self.arms if arm.part in ("active", "paused")]
+        among = "" if len(left) == len(self.arms) else f" between {', '.join(left)}"
+        return f"{name.capitalize()}{among}: keep what is cheapest"
 
 
 def _is_unknown(effect: Effect) -> bool:

@@ -172,21 +172,20 @@ def check_leftovers(
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
     for folded, time, statistics in statements.fetch(connection, queries.HISTORY, experiment):
-        try:
-            json.loads(statistics)
-        except DAMAGE as error:
-            findings.add(f"history after {folded} units cannot be read: {reason(error)}")
-        if not _is_time(time):
-            findings.add(f"history after {folded} units: time stored as {short(time)}")
+        _check_entry(findings, f"history after {folded} units", time, statistics)
         if progress is not None and not folded <= progress:
             findings.add(f"history after {folded} units, but only {progress} are folded")
     for row, time, action, detail in statements.fetch(connection, AUDIT, experiment):
-        try:
-            json.loads(detail)
-        except DAMAGE as error:
-            findings.add(f"audit entry {row} ({action}) cannot be read: {reason(error)}")
-        if not _is_time(time):
-            findings.add(f"audit entry {row} ({action}): time stored as {short(time)}")
+        _check_entry(findings, f"audit entry {row} ({action})", time, detail)
+
+
+def _check_entry(findings: Findings, where: str, time: object, text: str) -> None:
+    try:
+        json.loads(text)
+    except DAMAGE as error:
+        findings.add(f"{where} cannot be read: {reason(error)}")
+    if not _is_time(time):
+        findings.add(f"{where}: time stored as {short(time)}")
 
 
 def check_erased(

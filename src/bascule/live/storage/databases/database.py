@@ -9,7 +9,6 @@ is one connection, which everyone shares.
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -18,13 +17,14 @@ from time import time
 from typing import Any
 
 from sqlalchemy import Connection, Engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.storage.databases.postgresql import Limits, postgresql_engine
 from bascule.live.storage.databases.sqlite import (
     CACHE,
     CHECKPOINT_PATIENCE,
+    FAILURES,
     HOT_CACHE,
     Writer,
     file_engine,
@@ -41,8 +41,6 @@ REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
 MIGRATION_SECONDS = 3600.0
 
 MEMORY = ":memory:"
-
-FAILURES = (SQLAlchemyError, sqlite3.Error, OSError)
 
 PLAIN_WORDS = (
     ("disk is full", "the disk is full"),
@@ -272,11 +270,7 @@ def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
                 f"{shown(location)} is not a store: give the path of a file, ':memory:' or "
                 "postgresql://user@host/database",
             )
-        return (
-            postgresql_engine(url, HOT),
-            postgresql_engine(url, READS),
-            postgresql_engine(url, REPORTS),
-        )
+        hot, reads, reports = (postgresql_engine(url, one) for one in (HOT, READS, REPORTS))
     except (ArgumentError, NoSuchModuleError):
         raise InputError(
             "store", f"{shown(location)} cannot be read: postgresql://user@host/database is one"
@@ -285,6 +279,7 @@ def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
         raise InputError(
             "store", "PostgreSQL needs a driver: pip install 'bascule[postgresql]'"
         ) from None
+    return hot, reads, reports
 
 
 def _line(name: str, problem: Exception) -> str:

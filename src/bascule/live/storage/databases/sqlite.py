@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -45,18 +45,14 @@ def file_engine(location: str, cache: int, kept: int, more: int, wait: float) ->
         max_overflow=more,
         pool_timeout=wait,
     )
-    event.listen(engine, "connect", _connected(cache))
-    event.listen(engine, "begin", _begun)
-    return engine
+    return _with_listeners(engine, cache)
 
 
 def memory_engine() -> Engine:
     """Return an engine for a database in memory: one connection, which everyone shares."""
     connected: dict[str, Any] = {"check_same_thread": False}
     engine = create_engine("sqlite://", poolclass=StaticPool, connect_args=connected)
-    event.listen(engine, "connect", _connected(HOT_CACHE))
-    event.listen(engine, "begin", _begun)
-    return engine
+    return _with_listeners(engine, HOT_CACHE)
 
 
 class Writer:
@@ -148,31 +144,27 @@ def refuse_other_files(path: Path) -> None:
         )
 
 
-def _connected(cache: int) -> Callable[[Any, object], None]:
+def _with_listeners(engine: Engine, cache: int) -> Engine:
+    """Return an engine that sets up its connections, and begins transactions itself."""
+
     def connected(connection: Any, _: object) -> None:
         # Transactions begin where SQLAlchemy says so, not where the driver guesses.
         connection.isolation_level = None
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA application_id")
-        if cursor.fetchone()[0] in (MARK, 0):
-            _settle_in(cursor, cache)
-        cursor.close()
+        (mark,) = connection.execute("PRAGMA application_id").fetchone()
+        if mark not in (MARK, 0):
+            return
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if mark == MARK or tables == 0:
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA cache_size = -{cache}")
 
-    return connected
+    def begun(connection: Connection) -> None:
+        file: Any = connection.connection.dbapi_connection
+        if not file.in_transaction:
+            reading = connection.get_execution_options().get("reading", False)
+            file.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
 
-
-def _settle_in(cursor: Any, cache: int) -> None:
-    cursor.execute("SELECT count(*) FROM sqlite_master")
-    is_new = cursor.fetchone()[0] == 0
-    cursor.execute("PRAGMA application_id")
-    if is_new or cursor.fetchone()[0] == MARK:
-        cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
-    cursor.execute(f"PRAGMA cache_size = -{cache}")
-
-
-def _begun(connection: Connection) -> None:
-    file: Any = connection.connection.dbapi_connection
-    if not file.in_transaction:
-        reading = connection.get_execution_options().get("reading", False)
-        file.execute("BEGIN" if reading else "BEGIN IMMEDIATE")
+    event.listen(engine, "connect", connected)
+    event.listen(engine, "begin", begun)
+    return engine
