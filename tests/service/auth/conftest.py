@@ -9,7 +9,7 @@ import bascule as bs
 
 
 @pytest.fixture(scope="module")
-def door(service: Service) -> str:
+def experiment(service: Service) -> str:
     """An experiment that nobody gets to change."""
-    service.store.create("door", bs.Design.from_dict(DESIGN))
-    return "door"
+    service.store.create("experiment", bs.Design.from_dict(DESIGN))
+    return "experiment"

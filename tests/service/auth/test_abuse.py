@@ -71,10 +71,10 @@ def test_script_in_every_text_field_stays_text(admin: httpx.Client) -> None:
     ],
 )
 def test_a_body_that_is_too_much_is_refused(
-    admin: httpx.Client, door: str, body: bytes, status: int
+    admin: httpx.Client, experiment: str, body: bytes, status: int
 ) -> None:
     headers = {"Content-Type": "application/json"}
-    url = f"/v1/experiments/{door}/assign"
+    url = f"/v1/experiments/{experiment}/assign"
     answer = admin.post(url, content=body, headers=headers)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
@@ -83,16 +83,18 @@ def test_a_body_that_is_too_much_is_refused(
     assert chunked.status_code == status
 
 
-def test_a_body_that_is_not_json_is_refused(admin: httpx.Client, door: str) -> None:
-    url = f"/v1/experiments/{door}/assign"
+def test_a_body_that_is_not_json_is_refused(admin: httpx.Client, experiment: str) -> None:
+    url = f"/v1/experiments/{experiment}/assign"
     assert admin.post(url, data={"unit": "ann"}).status_code == 415
     plain = admin.post(url, content='{"unit": "ann"}', headers={"Content-Type": "text/plain"})
     assert plain.status_code == 415
 
 
-def test_a_batch_that_is_too_large_is_refused_as_a_whole(admin: httpx.Client, door: str) -> None:
+def test_a_batch_that_is_too_large_is_refused_as_a_whole(
+    admin: httpx.Client, experiment: str
+) -> None:
     sent = [{"unit": "u", "value": 1}] * 1001
-    answer = admin.post(f"/v1/experiments/{door}/outcomes", json={"outcomes": sent})
+    answer = admin.post(f"/v1/experiments/{experiment}/outcomes", json={"outcomes": sent})
     assert answer.status_code == 413
 
 

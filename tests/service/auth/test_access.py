@@ -64,9 +64,9 @@ def test_every_path_of_the_description_is_a_door_that_is_tested(service: Service
 
 @pytest.mark.parametrize(("method", "path", "role"), DOORS)
 def test_a_door_opens_for_its_role_only(
-    service: Service, door: str, method: str, path: str, role: str
+    service: Service, experiment: str, method: str, path: str, role: str
 ) -> None:
-    url = path.format(door)
+    url = path.format(experiment)
     with service.caller() as nobody:
         refused = nobody.request(method, url)
         assert refused.status_code == 401

@@ -23,13 +23,7 @@ from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.reports.forecast import (
-    lead,
-    shown_means,
-    stages_left,
-    units_a_stage,
-    units_left,
-)
+from bascule.live.reports.forecast import lead, shown_means, stages_left, units_a_stage, units_left
 from bascule.live.reports.metric_status import (
     CovariateStatus,
     MetricStatus,

@@ -113,10 +113,7 @@ async def show_segments(request: Request, name: str, caller: Viewer) -> Response
     **described(400, 409),
 )
 async def change_segments(
-    request: Request,
-    name: str,
-    action: Literal["start", "pause", "stop", "release"],
-    caller: Admin,
+    request: Request, name: str, action: Literal["start", "pause", "stop", "release"], caller: Admin
 ) -> Response:
     """Start, pause, stop or release a test in all of its segments that can be."""
     test = await _segmented(request, caller, name)
@@ -141,11 +138,7 @@ def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
 
 
 CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
-    "start": (
-        "Take units, at first or again after a pause.",
-        None,
-        lambda test, _: (test.start,),
-    ),
+    "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
         "Take no new units; those in the test keep their arm, and their outcomes count.",
         None,

@@ -46,10 +46,7 @@ def make_probe(store: Store, calls: StoreCalls) -> SharedRead[None]:
 
 @router.get(
     "/metrics",
-    responses={
-        200: {"description": "Prometheus", "content": {"text/plain": {}}},
-        **refusals(),
-    },
+    responses={200: {"description": "Prometheus", "content": {"text/plain": {}}}, **refusals()},
 )
 async def measure(request: Request) -> Response:
     """Counts and times for Prometheus, over all experiments."""

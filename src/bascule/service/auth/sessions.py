@@ -51,14 +51,17 @@ class Session:
 
 def make_link(store: Store, now: float) -> str:
     """Create the token of a link that signs in once, as an admin."""
-    return _put(store, "link", None, now + LINK_SECONDS)
+    with store.writing() as connection:
+        return _insert(connection, "link", None, now + LINK_SECONDS)
 
 
 def open_session(
     store: Store, key: str | None, now: float, hours: float, caller: str | None = None
 ) -> Session:
     """Open a session for the number of a key, for a caller named elsewhere, or for a link."""
-    return Session(_put(store, "session", key, now + 3600 * hours, caller), key, caller)
+    with store.writing() as connection:
+        token = _insert(connection, "session", key, now + 3600 * hours, caller)
+    return Session(token, key, caller)
 
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
@@ -69,9 +72,7 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
         )
         if connection.execute(gone).rowcount != 1:
             return None
-        made = secrets.token_urlsafe(32)
-        _insert(connection, made, "session", None, now + 3600 * hours)
-    return Session(made, None)
+        return Session(_insert(connection, "session", None, now + 3600 * hours), None)
 
 
 def find_session(store: Store, token: str, now: float) -> Session | None:
@@ -99,25 +100,14 @@ def write_probe(store: Store, now: float) -> None:
         connection.execute(insert(sessions).values(row))
 
 
-def _put(
-    store: Store, kind: str, key: str | None, expires: float, caller: str | None = None
-) -> str:
-    token = secrets.token_urlsafe(32)
-    with store.writing() as connection:
-        _insert(connection, token, kind, key, expires, caller)
-    return token
-
-
 def _insert(
-    connection: Connection,
-    token: str,
-    kind: str,
-    key: str | None,
-    expires: float,
-    caller: str | None = None,
-) -> None:
+    connection: Connection, kind: str, key: str | None, expires: float, caller: str | None = None
+) -> str:
+    """Add a row with the hash of a new token, and return the token."""
+    token = secrets.token_urlsafe(32)
     row = {"hash": _hash(token), "kind": kind, "key": key, "expires": expires, "caller": caller}
     connection.execute(insert(sessions).values(row))
+    return token
 
 
 def _hash(token: str) -> str:

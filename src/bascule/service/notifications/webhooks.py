@@ -99,8 +99,7 @@ def register(store: Store, urls: Sequence[str]) -> None:
         return
     with store.writing() as connection:
         newest = connection.execute(select(func.max(audit.c.id))).scalar() or 0
-        for url in urls:
-            _insert_if_new(connection, webhooks, [{"url": url, "since": newest}])
+        _insert_if_new(connection, webhooks, [{"url": url, "since": newest} for url in urls])
 
 
 def claim(store: Store, urls: Sequence[str], now: float) -> list[Delivery]:

@@ -8,15 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import (
-    OPEN,
-    Description,
-    Experiment,
-    SegmentedExperiment,
-    Status,
-    Store,
-    Turn,
-)
+from bascule.live.api import OPEN, Description, Experiment, SegmentedExperiment, Status, Store, Turn
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.guarantees import at_most
 from bascule.presentation.numbers import Amounts

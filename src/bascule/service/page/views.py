@@ -381,11 +381,7 @@ def _forest(three: tuple[float, float, float] | None, low: float, high: float) -
 
 
 def _saving(
-    design: Design,
-    status: Status,
-    turns: Sequence[Turn],
-    even: float | None,
-    amounts: Amounts,
+    design: Design, status: Status, turns: Sequence[Turn], even: float | None, amounts: Amounts
 ) -> str:
     """Compare the whole test with the whole test of an even split, where both are known."""
     if even is None or even <= 0.0 or status.cost is None:

@@ -11,15 +11,7 @@ from pydantic import BaseModel, create_model
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import (
-    ArmStatus,
-    Description,
-    MetricStatus,
-    Point,
-    Receipt,
-    Status,
-    Verdict,
-)
+from bascule.live.api import ArmStatus, Description, MetricStatus, Point, Receipt, Status, Verdict
 
 
 def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
@@ -317,11 +309,7 @@ class EvaluationFailure(BaseModel):
 
     key: str | None = None
     errorCode: Literal[  # noqa: N815
-        "PARSE_ERROR",
-        "TARGETING_KEY_MISSING",
-        "INVALID_CONTEXT",
-        "FLAG_NOT_FOUND",
-        "GENERAL",
+        "PARSE_ERROR", "TARGETING_KEY_MISSING", "INVALID_CONTEXT", "FLAG_NOT_FOUND", "GENERAL"
     ]
     errorDetails: str  # noqa: N815
 
