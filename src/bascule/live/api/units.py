@@ -51,7 +51,7 @@ class Units:
         self._batch: Batch | None = None
         if design is not None:
             # Neither changes with the knob.
-            self.arms, self._is_static = tuple(design.arms), design.procedure.assigns == "hash"
+            self.arms, self.is_hashed = tuple(design.arms), design.procedure.assigns == "hash"
 
     def assign(
         self,
@@ -96,7 +96,7 @@ class Units:
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = checked_units(units)
-        if self._is_static:
+        if self.is_hashed:
             return [self.assign(unit) for unit in named]
         if contexts is None and covariates is None:
             return self._assign(named, strict)
@@ -164,13 +164,11 @@ class Units:
         True
         """
         named = checked_unit(unit)
-        if named in self._remembered or self._is_static:
+        if named in self._remembered or self.is_hashed:
             arm = self._at_hand(named)
             if arm is not None:
                 return self.arms[arm]
-        is_bare = covariates is None and context is None
-        item = named if is_bare else newcomer(named, covariates, context)
-        result = await self._requested(item)
+        result = await self.request(named, context, covariates)
         if type(result) is int:
             return self.arms[result]
         if isinstance(result, BaseException):
@@ -196,7 +194,7 @@ class Units:
         ('a', 'DISABLED', False)
         """
         named = checked_unit(unit)
-        if self._is_static:
+        if self.is_hashed:
             arm = hashed_arm(self.name, len(self.arms), named)
             return evaluation(self._named_arms, arm, self._served())
         if named in self._remembered:
@@ -221,7 +219,17 @@ class Units:
         self, unit: str, context: Context | None = None, covariates: Covariates | None = None
     ) -> AsyncFuture[Any]:
         """Request the arm of a unit in the running loop; `evaluation` reads the future's result."""
-        return self._requested(newcomer(unit, covariates, context))
+        item: Newcomer = unit
+        if covariates is not None or context is not None:
+            item = newcomer(unit, covariates, context)
+        batch = self._batch
+        if batch is None or batch.callers or batch.loop is not get_running_loop():
+            batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
+            self._batch = batch
+        future: AsyncFuture[Any] = AsyncFuture(loop=batch.loop)
+        batch.units.append(item)
+        batch.futures.append(future)
+        return future
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """What a unit is served if this program remembers it; no database is asked.
@@ -254,11 +262,6 @@ class Units:
         pair = (checked_unit(unit), checked_unit(other, "other"))
         (linked,) = self.store.change(self.id, self.name, link, [pair])
         return None if linked.arm is None else self.arms[linked.arm]
-
-    @property
-    def is_hashed(self) -> bool:
-        """Whether a hash of its name tells a unit's arm, as in a static population."""
-        return self._is_static
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
@@ -383,12 +386,13 @@ class Units:
         return self._loaded().design
 
     @cached_property
-    def _is_static(self) -> bool:
+    def is_hashed(self) -> bool:
+        """Whether a hash of its name tells a unit's arm, as in a static population."""
         return self.design.procedure.assigns == "hash"
 
     def _at_hand(self, unit: str) -> int | None:
         """Return the arm that a unit is served where that takes no transaction, or None."""
-        if self._is_static:
+        if self.is_hashed:
             arm, served = hashed_arm(self.name, len(self.arms), unit), self._served()
         else:
             if unit not in self._remembered:
@@ -440,14 +444,6 @@ class Units:
         if set(map(type, results)) == {int}:
             return [*map(self.arms.__getitem__, results)]
         return [self._arm(result, strict) for result in results]
-
-    def _requested(self, item: Newcomer) -> AsyncFuture[Any]:
-        """Add a unit to the batch of this turn of the running loop."""
-        batch = self._batch
-        if batch is None or batch.is_sent or batch.loop is not get_running_loop():
-            batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-            self._batch = batch
-        return batch.add(item)
 
     def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
         return Job(self.id, self.name, self.store.recording, events_of(outcomes))

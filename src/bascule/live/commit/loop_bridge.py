@@ -23,31 +23,20 @@ class Batch:
     """The units of one experiment that were requested in one turn of an event loop.
 
     Every caller awaits a future of its own, so cancelling one does not touch the others. Its
-    result is what the transaction gives for its unit, or the error to raise.
+    result is what the transaction gives for its unit, or the error to raise. `callers` is how many
+    wait for it, and 0 as long as units may be added.
     """
 
-    __slots__ = ("_bridge", "_failure", "_futures", "is_sent", "job", "loop", "units")
+    __slots__ = ("_bridge", "_failure", "callers", "futures", "job", "loop", "units")
 
     def __init__(self, experiment: int, name: str, action: Action, bridge: LoopBridge) -> None:
         self.units: list[Newcomer] = []
         self.job = Job(experiment, name, action, self.units, enrols=True)
         self.loop = bridge.loop
-        self.is_sent = False
+        self.callers = 0
         self._bridge = bridge
         self._failure: BaseException | None = None
-        self._futures: list[Future[Any]] = []
-
-    @property
-    def callers(self) -> int:
-        """How many callers wait for it."""
-        return len(self.units)
-
-    def add(self, unit: Newcomer) -> Future[Any]:
-        """Add a unit; return a future of its arm, or of an error, after the commit."""
-        future: Future[Any] = Future(loop=self.loop)
-        self.units.append(unit)
-        self._futures.append(future)
-        return future
+        self.futures: list[Future[Any]] = []
 
     def deliver(self, failure: BaseException | None) -> Flush:
         """Have the results delivered in the loop."""
@@ -60,7 +49,7 @@ class Batch:
         results: Sequence[Any] = self.job.results
         if failure is not None:
             results = [failure] * len(self.units)
-        for future, result in zip(self._futures, results, strict=True):
+        for future, result in zip(self.futures, results, strict=True):
             # A caller that was cancelled has gone; its unit is stored all the same.
             if not future.done():
                 future.set_result(result)
@@ -92,7 +81,7 @@ class LoopBridge:
         """Submit the open batch of an experiment, if there is one."""
         batch = self.batches.pop(experiment, None)
         if batch is not None:
-            batch.is_sent = True
+            batch.callers = len(batch.units)
             self._queue.submit(batch)
 
     def flush(self) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from operator import attrgetter
 from secrets import token_hex
 from time import perf_counter
@@ -32,6 +32,7 @@ from bascule.live.transactions.lease import SECONDS, LeaseLostError, revoke_if_c
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
+EXPERIMENT = attrgetter("experiment")
 DEADLOCK = "40P01"
 """PostgreSQL's error code for a deadlock."""
 
@@ -165,7 +166,8 @@ class Runner:
                 unknown = RememberedUnits()
                 work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, unknown)
                 step(work)
-                revoke_if_changed(work)
+                if loaded.state.leases:
+                    revoke_if_changed(work)
                 work.save()
         for experiment in experiments:
             self.forget(experiment)
@@ -182,7 +184,11 @@ class Runner:
             with self._database.writing() as connection:
                 if not self._database.is_sqlite:
                     self._lock_tests(connection, jobs)
-                done = [self._one(connection, some) for some in _by_experiment(jobs)]
+                done = [
+                    self._one(connection, [*some])
+                    # Always in the same order, so that two programs never wait for each other.
+                    for _, some in groupby(sorted(jobs, key=EXPERIMENT), EXPERIMENT)
+                ]
         except BaseException:
             self._kept.clear()
             raise
@@ -242,7 +248,8 @@ class Runner:
             work.holder = self._holder
             work.lease_size = self._lease_size(jobs)
         run_jobs(work, jobs)
-        revoke_if_changed(work)
+        if loaded.state.leases:
+            revoke_if_changed(work)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.state.folding, after.state.deal)
@@ -271,7 +278,10 @@ class Runner:
         before = {experiment: lease.row for experiment, lease in self._leases.items()}
         try:
             with self._database.writing() as connection:
-                done = [self._one_leased(connection, few) for few in _by_experiment(some)]
+                done = [
+                    self._one_leased(connection, [*few])
+                    for _, few in groupby(sorted(some, key=EXPERIMENT), EXPERIMENT)
+                ]
         except (LeaseLostError, StoreError, InputError):
             # Whatever it is, it is looked at again with the lock.
             for experiment, row in before.items():
@@ -310,14 +320,6 @@ def _is_conflict(cause: BaseException | None) -> bool:
     """Whether a transaction failed because of another one, so that it may succeed now."""
     state = getattr(getattr(cause, "orig", None), "sqlstate", None)
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
-
-
-def _by_experiment(jobs: list[Job]) -> list[list[Job]]:
-    """Split jobs by experiment, in the same order in all programs, so that none wait in a ring."""
-    groups: dict[int, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.experiment, []).append(job)
-    return [groups[experiment] for experiment in sorted(groups)]
 
 
 def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, cast
 
 from bascule.core.covariates.model import Known, known_of, quick_texts
@@ -53,7 +53,12 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
     and contexts count where the unit is new; those of a unit that has an arm are not looked at.
     """
-    units, covariates, contexts = _columns(items)
+    # Nearly always names alone, which need no further look.
+    units, nothing = cast("Sequence[str]", items), (None,) * len(items)
+    covariates: Sequence[Any] = nothing
+    contexts: Sequence[Context | None] = nothing
+    if not set(map(type, items)) <= {str}:
+        units, covariates, contexts = _columns(items)
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
@@ -88,13 +93,8 @@ def _columns(
     items: Sequence[Newcomer],
 ) -> tuple[Sequence[str], Sequence[Any], Sequence[Context | None]]:
     """Return the names of units, their covariates, and their contexts."""
-    kinds = set(map(type, items))
-    if kinds <= {str}:
-        # Nearly always names alone, which need no further look.
-        nothing = (None,) * len(items)
-        return cast("Sequence[str]", items), nothing, nothing
     whole = cast("Sequence[tuple[str, Any, Context | None]]", items)
-    if kinds != {tuple}:
+    if set(map(type, items)) != {tuple}:
         whole = [one if isinstance(one, tuple) else (one, None, None) for one in items]
     units, covariates, contexts = zip(*whole, strict=True)
     return units, covariates, contexts
@@ -207,7 +207,9 @@ def _enrol(
         deals = [*filled.deals, *deals]
     columns: list[Iterable[Any]] = [units, arms, numbers, chances, repeat(time), deals]
     if design.covariates is not None:
-        found = [*map(known.__getitem__, units[: len(arms)])]
+        # Nearly always it has these units alone, in the same order.
+        its = known.values() if len(known) == len(units) else map(known.__getitem__, units)
+        found = [*islice(its, len(arms))]
         texts = cast("list[str]", found)
         if set(map(type, found)) != {str}:
             texts = [one if isinstance(one, str) else one.text for one in found]

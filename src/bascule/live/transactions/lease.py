@@ -137,7 +137,7 @@ def revoke_if_changed(work: UnitOfWork) -> None:
     Their holders find that out when they want to use them. Blocks that have no unit yet are
     cancelled; those under way are completed by the next units.
     """
-    if not work.before.state.leases or _terms(work, before=True) == _terms(work, before=False):
+    if _terms(work, before=True) == _terms(work, before=False):
         return
     for row in leases.all_leases(work.connection, work.before.id):
         if row.used < row.size:
