@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
@@ -77,6 +78,8 @@ def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, 
     )
 
 
+# A status, its forecast and its page need the same intervals several times.
+@lru_cache(maxsize=64)
 def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return by how much the earlier arm of every pair is better than the later one.
 

@@ -10,7 +10,18 @@ import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlalchemy import Column, Connection, Double, MetaData, Table, Text, delete, insert, select
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    select,
+)
 
 from bascule.live.api import Store
 
@@ -27,6 +38,13 @@ sessions = Table(
     Column("key", Text),
     Column("expires", Double, nullable=False),
     Column("caller", Text),
+)
+
+# Built once: that takes longer than to answer it, and every page asks for it.
+_FOUND = select(sessions.c.key, sessions.c.caller).where(
+    sessions.c.hash == bindparam("token"),
+    sessions.c.kind == "session",
+    sessions.c.expires > bindparam("now"),
 )
 
 
@@ -77,11 +95,8 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
 
 def find_session(store: Store, token: str, now: float) -> Session | None:
     """The session of a token that a browser holds."""
-    asked = select(sessions.c.key, sessions.c.caller).where(
-        sessions.c.hash == _hash(token), sessions.c.kind == "session", sessions.c.expires > now
-    )
     with store.reading() as connection:
-        found = connection.execute(asked).one_or_none()
+        found = connection.execute(_FOUND, {"token": _hash(token), "now": now}).one_or_none()
     return None if found is None else Session(token, found.key, found.caller)
 
 
