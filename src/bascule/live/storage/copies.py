@@ -62,7 +62,7 @@ def restore_file(source: Path, target: Path) -> None:
 def restore_database(source: Path, database: Database) -> None:
     """Fill an empty database with the rows of a copy, in one transaction."""
     with opened_copy(source) as copy, copy.reporting() as rows, database.writing() as connection:
-        _be_patient(connection)
+        _without_time_limit(connection)
         tables = [table for table in _tables(connection) if table != SESSIONS]
         for table in tables:
             (filled,) = connection.execute(text(f"SELECT count(*) FROM {table}")).one()  # nosec B608
@@ -241,7 +241,7 @@ def _keep_numbers(connection: Connection) -> None:
             )
 
 
-def _be_patient(connection: Connection) -> None:
+def _without_time_limit(connection: Connection) -> None:
     """Let one transaction on PostgreSQL take as long as it needs."""
     if connection.dialect.name != "sqlite":
         connection.execute(text("SET LOCAL statement_timeout = 0"))

@@ -14,7 +14,7 @@ from bascule.live.api import SegmentedExperiment
 from bascule.service.api.calls import calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
-from bascule.service.page import looks
+from bascule.service.page import fragments
 from bascule.service.page.changes import ask, knob_preview, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Plans, plan_view, rollout_view
@@ -77,9 +77,9 @@ async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
 async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
     """Return the diagnostics of a test, if they have changed."""
     access.allow(caller, name)
-    shared = looks.shared_caller(caller)
+    shared = fragments.shared_caller(caller)
     entry = await request.app.state.directory.find(name)
-    key, look = ("diagnostics", entry.test.id, shared), looks.diagnostic_fragments
+    key, look = ("diagnostics", entry.test.id, shared), fragments.diagnostic_fragments
     found = await renders_of(request).get(key, look, request.app.state.store, name, shared)
     return _new_parts(request, found)
 
@@ -255,12 +255,12 @@ async def sign_out(request: Request) -> Response:
 
 async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, Any]:
     directory = request.app.state.directory
-    shared = looks.shared_caller(caller)
+    shared = fragments.shared_caller(caller)
 
     async def render() -> Mapping[str, Any]:
         entries = await directory.all(age=0.0)
         calls = calls_of(request)
-        return await calls.long(looks.list_fragments, directory, entries, shared, search)
+        return await calls.long(fragments.list_fragments, directory, entries, shared, search)
 
     if search:
         return await render()
@@ -268,19 +268,19 @@ async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, A
     return found
 
 
-async def _test_parts(request: Request, name: str, caller: Caller) -> looks.TestParts:
-    shared = looks.shared_caller(caller)
+async def _test_parts(request: Request, name: str, caller: Caller) -> fragments.TestParts:
+    shared = fragments.shared_caller(caller)
     # By its number: a test may have the name of one that was deleted.
     entry = await request.app.state.directory.find(name)
     return await renders_of(request).get(
-        ("test", entry.test.id, shared), looks.test_parts, request.app.state.store, name, shared
+        ("test", entry.test.id, shared), fragments.test_parts, request.app.state.store, name, shared
     )
 
 
 async def _segment_parts(request: Request, test: SegmentedExperiment) -> Mapping[str, Any]:
     directory = request.app.state.directory
     key = ("segments", test.name)
-    return await renders_of(request).get(key, looks.segment_fragments, directory, test)
+    return await renders_of(request).get(key, fragments.segment_fragments, directory, test)
 
 
 async def _caller_or_none(request: Request) -> Caller | None:

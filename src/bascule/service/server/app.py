@@ -42,7 +42,7 @@ from bascule.service.server.observability.telemetry import Metrics
 from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
 from bascule.service.server.reading.experiment_cache import Directory
-from bascule.service.server.reading.shared_renders import SharedRenders, Traffic
+from bascule.service.server.reading.shared_renders import SharedRenders, UnitRequests
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
@@ -75,8 +75,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.calls = StoreCalls()
     app.state.keys = Keyring(store, app.state.calls)
     app.state.directory = Directory(store, app.state.calls)
-    app.state.traffic = Traffic()
-    app.state.renders = SharedRenders(app.state.calls, app.state.traffic)
+    app.state.unit_requests = UnitRequests()
+    app.state.renders = SharedRenders(app.state.calls, app.state.unit_requests)
     app.state.probe = operation.make_probe(store, app.state.calls)
     app.state.planner = Planner()
     app.state.plans = Plans()
@@ -94,7 +94,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.routers.append(page.router)
     app.include_router(page.router, include_in_schema=False)
     app.mount("/static", StaticFiles(packages=[("bascule.service.page", "static")]), name="static")
-    app.add_middleware(FastPath, traffic=app.state.traffic)
+    app.add_middleware(FastPath, unit_requests=app.state.unit_requests)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bascule.core.errors import InputError, StoreError
 from bascule.service.api import ofrep, units
 from bascule.service.server.observability.telemetry import LOGGER, Metrics, log
-from bascule.service.server.reading.shared_renders import Traffic
+from bascule.service.server.reading.shared_renders import UnitRequests
 from bascule.service.server.responses import Problem, problem_of, refusal
 
 CSP = (
@@ -176,9 +176,9 @@ class FastPath:
     way to them than their work does.
     """
 
-    def __init__(self, app: ASGIApp, traffic: Traffic) -> None:
+    def __init__(self, app: ASGIApp, unit_requests: UnitRequests) -> None:
         self._app = app
-        self._traffic = traffic
+        self._unit_requests = unit_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the requests of fast routes, and pass on all others."""
@@ -189,12 +189,12 @@ class FastPath:
                     name = path[len(route.before) : len(path) - len(route.after)]
                     if name and "/" not in name:
                         scope["route"] = route
-                        self._traffic.units += 1
+                        self._unit_requests.active += 1
                         try:
                             answer = await _fast_answer(route, Request(scope, receive), name)
                             await answer(scope, receive, send)
                         finally:
-                            self._traffic.units -= 1
+                            self._unit_requests.active -= 1
                         return
         await self._app(scope, receive, send)
 

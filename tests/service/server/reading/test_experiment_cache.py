@@ -5,7 +5,7 @@ from __future__ import annotations
 import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.service.auth.access import Caller
-from bascule.service.page.looks import list_fragments
+from bascule.service.page.fragments import list_fragments
 from bascule.service.server.reading.experiment_cache import Directory
 from bascule.service.server.reading.store_calls import StoreCalls
 

@@ -15,7 +15,7 @@ from bascule.service.server.reading.shared_renders import (
     BUSY,
     MOST_KEPT,
     SharedRenders,
-    Traffic,
+    UnitRequests,
 )
 from bascule.service.server.reading.store_calls import StoreCalls
 
@@ -38,13 +38,13 @@ class Work:
         return self.runs
 
 
-def played(play: Callable[[SharedRenders, Traffic], Awaitable[None]]) -> None:
+def played(play: Callable[[SharedRenders, UnitRequests], Awaitable[None]]) -> None:
     """Play a scene with renders of its own."""
 
     async def scene() -> None:
-        calls, traffic = StoreCalls(), Traffic()
+        calls, unit_requests = StoreCalls(), UnitRequests()
         try:
-            await play(SharedRenders(calls, traffic), traffic)
+            await play(SharedRenders(calls, unit_requests), unit_requests)
         finally:
             await calls.close()
 
@@ -52,7 +52,7 @@ def played(play: Callable[[SharedRenders, Traffic], Awaitable[None]]) -> None:
 
 
 def test_twenty_viewers_cause_one_render() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work()
         found = await asyncio.gather(*(renders.get("page", work) for _ in range(20)))
         assert found == [1] * 20
@@ -65,7 +65,7 @@ def test_twenty_viewers_cause_one_render() -> None:
 def test_a_render_is_made_again_when_it_is_a_second_old(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_renders, "FRESH", 0.05)
 
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work(0.0)
         assert await renders.get("page", work) == 1
         await asyncio.sleep(0.1)
@@ -75,7 +75,7 @@ def test_a_render_is_made_again_when_it_is_a_second_old(monkeypatch: pytest.Monk
 
 
 def test_a_change_is_seen_at_once() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work(0.0)
         assert await renders.get("page", work) == 1
         renders.forget()
@@ -85,7 +85,7 @@ def test_a_change_is_seen_at_once() -> None:
 
 
 def test_callers_who_see_different_things_do_not_share() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         assert await renders.get(("page", "admin"), lambda: "buttons") == "buttons"
         assert await renders.get(("page", "viewer"), lambda: "no buttons") == "no buttons"
 
@@ -93,7 +93,7 @@ def test_callers_who_see_different_things_do_not_share() -> None:
 
 
 def test_few_renders_are_made_at_once() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work()
         await asyncio.gather(*(renders.get(key, work) for key in range(12)))
         assert work.runs == 12
@@ -103,7 +103,7 @@ def test_few_renders_are_made_at_once() -> None:
 
 
 def test_failures_reach_all_who_wait_and_are_not_kept() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         def fail() -> None:
             raise LookupError("no such test")
 
@@ -116,7 +116,7 @@ def test_failures_reach_all_who_wait_and_are_not_kept() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    async def play(renders: SharedRenders, _: Traffic) -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
         for key in range(MOST_KEPT + 20):
             await renders.wait(key, lambda: asyncio.sleep(0, "text"))
         assert len(renders._kept) == MOST_KEPT
@@ -125,8 +125,8 @@ def test_memory_is_bounded() -> None:
 
 
 def test_pages_have_one_turn_after_the_other_while_units_are_assigned() -> None:
-    async def play(renders: SharedRenders, traffic: Traffic) -> None:
-        traffic.units = BUSY
+    async def play(renders: SharedRenders, unit_requests: UnitRequests) -> None:
+        unit_requests.active = BUSY
         work, times = Work(0.15), []
 
         async def view() -> None:

@@ -33,27 +33,27 @@ BUSY, TURN = 4, 0.01
 MOST_KEPT = 256
 
 
-class Traffic:
-    """Counts the requests of units that are being answered, and lets others give way to them."""
+class UnitRequests:
+    """Counts the requests of units that are being answered; pages wait their turn meanwhile."""
 
     def __init__(self) -> None:
-        self.units = 0
+        self.active = 0
         """The number of requests of units that are being answered."""
-        self._turnstile = asyncio.Lock()
+        self._turn = asyncio.Lock()
 
-    async def give_way(self) -> None:
+    async def wait_for_turn(self) -> None:
         """Wait for a turn: while units are being assigned, one page after the other has one."""
-        if self.units >= BUSY:
-            async with self._turnstile:
+        if self.active >= BUSY:
+            async with self._turn:
                 await asyncio.sleep(TURN)
 
 
 class SharedRenders:
     """Renders by key, each shared among the viewers who ask while it is fresh."""
 
-    def __init__(self, calls: StoreCalls, traffic: Traffic) -> None:
+    def __init__(self, calls: StoreCalls, unit_requests: UnitRequests) -> None:
         self._calls = calls
-        self._traffic = traffic
+        self._unit_requests = unit_requests
         self._room = asyncio.Semaphore(AT_ONCE)
         self._kept: dict[Hashable, _Render] = {}
 
@@ -85,7 +85,7 @@ class SharedRenders:
             raise
         # All who waited for a render have it now: their answers are not written in one turn of
         # the event loop, which would keep units waiting.
-        await self._traffic.give_way()
+        await self._unit_requests.wait_for_turn()
         return value
 
     def forget(self) -> None:

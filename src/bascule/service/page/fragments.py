@@ -1,4 +1,4 @@
-"""Reads of the page: what it shows, taken from the store and rendered; they wait for the disk."""
+"""Fragments of pages: what they show, read from the store and rendered; it waits for the disk."""
 
 from __future__ import annotations
 
