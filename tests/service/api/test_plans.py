@@ -49,7 +49,7 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
         "next_days": 1.0,
         "open": ["slow"],
     }
-    words = "50 % of the traffic is in the rollout of new, 100 % in 1 day"
+    words = "50 % of the traffic is in the rollout, half of it with new in an even split; 100 %"
     assert words in made.json()["status"]["headline"]
     service.clock.advance("1d")
     for i in range(60):

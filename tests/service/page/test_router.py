@@ -344,6 +344,10 @@ def test_a_test_with_segments_has_a_page_with_a_line_for_each(service: Service) 
         assert "Each segment on its own" in report
         assert "De has no matured units yet" in report
         assert browser.get("/tests/by-country.fr").status_code == 403
+        listed = [its["href"] for its in Outline(browser.get("/").text).all("a")]
+        assert "/tests/by-country" in listed
+        assert "/tests/by-country.fr" not in listed
+        assert "1 of 2 segments decided: fr: green" in browser.get("/").text
     with signed_in(service) as browser:
         one = browser.get("/tests/by-country.fr").text
         assert 'href="/tests/by-country"' in one

@@ -159,7 +159,10 @@ def _greet(store: Store, address: str) -> None:
         typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
     else:
         # What is written to a file or a journal is read by more people than may be admins.
-        typer.echo(f"sign in with a key, or with a link: bascule key link --address {address}")
+        typer.echo(
+            "sign in with a key, or with a link: bascule key link --address "
+            f"{address}, with the --store of this service"
+        )
     if not list_keys(store):
         typer.echo(
             "there are no keys: every program on this machine may use the API; create one with "

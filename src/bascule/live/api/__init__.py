@@ -12,6 +12,7 @@ from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import Point, audit_words
 from bascule.live.reports.metric_status import MetricStatus
+from bascule.live.reports.segmented import SegmentedStatus
 from bascule.live.reports.status import ArmStatus, Status, finite
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
@@ -33,6 +34,7 @@ __all__ = [
     "Point",
     "Receipt",
     "SegmentedExperiment",
+    "SegmentedStatus",
     "State",
     "Status",
     "Store",

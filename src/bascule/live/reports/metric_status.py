@@ -99,9 +99,10 @@ class RolloutStatus:
     @property
     def words(self) -> str:
         """The rollout in a line."""
-        found = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
+        found = f"{100 * self.traffic:g} % of the traffic is in the rollout, half of it with"
+        found = f"{found} {self.version} in an even split"
         if self.next_traffic is not None and self.next_days is not None:
-            found += f", {100 * self.next_traffic:g} % in {about(self.next_days)}"
+            found += f"; {100 * self.next_traffic:g} % in {about(self.next_days)}"
         return f"{found}; not shown yet to stay within the margin of {' and '.join(self.open)}"
 
 

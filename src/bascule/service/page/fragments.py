@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from bascule.core.diagnostics import Diagnostic
+from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, Description, Experiment, SegmentedExperiment, Status, Store, Turn
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.guarantees import at_most
@@ -30,18 +31,33 @@ _KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] =
 def list_fragments(
     directory: Directory, entries: Sequence[Summary], caller: Caller, search: str = ""
 ) -> dict[str, Fragment]:
-    """The list of tests that the caller may see, or of those that have the words of a search."""
-    seen = {entry.name: entry for entry in entries if caller.sees(entry.name)}
+    """The list of tests that the caller may see, or of those that have the words of a search.
+
+    A test with segments is one line, unless only some of them may be seen or have the words.
+    """
+    allowed = [
+        entry for entry in entries if caller.sees(entry.name) or caller.sees(entry.test_name)
+    ]
+    seen = {entry.name: entry for entry in allowed}
     if search:
         names = {test.name for test in directory.store.search(search)}
         seen = {name: entry for name, entry in seen.items() if name in names}
     listing = directory.statuses(list(seen.values()))
     alarms = alarm_names(directory.store)
-    lines = []
+    lines: list[tuple[Status, views.Line]] = []
+    parts: dict[str, tuple[Member, dict[str, tuple[Status, views.Line]]]] = {}
     for status in listing.statuses:
         entry = seen[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
-        lines.append((status, views.line(entry.design, status, mismatch)))
+        line = views.line(entry.design, status, mismatch)
+        member = entry.loaded.delivery.member
+        if member is None or not caller.sees(member.test):
+            lines.append((status, line))
+        else:
+            parts.setdefault(member.test, (member, {}))[1][member.segment] = status, line
+    for member, found in parts.values():
+        is_whole = len(found) == len(member.segments.all)
+        lines += [views.whole_line(member, found)] if is_whole else found.values()
     shown = {"lines": views.in_order(lines), "settling": listing.settling}
     return {"tests": fragment("tests", **shown, caller=caller, search=search)}
 
@@ -146,12 +162,11 @@ def segment_fragments(directory: Directory, test: SegmentedExperiment) -> dict[s
         its = test.tests[segment]
         mismatch = views.has_mismatch(alarms.get(its.id, ()))
         lines.append((segment, views.line(its.design, one, mismatch)))
-    tone = "good" if len(status.decisions) == len(lines) else "ended"
     found = fragment(
         "segments",
         headline=status.headline,
         promise=status.promise,
-        tone="going" if status.is_open else tone,
+        tone=words.tone_of_segments(status),
         lines=lines,
     )
     return {"segments": found}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
+from bascule.core.enrolment.segments import Member
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words
+from bascule.live.api import OPEN, Point, SegmentedStatus, State, Status, Turn, audit_words
 from bascule.presentation.guarantees import (
     STANDINGS,
     at_most,
@@ -122,6 +123,23 @@ def line(design: Design, status: Status, mismatch: bool = False) -> Line:
         round(100 * status.evidence),
         said.tone != "ended" and has_evidence(status),
         words.guarantee_kind(design, status),
+    )
+
+
+def whole_line(member: Member, parts: Mapping[str, tuple[Status, Line]]) -> tuple[Status, Line]:
+    """Return a test with segments as a line, and the status of a segment that may be decided."""
+    by_segment = {segment: parts[segment][0] for segment in member.segments.all}
+    whole = SegmentedStatus(member.test, member.error, member.segments.attribute, by_segment)
+    status, line = max(parts.values(), key=lambda one: one[0].is_open)
+    alarm = next((each for _, each in parts.values() if each.headline == words.MISMATCH), None)
+    return status, replace(
+        line,
+        name=member.test,
+        tone=words.tone_of_segments(whole) if alarm is None else alarm.tone,
+        headline=whole.headline if alarm is None else words.MISMATCH,
+        detail=f"A test with segments by {whole.attribute}: each has its own decision.",
+        units=count(whole.units),
+        shows_evidence=False,
     )
 
 

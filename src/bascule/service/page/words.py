@@ -9,7 +9,7 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.ends import guard_promise
 from bascule.core.enrolment.audience import Audience
-from bascule.live.api import OPEN, State, Status
+from bascule.live.api import OPEN, SegmentedStatus, State, Status
 from bascule.presentation.guarantees import error_words, sentence
 from bascule.presentation.numbers import count, duration, percent
 
@@ -64,6 +64,13 @@ def tone(status: Status) -> Tone:
     if status.state == "running":
         return "going"
     return "waiting" if status.state in ("ready", "paused") else "ended"
+
+
+def tone_of_segments(status: SegmentedStatus) -> Tone:
+    """The tone of a test with segments."""
+    if status.is_open:
+        return "going"
+    return "good" if len(status.decisions) == len(status.segments) else "ended"
 
 
 MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
