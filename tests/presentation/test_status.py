@@ -71,6 +71,6 @@ def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     first, second = (line for line in lines if " - present: " in line)
     assert first.startswith("new - present: −2.0 (95 % interval ")
     assert "; lift −5 % (94.5 % interval " in first
-    assert second.startswith("newer - present: −1.000")
+    assert second.startswith("newer - present: −1.0 (95")
     data = status.to_dict()
     assert (data["goal"], data["binary"], data["cost_unit"]) == ("decrease", False, "outcome units")

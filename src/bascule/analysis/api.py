@@ -9,11 +9,10 @@ from datetime import date, datetime
 from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
-from bascule.analysis.evidence.guardrails import checked_metrics, judged
 from bascule.analysis.log.log import Names, read_log
 from bascule.analysis.log.naming import named_segments
 from bascule.analysis.reduce.reduction import reduced
-from bascule.analysis.request import Request
+from bascule.analysis.request import Request, checked_metrics
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
 from bascule.analysis.source.places import Source, first_line
@@ -117,28 +116,26 @@ def analyze(
     ('b', '1970-01-01', 'proven')
     """
     more = checked_metrics(metrics, design, segment)
-    shared: dict[str, Any] = {
+    options: dict[str, Any] = {
+        "design": design,
+        "outcome": outcome,
+        "error": error,
+        "sides": sides,
+        "min_effect": min_effect,
+        "goal": goal,
         "control": control,
         "window": window,
-        "grace": grace,
+        "aggregate": aggregate,
         "missing": missing,
+        "grace": grace,
+        "period": period,
+        "block": block,
+        "looks": looks,
         "until": until,
         "by_day": by_day,
         "least_probability": least_probability,
-        "block": block,
-        "looks": looks,
     }
-    request = Request.of(
-        design=design,
-        outcome=outcome,
-        error=error,
-        sides=sides,
-        min_effect=min_effect,
-        goal=goal,
-        aggregate=aggregate,
-        period=period,
-        **shared,
-    )
+    request = Request.of(**options)
     if least_probability is not None and not isinstance(probability, str):
         raise InputError(
             "least_probability",
@@ -185,18 +182,12 @@ def analyze(
 
         analyses = [answered(request, replace(names, value=name)) for name in _values(value)]
         for metric in more:
-            asked = Request.of(
-                design=None,
-                outcome=metric.outcome,
-                error=metric.error,
-                min_effect=None,
-                goal=metric.goal,
-                aggregate=None if metric.outcome.binary else aggregate,
-                period=None,
-                **shared,
-            )
+            its = {"outcome": metric.outcome, "error": metric.error, "goal": metric.goal}
+            how = None if metric.outcome.binary else aggregate
+            its |= {"sides": None, "min_effect": None, "aggregate": how, "period": None}
+            asked = Request.of(**options | its)
             named = replace(names, value=metric.name, per=None, follow_up=None)
-            analyses.append(judged(answered(asked, named), metric))
+            analyses.append(answered(asked, named).judged(metric))
     return analyses[0] if len(analyses) == 1 else with_metrics(analyses)
 
 

@@ -16,8 +16,7 @@ from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import course_of_population, course_of_units
 from bascule.analysis.evidence.replay import Replayed
-from bascule.analysis.reduce.blocks import Block, merged
-from bascule.analysis.reduce.sums import Sums, added
+from bascule.analysis.reduce.sums import Block, Sums, added, merged
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis, ArmAnswer, Check
 from bascule.core.design import Design

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from bascule.analysis.api import analyze, one_line
 from bascule.analysis.log.naming import chosen
-from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run
-from bascule.analysis.source.files import FORMS
+from bascule.analysis.source.files import form_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Source, Unreadable
 from bascule.core.errors import InputError
@@ -104,24 +103,15 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
         return LogCollection(tuple(_answer(name, part, options) for name, part in parts), excluded)
 
 
-def _files(folder: object) -> Iterable[tuple[str, Path]]:
+def _files(folder: object) -> Iterator[tuple[str, Path]]:
     """The files of a folder with the names of their tests."""
     if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
         raise InputError(
             "events", f"events must be a folder with a file for each test, or name test ({folder})"
         )
-    files = [file for file in sorted(Path(folder).iterdir()) if _is_log(file)]
+    files = [file for file in sorted(Path(folder).iterdir()) if file.is_file() and form_of(file)]
     if not files:
         raise InputError("events", f"events: the folder {folder} has no Parquet, CSV or JSON files")
-    return _named(files)
-
-
-def _is_log(file: Path) -> bool:
-    endings = [ending for ending in file.suffixes if ending != ".gz"]
-    return file.is_file() and bool(endings) and endings[-1].lower() in FORMS
-
-
-def _named(files: Iterable[Path]) -> Iterator[tuple[str, Path]]:
     for file in files:
         yield file.name.split(".")[0], file
 
@@ -131,35 +121,18 @@ def _answer(name: str, log: object, options: dict[str, Any]) -> LogAnswer:
         found = analyze(log, **options)
     except InputError as problem:
         return LogAnswer(name, problem=str(problem))
-    return _row(name, found)
-
-
-def _row(name: str, found: Analysis) -> LogAnswer:
-    better = found.design.oriented
-    known = [arm for arm in found.arms if arm.mean is not None]
-    leader = max(known, key=lambda arm: better(arm.mean or 0.0)).name if known else None
-    decision = found.decision
-    if decision is not None and decision.arm is not None:
-        leader = decision.name
-    rival: str | None = None
+    decision, nearest = found.decision, next(iter(found.leads), None)
     ends: tuple[float | None, float | None, float | None] = (None, None, None)
-    nearest = math.inf
-    for effect in found.effects:
-        if leader in (effect.first, effect.second) and abs(effect.difference) < nearest:
-            nearest = abs(effect.difference)
-            ahead = effect.first == leader
-            rival = effect.second if ahead else effect.first
-            sign = 1.0 if ahead else -1.0
-            low, high = sorted((sign * effect.low, sign * effect.high))
-            ends = (sign * effect.difference, _finite(low), _finite(high))
+    if nearest is not None:
+        ends = nearest.difference, _finite(nearest.low), _finite(nearest.high)
     return LogAnswer(
         name,
         found.units,
         len(found.design.arms),
         None if decision is None else decision.name,
         found.decided if found.reading.times != "none" else None,
-        leader,
-        rival,
+        found.leader if any(arm.mean is not None for arm in found.arms) else None,
+        None if nearest is None else nearest.second,
         *ends,
         found.guarantee,
         ", ".join(check.name for check in found.flagged),

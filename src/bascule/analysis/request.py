@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import get_args
+from typing import cast, get_args
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.reduce.blocks import Block, checked_block
 from bascule.analysis.reduce.query import Unfit
-from bascule.analysis.reduce.sums import Table
+from bascule.analysis.reduce.sums import Block, Table, checked_block
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import checked_sides
+from bascule.core.inputs.design_parts import check_kind, checked_sides
 from bascule.core.metrics.measure import Aggregate, Measure, seconds
-from bascule.core.metrics.metric import Goal
+from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 EXCLUDE = "exclude"
@@ -244,16 +243,29 @@ def _measure(
     return Measure(window, how, missing_number(missing), grace=grace)
 
 
+def checked_metrics(metrics: object, design: object, segment: object) -> tuple[Metric, ...]:
+    """Accept metrics whose columns have their names, and that a log can be asked about."""
+    given = check_metrics(list(metrics) if isinstance(metrics, tuple) else metrics, None)
+    if given and (design is not None or segment is not None):
+        field, what = ("design", "a design") if design is not None else ("segment", "segments")
+        raise InputError(
+            field, f"metrics and {what} cannot be analysed at once: leave one of them out"
+        )
+    for metric in given:
+        if metric.outcome.pairs:
+            raise InputError(
+                "metrics", f"metric {metric.name} is a ratio: analyse it alone, with value and per"
+            )
+    return given
+
+
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
     """The outcome model that was stated, None where the log has to tell."""
-    if outcome is None or isinstance(outcome, Outcome):
-        return outcome
-    if outcome != RECURRENT:
-        models = ", ".join(model.example for model in OUTCOMES)
-        raise InputError(
-            "outcome", f'outcome must be one of {models}, or "recurrent" (got {outcome!r:.60})'
-        )
-    return None
+    if outcome is None or outcome == RECURRENT:
+        return None
+    models = ", ".join(model.example for model in OUTCOMES)
+    check_kind("outcome", outcome, Outcome, f'{models}, or "recurrent"')
+    return cast(Outcome, outcome)
 
 
 def default_aggregate(model: Outcome | None) -> Aggregate:

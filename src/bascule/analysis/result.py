@@ -115,6 +115,21 @@ class Analysis:
         return str(presenter("analysis.text").headline(self))
 
     @property
+    def leader(self) -> str:
+        """The winner, or the arm that looks best while there is none."""
+        if self.decision is not None and self.decision.arm is not None:
+            return self.decision.name
+        means = {arm.name: arm.mean for arm in self.arms if arm.mean is not None}
+        better = self.design.oriented
+        return max(means, key=lambda arm: better(means[arm]), default=self.design.arms[0])
+
+    @property
+    def leads(self) -> tuple[Effect, ...]:
+        """The differences of the leader from every other arm, from the nearest rival on."""
+        found = (e.of(self.leader) for e in self.effects if self.leader in (e.first, e.second))
+        return tuple(sorted(found, key=lambda one: abs(one.difference)))
+
+    @property
     def held_by(self) -> dict[str, Standing]:
         """The guardrails that keep the winner from being shipped: harmed, or not shown yet."""
         if self.decision is None or self.decision.arm is None:
@@ -125,6 +140,25 @@ class Analysis:
             for one in self.metrics
             if one.metric is not None and one.standings.get(winner) in ("harmed", "open")
         }
+
+    def judged(self, metric: Metric) -> Analysis:
+        """Return the analysis of a metric's column with what a guardrail says of each treatment.
+
+        An arm that is worse by the margin or more is found within it with probability at most the
+        metric's error, as its interval fails then.
+        """
+        ends = [(one.treatment, one.low, one.high) for one in self.contrasts]
+        if self.evidence.once:
+            control = self.arms[0].name
+            ends = [(one.second, one.low, one.high) for one in self.once if one.first == control]
+        if metric.goal == "decrease":
+            ends = [(treatment, -high, -low) for treatment, low, high in ends]
+        standings: dict[str, Standing] = {}
+        for treatment, low, high in ends if metric.margin is not None else ():
+            harmed = metric.harm_line is not None and high < -metric.harm_line
+            within = metric.margin is not None and low > -metric.margin
+            standings[treatment] = "harmed" if harmed else "within margin" if within else "open"
+        return replace(self, metric=metric, standings=standings)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -227,16 +261,9 @@ class Analysis:
 
 def _contrast(effect: Effect, control: str) -> dict[str, Any]:
     """The columns of a pair as treatment minus control."""
-    if effect.second == control:
-        three = (effect.difference, effect.low, effect.high)
-        name = f"{effect.first} - {control}"
-    else:
-        three = (0.0 - effect.difference, 0.0 - effect.high, 0.0 - effect.low)
-        name = f"{effect.second} - {effect.first}"
-    return {
-        "contrast": name,
-        **dict(zip(("effect", "effect_low", "effect_high"), three, strict=True)),
-    }
+    effect = effect if effect.second == control else effect.reversed
+    names = ("effect", "effect_low", "effect_high")
+    return {"contrast": effect.name, **dict(zip(names, effect.ends, strict=True))}
 
 
 def _plain(value: Any) -> Any:

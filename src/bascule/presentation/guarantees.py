@@ -7,7 +7,6 @@ import math
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.contrasts import Contrast
-from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import Amounts, known, relative
 
@@ -66,16 +65,6 @@ def at_most(error: float) -> str:
         return "0 %"
     unit = 10.0 ** (math.floor(math.log10(100.0 * error)) - 2)
     return f"{math.ceil(100.0 * error / unit - ROUNDING) * unit:.3g} %"
-
-
-def later_minus_first(effect: Effect) -> tuple[str, float, float, float]:
-    """Return a difference as later arm minus first arm: its name, its estimate, both bounds.
-
-    >>> later_minus_first(Effect("control", "green", -1.0, -3.0, 1.0, 0.05, "proven"))
-    ('green - control', 1.0, -1.0, 3.0)
-    """
-    name = f"{effect.second} - {effect.first}"
-    return name, -effect.difference, -effect.high, -effect.low
 
 
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
@@ -155,7 +144,7 @@ def guarantee(design: Design) -> str:
     """Say what is proven of a design, and that its forecasts are not."""
     promise = design.calibration
     if promise.error >= 1.0:
-        return f"{promise_words(promise)[0].upper()}{promise_words(promise)[1:]}."
+        return sentence(promise_words(promise))
     words = error_words(promise.error, len(design.arms))
     return (
         f"Whatever the true means, and however often you look, {words} ({promise.guarantee}, "

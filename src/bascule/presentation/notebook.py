@@ -11,7 +11,7 @@ from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
 from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.frontier import text as frontier_text
-from bascule.presentation.guarantees import interval_name, later_minus_first, promise_words
+from bascule.presentation.guarantees import interval_name, promise_words
 from bascule.presentation.numbers import Amounts, count
 from bascule.presentation.plan import tables as plan_tables
 from bascule.presentation.plan import text as plan_text
@@ -135,7 +135,14 @@ def analysis_html(analysis: Analysis) -> str:
     amounts = Amounts.of(analysis.design.outcome, analysis.design.goal)
     head = ("arm", "units", "mean")
     arms = [(arm.name, count(arm.units), amounts.mean(arm.mean)) for arm in analysis.arms]
-    rows = [(_pair(one), *_ends(one, amounts)) for one in analysis.effects]
+    rows = [
+        (
+            one.name,
+            amounts.difference(one.difference, one.high - one.low),
+            amounts.interval(one.low, one.high),
+        )
+        for one in (effect.reversed for effect in analysis.effects)
+    ]
     level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
     tables = table(analysis.headline, arms, head)
     tables += table("Differences", rows, ("", "estimate", f"{level}, at any time"))
@@ -149,31 +156,22 @@ def plot_effects(effects: Sequence[Effect], amounts: Amounts) -> Figure | None:
     >>> plot_effects([], Amounts(binary=True)) is None
     True
     """
-    known = [one for one in effects if math.isfinite(one.low) and math.isfinite(one.high)]
+    # Treatment minus control: the later arm less the earlier one.
+    known = [one.reversed for one in effects if math.isfinite(one.high - one.low)]
     if not known:
         return None
     figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
     for place, one in enumerate(known):
-        # Treatment minus control: the later arm less the earlier one.
-        low, middle, high = (-amounts.factor * end for end in (one.high, one.difference, one.low))
+        middle, low, high = (amounts.factor * end for end in one.ends)
         axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
         axis.plot(middle, place, marker="o", color=SERIES[1].colour)
     axis.axvline(0.0, color="#777777", linewidth=1.2)
-    axis.set_yticks(range(len(known)), [_pair(one) for one in known])
+    axis.set_yticks(range(len(known)), [one.name for one in known])
     axis.invert_yaxis()
     axis.grid(False, axis="y")
     level = interval_name(known[0].error)
     axis.set_xlabel(f"difference in {amounts.difference_unit}, with {level}s that hold at any time")
     return figure
-
-
-def _pair(effect: Effect) -> str:
-    return f"{effect.second} - {effect.first}"
-
-
-def _ends(effect: Effect, amounts: Amounts) -> tuple[str, str]:
-    _, difference, low, high = later_minus_first(effect)
-    return amounts.difference(difference, high - low), amounts.interval(low, high)
 
 
 def _row(cells: Iterable[str], tag: str) -> str:

@@ -8,7 +8,6 @@ from bascule.presentation.guarantees import (
     bound_words,
     contrast_words,
     interval_name,
-    later_minus_first,
 )
 from bascule.presentation.numbers import Amounts
 
@@ -44,9 +43,10 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     control = {contrast.control for contrast in status.contrasts}
     for effect in status.effects if all_pairs else ():
         if control.isdisjoint((effect.first, effect.second)):
-            pair, difference, low, high = later_minus_first(effect)
-            interval = f"{interval_name(effect.error)} {amounts.interval(low, high)}"
-            lines.append(f"{pair}: {amounts.difference(difference, high - low)} ({interval})")
+            later = effect.reversed
+            interval = f"{interval_name(later.error)} {amounts.interval(later.low, later.high)}"
+            difference = amounts.difference(later.difference, later.high - later.low)
+            lines.append(f"{later.name}: {difference} ({interval})")
     for metric in status.metrics:
         lines += _metric_lines(metric)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)

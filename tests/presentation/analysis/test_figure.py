@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.presentation.analysis.series import against, costs, decision_place, leader
+from bascule.presentation.analysis.series import against, costs, decision_place
 from bascule.presentation.figures import rendered
 
 
@@ -26,7 +26,7 @@ def found() -> bs.Analysis:
 
 def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.Analysis) -> None:
     (effect,), (one,) = found.effects, against(found)
-    assert leader(found) == one.leader == "new"
+    assert found.leader == one.leader == "new"
     sign = 1.0 if effect.first == "new" else -1.0
     assert one.now.difference == sign * effect.difference > 0
     assert {one.now.low, one.now.high} == {sign * effect.low, sign * effect.high}

@@ -73,10 +73,9 @@ def one_look(
     >>> round(one.low, 4), round(one.high, 4), round(one.lift, 2), round(one.p_value, 4)
     (0.3531, 1.6469, 0.2, 0.0116)
     """
+    compared = _score if binary else _welch
     return tuple(
-        _score(arms[i], arms[j], means[i], means[j], error)
-        if binary
-        else _welch(arms[i], arms[j], means[i], means[j], error)
+        compared(arms[i], arms[j], means[i], means[j], error)
         for i, j in combinations(range(len(arms)), 2)
         if min(means[i].units, means[j].units) >= 2
     )
@@ -135,19 +134,8 @@ def _score(first: str, second: str, one: Mean, other: Mean, error: float) -> One
         lift = q / p - 1.0
         lift_low = _end_of_ratio(by_ratio, q / p, 0.5, limit) - 1.0
         lift_high = _end_of_ratio(by_ratio, q / p, 2.0, limit) - 1.0
-    return OneLook(
-        first,
-        second,
-        difference,
-        low,
-        high,
-        lift,
-        lift_low,
-        lift_high,
-        normal_tails(by_difference(0.0)),
-        error,
-        SCORE,
-    )
+    ends = (difference, low, high, lift, lift_low, lift_high)
+    return OneLook(first, second, *ends, normal_tails(by_difference(0.0)), error, SCORE)
 
 
 def _z(off: float, variance: float) -> float:

@@ -70,31 +70,22 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     if columns.times.column is not None:
         parts["raw_time"] = table[columns.times.column].cast("string")
         wrong += [(table[columns.times.column].isnull(), 4), (time.isnull(), 5)]
-    if columns.value is not None:
-        parts["value"], odd = number(table, columns.value, "value", decimals.get(columns.value))
-        parts["worded"] = worded(table, columns.value)
-        parts["raw_value"] = table[columns.value].cast("string")
-        wrong.append((odd, 6))
-    else:
-        parts["value"], odd = ibis.literal(1.0), ibis.literal(False)
-        parts["worded"] = ibis.literal(False)
     if columns.cluster is not None:
         parts["cluster"] = table[columns.cluster].cast("string")
         wrong.append((parts["cluster"].isnull(), 1))
-    if columns.covariate is not None:
-        parts["covariate"], other = number(
-            table, columns.covariate, "covariate", decimals.get(columns.covariate)
-        )
-        parts["raw_covariate"] = table[columns.covariate].cast("string")
-        wrong.append((other, 7))
-        odd = odd | other
-    for reason, role in enumerate(("count", "squares", "per"), start=8):
+    parts["value"], parts["worded"] = ibis.literal(1.0), ibis.literal(False)
+    odd = ibis.literal(False)
+    for reason, role in enumerate(("value", "covariate", "count", "squares", "per"), start=6):
         name = getattr(columns, role)
         if name is not None:
             parts[role], other = number(table, name, role, decimals.get(name))
             parts[f"raw_{role}"] = table[name].cast("string")
-            wrong.append((other | parts[role].isnull(), reason))
-            odd = odd | other | parts[role].isnull()
+            if role not in ("value", "covariate"):
+                other = other | parts[role].isnull()
+            wrong.append((other, reason))
+            odd = odd | other
+    if columns.value is not None:
+        parts["worded"] = worded(table, columns.value)
     parts |= _of_units(table, columns)
     parts["odd"] = odd
     literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]

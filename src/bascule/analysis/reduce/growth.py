@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from bascule.analysis.log.rows import (
     DAILY,
@@ -19,30 +19,33 @@ from bascule.analysis.source.backend import Row, run, stored
 from bascule.core.outcomes import Outcome
 
 
-def growth(
-    rows: Any,
-    aggregate: str,
-    missing: float,
-    calendar: Calendar = DAILY,
-    limits: Outcome | None = None,
-) -> list[Row]:
+class Growing(NamedTuple):
+    """How the outcomes of units grow: what their values add up to, from what, and within limits.
+
+    A unit's outcome at the end of a period is what it has given by then, `missing` before its first
+    value, capped at the limits.
+    """
+
+    aggregate: str
+    missing: float = 0.0
+    limits: Outcome | None = None
+    calendar: Calendar = DAILY
+
+
+def growth(rows: Any, how: Growing) -> list[Row]:
     """What the outcomes of units grow by, per arm, day of arrival and day, with their powers.
 
-    A unit's outcome at the end of a day is what it has given by then, capped at the limits. `rows`
-    are those of an event table alone: a unit arrives with its first row.
+    `rows` are those of an event table alone: a unit arrives with its first row.
     """
     rows = good(rows)
-    day = calendar.of(rows.time)
-    parts = membership(rows) | _of_day(rows, rows.time, aggregate, missing)
-    days = rows.group_by(unit=rows.unit, day=day).agg(**parts)
+    parts = membership(rows) | _of_day(rows, rows.time, how)
+    days = rows.group_by(unit=rows.unit, day=how.calendar.of(rows.time)).agg(**parts)
     windows = _over_unit(days)
     windows["arrival"] = days.day.min().over(group_by="unit")
-    return run(_grown(days, windows, aggregate, missing, limits))
+    return run(_grown(days, windows, how))
 
 
-def sparse_growth(
-    rows: Any, aggregate: str, calendar: Calendar = DAILY, limits: Outcome | None = None
-) -> tuple[list[Row], list[Row]]:
+def sparse_growth(rows: Any, how: Growing) -> tuple[list[Row], list[Row]]:
     """What outcomes grow by that begin at 0, and the units per arm and day of arrival.
 
     Rows with a value of 0 change no outcome, and most rows of most logs have one: only the others
@@ -53,33 +56,20 @@ def sparse_growth(
         **membership(good_rows), first=good_rows.time.min(), rows=good_rows.count()
     )
     units = stored(units, "bascule_units")
-    events = rows.filter(rows.value != 0.0)
-    grown = growth_of_units(events, units, aggregate, 0.0, calendar, limits)
-    return grown, arrivals_by_day(units, calendar)
+    grown = growth_of_units(rows.filter(rows.value != 0.0), units, how)
+    return grown, arrivals_by_day(units, how.calendar)
 
 
-def growth_of_units(
-    events: Any,
-    units: Any,
-    aggregate: str,
-    missing: float,
-    calendar: Calendar = DAILY,
-    limits: Outcome | None = None,
-) -> list[Row]:
+def growth_of_units(events: Any, units: Any, how: Growing) -> list[Row]:
     """What the outcomes grow by of units that arrive with their assignment; units not counted."""
     names = [name for name in units.columns if name not in ("unit", "rows")]
     both = joined(events, units, names)
     both = both.filter(both["at"] >= both["first"])
-    parts = {
-        "lowest": both["lowest"].min(),
-        "highest": both["highest"].max(),
-        "arrival": calendar.of(both["first"].min()),
-        **_of_day(both, both["at"], aggregate, missing),
-    }
-    if "segment" in both.columns:
-        parts |= {"segment": both["segment"].min(), "other": both["other"].max()}
-    days = both.group_by(unit=both["unit"], day=calendar.of(both["at"])).agg(**parts)
-    return run(_grown(days, {}, aggregate, missing, limits))
+    parts = {name: both[name].min() for name in MEMBERSHIP if name in both.columns}
+    parts["arrival"] = how.calendar.of(both["first"].min())
+    parts |= _of_day(both, both["at"], how)
+    days = both.group_by(unit=both["unit"], day=how.calendar.of(both["at"])).agg(**parts)
+    return run(_grown(days, {}, how))
 
 
 MEMBERSHIP = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
@@ -95,40 +85,34 @@ def _over_unit(days: Any) -> dict[str, Any]:
     }
 
 
-def _of_day(rows: Any, time: Any, aggregate: str, missing: float) -> dict[str, Any]:
+def _of_day(rows: Any, time: Any, how: Growing) -> dict[str, Any]:
     """The parts of a day that an aggregate needs."""
     value, parts = rows["value"], {"rows": rows.count()}
-    if aggregate in ("any", "last"):
-        return parts | {aggregate: aggregated(value, time, aggregate)}
-    if aggregate == "mean" or missing != 0.0:
+    if how.aggregate in ("any", "last"):
+        return parts | {how.aggregate: aggregated(value, time, how.aggregate)}
+    if how.aggregate == "mean" or how.missing != 0.0:
         parts["values"] = value.count()
     return parts | {"sum": value.sum()}
 
 
-def _grown(
-    days: Any, windows: dict[str, Any], aggregate: str, missing: float, limits: Outcome | None
-) -> Any:
+def _grown(days: Any, windows: dict[str, Any], how: Growing) -> Any:
     """Steps of the outcome, of its square and of its cube, from one row a unit and day."""
-    order = _up_to_day()
-    steps = dict(windows)
-    if aggregate == "sum" and missing == 0.0:
+    if how.aggregate == "sum" and how.missing == 0.0:
         # The usual case needs one window less, which halves the time.
-        steps |= {
-            "sum": days["sum"].fill_null(0.0),
-            "now": days["sum"].fill_null(0.0).sum().over(order),
-        }
-        days = days.mutate(**steps)
+        value = days["sum"].fill_null(0.0)
+        days = days.mutate(**windows, sum=value, now=value.sum().over(_up_to_day()))
         days = placed(days.mutate(before=days["now"] - days["sum"]))
     else:
-        days = placed(_with_before(days, steps, order, aggregate, missing))
+        days = placed(_with_before(days, windows, how))
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
     now, before = days["now"], days["before"]
     extra = {}
-    if limits is not None:
-        beyond, was = ((v < limits.low) | (v > limits.high) for v in (now, before))
+    if how.limits is not None:
+        low, high = how.limits.low, how.limits.high
+        beyond, was = ((v < low) | (v > high) for v in (now, before))
         # A unit is counted on the day on which it passes a limit.
         extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was)).sum()
-        now, before = (v.clip(limits.low, limits.high) for v in (now, before))
+        now, before = (v.clip(low, high) for v in (now, before))
     step = now - before
     return days.group_by(keys).agg(
         units=counting(days["day"] == days["arrival"]).sum(),
@@ -150,29 +134,27 @@ def _up_to_day() -> Any:
     return ibis.cumulative_window(group_by="unit", order_by="day")
 
 
-def _with_before(
-    days: Any, steps: dict[str, Any], order: Any, aggregate: str, missing: float
-) -> Any:
+def _with_before(days: Any, windows: dict[str, Any], how: Growing) -> Any:
     """The outcome at the end of each day, and at the end of the last day before it with rows."""
     import ibis
 
+    order, aggregate = _up_to_day(), how.aggregate
     if aggregate in ("sum", "mean"):
-        steps["now"] = days["sum"].fill_null(0.0).sum().over(order)
-        steps["count"] = days["values"].sum().over(order)
+        count = days["values"].sum().over(order).cast("float64").nullif(0.0)
+        now = days["sum"].fill_null(0.0).sum().over(order)
+        now = (
+            now / count
+            if aggregate == "mean"
+            else ibis.ifelse(count.isnull(), ibis.null("float64"), now)
+        )
     elif aggregate == "any":
-        steps["now"] = days["any"].max().over(order)
+        now = days["any"].max().over(order)
     else:
-        steps["now"] = days["last"]
-    days = days.mutate(**steps)
-    now = days["now"]
-    if aggregate == "mean":
-        now = now / days["count"].cast("float64").nullif(0.0)
-    elif aggregate == "sum":
-        now = ibis.ifelse(days["count"] == 0, ibis.null("float64"), now)
-    days = days.mutate(now=now.fill_null(missing))
-    return days.mutate(
-        before=days["now"].lag().over(group_by="unit", order_by="day").fill_null(missing)
-    )
+        now = days["last"]
+    days = days.mutate(**windows, now=now)
+    days = days.mutate(now=days["now"].fill_null(how.missing))
+    before = days["now"].lag().over(group_by="unit", order_by="day")
+    return days.mutate(before=before.fill_null(how.missing))
 
 
 def cohorts_by_count(rows: Any) -> list[Row]:

@@ -26,7 +26,13 @@ from bascule.analysis.log.rows import (
     units_to_date,
 )
 from bascule.analysis.reduce.counts import counted_sums
-from bascule.analysis.reduce.growth import cohorts_by_count, growth, growth_of_units, sparse_growth
+from bascule.analysis.reduce.growth import (
+    Growing,
+    cohorts_by_count,
+    growth,
+    growth_of_units,
+    sparse_growth,
+)
 from bascule.analysis.reduce.query import (
     Unfit,
     arrivals_by_day,
@@ -205,15 +211,15 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
         raise InputError("probability", NOT_FINAL)
     if request.exclude and request.by_day and not final:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
-    arrivals = None
+    arrivals, how = None, Growing(request.aggregate, request.missing, request.limits)
     if log.columns.cluster is not None:
         units = clustered(units)
     if final or not request.by_day or log.columns.adjusted:
         sums = _sums_by_arrival(request, units, arms, log.arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
-        sums, arrivals = sparse_growth(rows, request.aggregate, limits=request.limits)
+        sums, arrivals = sparse_growth(rows, how)
     else:
-        sums = growth(rows, request.aggregate, request.missing, limits=request.limits)
+        sums = growth(rows, how)
     table = table_of(sums, len(arms), missing=request.missing, arrivals=arrivals)
     unfit = _unfit(request, units)
     return Reduced(
@@ -246,10 +252,8 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))
         strangers = usable - table.events
     else:
-        grown = growth_of_units(
-            rows, units, request.aggregate, request.missing, limits=request.limits
-        )
-        arrivals = arrivals_by_day(units)
+        how = Growing(request.aggregate, request.missing, request.limits)
+        grown, arrivals = growth_of_units(rows, units, how), arrivals_by_day(units)
         table = table_of(grown, len(arms), missing=request.missing, arrivals=arrivals)
         strangers = usable - table.rows
         stranger += ", or before it came"
@@ -356,12 +360,12 @@ def _of_recurring(request: Request, log: Log, survey: Survey) -> Reduced:
     of_units = survey if assigned is None else surveyed(assigned)
     first = of_units.first
     calendar = Calendar(None if first is None else first.date(), period)
-    arrivals = None
+    arrivals, how = None, Growing(request.aggregate, calendar=calendar)
     if assigned is None:
-        grown = growth(rows, request.aggregate, 0.0, calendar)
+        grown = growth(rows, how)
     else:
         units = units_of(assigned)
-        grown = growth_of_units(rows, units, request.aggregate, 0.0, calendar)
+        grown = growth_of_units(rows, units, how)
         arrivals = arrivals_by_day(units, calendar)
         total += of_units.rows
         excluded |= _of_assignments(of_units.excluded)

@@ -32,6 +32,8 @@ MOST_PAIRED_ARMS = 40
 """With more arms than this the table of sums for all pairs would be too wide."""
 
 PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
+SUMMED = (*PARTS[:-1], "clock")
+"""Parts of scores, and those that are sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,13 @@ class Scores:
         """The scores of the first days alone."""
         return replace(self, **{name: getattr(self, name)[:days] for name in (*PARTS, "clock")})
 
+    def merged(self, starts: Sequence[int]) -> Scores:
+        """Scores whose rows are blocks of days, by the places of their first days."""
+        parts: dict[str, Any] = {
+            name: np.add.reduceat(getattr(self, name), starts) for name in SUMMED
+        }
+        return replace(self, **parts, heaviest=np.maximum.reduceat(self.heaviest, starts))
+
     def limited(self, arms: Sequence[str], least: Sequence[float]) -> Scores:
         """Scores whose weights 1/p are multiplied with the smallest probability of either arm.
 
@@ -72,17 +81,10 @@ class Scores:
                     f"which is below the {smallest:.3g} that was stated",
                 )
         factor = np.minimum.outer(np.array(least), np.array(least))
-        return replace(
-            self,
-            weight=self.weight * factor,
-            scored=self.scored * factor,
-            squares=self.squares * factor**2,
-            squares_scored=self.squares_scored * factor**2,
-            squares_scored_twice=self.squares_scored_twice * factor**2,
-            heaviest=np.minimum(self.heaviest * factor, 1.0),
-            clock=self.clock * factor,
-            bounded=True,
-        )
+        powers = {name: 2 if name.startswith("squares") else 1 for name in SUMMED}
+        parts = {name: getattr(self, name) * factor**power for name, power in powers.items()}
+        heaviest = np.minimum(self.heaviest * factor, 1.0)
+        return replace(self, **parts, heaviest=heaviest, bounded=True)
 
 
 def score_sums(units: Any, value: Any, arms: int, *, own_only: bool) -> dict[str, Any]:

@@ -21,8 +21,12 @@ from bascule.core.statistics import ArmStatistics, Statistics
 MOST_DAYS = 4000
 """More days than this are no test, but times that were misread."""
 
-
 IN_TWO_ARMS = "unit in two arms"
+
+Block = str | int
+"""What a block is: "day", "week", or whole days that have at least a number of units."""
+
+WEEK = 7
 
 
 class Growth(NamedTuple):
@@ -306,3 +310,63 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
             "time_format (--time-format), for example %d/%m/%y",
         )
     return tuple(first + timedelta(days=i) for i in range(count))
+
+
+def checked_block(block: object) -> Block | None:
+    """A block as it may be given; None leaves it to the log.
+
+    >>> checked_block("week"), checked_block("500"), checked_block(None)
+    ('week', 500, None)
+    """
+    if block is None or block in ("day", "week"):
+        return block
+    if isinstance(block, str) and block.strip().isdigit():
+        block = int(block)
+    if isinstance(block, int) and not isinstance(block, bool) and block >= 1:
+        return block
+    raise InputError("block", f'block must be "day", "week" or a number of units (got {block!r})')
+
+
+def starts_of(sums: Sums, block: Block) -> list[int]:
+    """The places of the first days of the blocks; a last block may be shorter than others.
+
+    The ends of blocks depend on the days and on how many units came, never on outcomes.
+    """
+    if block == "day":
+        return list(range(len(sums.days)))
+    if block == "week":
+        first: date = sums.days[0]
+        weeks = [(day - first).days // WEEK for day in sums.days]
+        return [at for at, week in enumerate(weeks) if at == 0 or week != weeks[at - 1]]
+    starts, units = [0], 0.0
+    for at, size in enumerate(sums.units.sum(axis=1)):
+        if units >= float(block):
+            starts.append(at)
+            units = 0.0
+        units += float(size)
+    return starts
+
+
+def merged(sums: Sums, block: Block) -> Sums:
+    """Sums whose rows are blocks of days; each has the date of its last day."""
+    starts = starts_of(sums, block)
+    if len(starts) == len(sums.days):
+        return sums
+
+    def summed(part: Any, axis: int = 0) -> Any:
+        return None if part is None else np.add.reduceat(part, starts, axis=axis)
+
+    lasts = [*(start - 1 for start in starts[1:]), len(sums.days) - 1]
+    growth = None
+    if sums.growth is not None:
+        growth = Growth(*(summed(summed(part), axis=1) for part in sums.growth))
+    names = ("units", "totals", "squares", "cubes", "moments")
+    return replace(
+        sums,
+        **{name: summed(getattr(sums, name)) for name in names},
+        days=tuple(sums.days[at] for at in lasts),
+        lows=np.minimum.reduceat(sums.lows, starts, axis=0),
+        highs=np.maximum.reduceat(sums.highs, starts, axis=0),
+        growth=growth,
+        scores=None if sums.scores is None else sums.scores.merged(starts),
+    )

@@ -43,7 +43,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     A file of exactly that name is meant literally, whatever signs of a pattern its name has.
     """
     text = str(path)
-    form = _form(path)
+    form = form_of(path)
     if path.is_dir():
         names, form = _files_of_folder(path, field)
     elif path.exists():
@@ -69,7 +69,7 @@ def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
     """The files of a folder and of those in it, which must all be of one form."""
     found: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("*")):
-        form = _form(file)
+        form = form_of(file)
         if form is not None and file.is_file():
             found.setdefault(form, []).append(str(file))
     if not found:
@@ -83,7 +83,8 @@ def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
     return names, form
 
 
-def _form(path: Path) -> str | None:
+def form_of(path: Path) -> str | None:
+    """Return how a file is read by its ending; None where that says nothing."""
     endings = [ending for ending in path.suffixes if ending != ".gz"]
     return FORMS.get(endings[-1].lower()) if endings else None
 
@@ -130,7 +131,7 @@ def _files_of_store(system: Any, path: str, source: Source) -> tuple[list[str], 
         names = sorted(one.path for one in system.get_file_info(selector) if one.is_file)
     by_form: dict[str | None, list[str]] = {}
     for name in names:
-        by_form.setdefault(_form(Path(name)), []).append(name)
+        by_form.setdefault(form_of(Path(name)), []).append(name)
     by_form.pop(None, None)
     if len(by_form) != 1:
         counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"

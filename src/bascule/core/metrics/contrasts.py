@@ -72,10 +72,8 @@ def contrasts(
     for effect in effects:
         if name not in (effect.first, effect.second):
             continue
-        treatment, three = effect.first, (effect.difference, effect.low, effect.high)
-        if name == effect.first:
-            treatment = effect.second
-            three = (0.0 - effect.difference, 0.0 - effect.high, 0.0 - effect.low)
+        treatment = effect.second if name == effect.first else effect.first
+        three = effect.of(treatment).ends
         part = PART * effect.error
         if part not in radii:
             radii[part] = (

@@ -45,6 +45,36 @@ class Effect:
         """The probability with which both ends hold at all times, at the least: 1 - 2 error."""
         return max(0.0, 1.0 - 2.0 * self.error)
 
+    @property
+    def name(self) -> str:
+        """The effect in words: "first - second"."""
+        return f"{self.first} - {self.second}"
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """The difference and both ends of its interval."""
+        return self.difference, self.low, self.high
+
+    @property
+    def reversed(self) -> Effect:
+        """The mean of the second arm less that of the first."""
+        return replace(self.negative, first=self.second, second=self.first)
+
+    @property
+    def negative(self) -> Effect:
+        """The effect with the other sign, as outcomes that are better if lower have it."""
+        # Not a minus sign, which would make a bound of 0 a -0.
+        difference, low, high = (0.0 - end for end in (self.difference, self.high, self.low))
+        return replace(self, difference=difference, low=low, high=high)
+
+    def of(self, arm: str) -> Effect:
+        """Return the effect as the mean of one of its arms less that of the other.
+
+        >>> Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven").of("b").ends
+        (-1.0, -3.0, 1.0)
+        """
+        return self if self.first == arm else self.reversed
+
 
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """Return the difference of every pair of arms, the earlier less the later one.
@@ -71,11 +101,7 @@ def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, 
     """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
     if design.goal == "increase":
         return advantages
-    return tuple(
-        # Not a minus sign, which would make a bound of 0 a -0.
-        replace(one, difference=0.0 - one.difference, low=0.0 - one.high, high=0.0 - one.low)
-        for one in advantages
-    )
+    return tuple(one.negative for one in advantages)
 
 
 # A status, its forecast and its page need the same intervals several times.

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.metrics.effects import Effect
 from bascule.presentation.numbers import Amounts
 
 if TYPE_CHECKING:
@@ -117,37 +116,20 @@ class Against:
         return f"{self.leader} - {self.rival}"
 
 
-def leader(analysis: Analysis) -> str:
-    """The winner, or the arm that looks best while there is none.
-
-    >>> import bascule as bs
-    >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100}
-    >>> leader(bs.analyze(log))
-    'b'
-    """
-    if analysis.decision is not None and analysis.decision.arm is not None:
-        return analysis.decision.name
-    better = analysis.design.oriented
-    best = max(
-        analysis.arms,
-        key=lambda arm: -math.inf if arm.mean is None else better(arm.mean),
-        default=None,
-    )
-    return analysis.design.arms[0] if best is None else best.name
-
-
 def against(analysis: Analysis) -> tuple[Against, ...]:
     """The leader against every other arm, the nearest rival first."""
-    ahead = leader(analysis)
-    last = analysis.last_day or ""
+    leader, last = analysis.leader, analysis.last_day or ""
     rivals = []
-    for name in analysis.design.arms:
-        now = _turned(analysis.effects, ahead, name, last)
-        if now is not None:
-            steps = [_turned(day.effects, ahead, name, day.date) for day in analysis.days]
-            known = tuple(step for step in steps if step is not None)
-            rivals.append(Against(ahead, name, now, known))
-    return tuple(sorted(rivals, key=lambda one: abs(one.now.difference)))
+    for now in analysis.leads:
+        pair = {leader, now.second}
+        steps = tuple(
+            Step(day.date, *effect.of(leader).ends)
+            for day in analysis.days
+            for effect in day.effects
+            if {effect.first, effect.second} == pair
+        )
+        rivals.append(Against(leader, now.second, Step(last, *now.ends), steps))
+    return tuple(rivals)
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
@@ -199,12 +181,3 @@ def dated(dates: Sequence[str], most: int) -> list[int]:
     days = [date.fromisoformat(text).toordinal() for text in dates]
     step = next((s for s in STEPS if (days[-1] - days[0]) / s <= most), STEPS[-1])
     return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
-
-
-def _turned(effects: Sequence[Effect], ahead: str, rival: str, date: str) -> Step | None:
-    for effect in effects:
-        if (effect.first, effect.second) == (ahead, rival):
-            return Step(date, effect.difference, effect.low, effect.high)
-        if (effect.first, effect.second) == (rival, ahead):
-            return Step(date, -effect.difference, -effect.high, -effect.low)
-    return None

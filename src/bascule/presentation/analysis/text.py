@@ -12,7 +12,6 @@ from bascule.presentation.guarantees import (
     at_most,
     bound_words,
     interval_name,
-    later_minus_first,
 )
 from bascule.presentation.numbers import Amounts, known, number, relative
 
@@ -127,9 +126,8 @@ def effect_table(analysis: Analysis) -> list[str]:
     pairs = {frozenset((one.treatment, one.control)) for one in compared}
     lines = [_difference_line(amounts, one) for one in compared]
     lines += [
-        fitted(name, 32) + _ends(amounts, *ends)
-        for effect in effects
-        for name, *ends in [later_minus_first(effect)]
+        fitted(effect.name, 32) + _ends(amounts, *effect.ends)
+        for effect in (effect.reversed for effect in effects)
         if frozenset((effect.first, effect.second)) not in pairs
     ]
     error = effects[0].error
@@ -171,9 +169,9 @@ def day_table(analysis: Analysis) -> list[str]:
     for day in analysis.days:
         mark = f"  {day.decision}" if day.decision else ""
         for effect in day.effects[:MOST_PAIRS]:
-            name, *ends = later_minus_first(effect)
-            numbers = f"{sum(day.units):>12,}{_ends(amounts, *ends)}{mark}"
-            lines.append(f"{stamp(day.date):<12}{fitted(name, 32)}{numbers}")
+            later = effect.reversed
+            numbers = f"{sum(day.units):>12,}{_ends(amounts, *later.ends)}{mark}"
+            lines.append(f"{stamp(day.date):<12}{fitted(later.name, 32)}{numbers}")
     return lines
 
 

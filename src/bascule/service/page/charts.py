@@ -88,7 +88,7 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
             if (effect := _of_pair(point.effects, pair)) is not None
         )
         effect = current.get(pair)
-        now = (0.0, -math.inf, math.inf) if effect is None else seen_from(effect, mine)
+        now = (0.0, -math.inf, math.inf) if effect is None else effect.of(mine).ends
         found.append(
             Chart(
                 f"effect-{number}",
@@ -127,17 +127,6 @@ def allocation_chart(status: Status, history: Sequence[Point]) -> Chart:
         (_progress(status), *names),
         tuple(rows),
     )
-
-
-def seen_from(effect: Effect, first: str) -> tuple[float, float, float]:
-    """Difference and both ends, with `first` as the arm that the other is taken from.
-
-    >>> seen_from(Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven"), "b")
-    (-1.0, -3.0, 1.0)
-    """
-    if effect.first == first:
-        return effect.difference, effect.low, effect.high
-    return -effect.difference, -effect.high, -effect.low
 
 
 def _now(three: tuple[float, float, float], amounts: Amounts, error: float) -> str:
@@ -181,7 +170,7 @@ def _latest(rows: Sequence[Row]) -> list[str]:
 
 def _effect_row(point: Point, effect: Effect, mine: str, amounts: Amounts) -> Row:
     cells = []
-    ends = seen_from(effect, mine)
+    ends = effect.of(mine).ends
     width = ends[2] - ends[1]
     open_ended = not known(width)
     for value in ends:

@@ -18,7 +18,6 @@ from bascule.presentation.guarantees import (
     at_most,
     bound_words,
     interval_name,
-    later_minus_first,
     lift_words,
 )
 from bascule.presentation.numbers import UNKNOWN, Amounts, amount, count, known, percent, when
@@ -172,7 +171,7 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
             count(arm.matured),
             amounts.mean(arm.mean),
             amounts.mean_interval(arm.low, arm.high) if arm.low is not None else "",
-            "" if (effect := pairs[arm.name]) is None else later_minus_first(effect)[0],
+            "" if (effect := pairs[arm.name]) is None else effect.reversed.name,
             _against_words(found[arm.name], amounts),
             _forest(found[arm.name], low, high),
             PARTS.get(arm.part, arm.part),
@@ -367,7 +366,7 @@ def _leader(status: Status) -> str | None:
 def _against(effect: Effect | None) -> tuple[float, float, float] | None:
     if effect is None:
         return None
-    _, difference, low, high = later_minus_first(effect)
+    difference, low, high = effect.reversed.ends
     return (difference, low, high) if known(low) and known(high) else None
 
 
