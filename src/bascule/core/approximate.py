@@ -65,6 +65,19 @@ def about(days: float) -> str:
     return _of(days * 86400, "second")
 
 
+def exactly(seconds: float) -> str:
+    """Return a length of time in the largest unit of which it is a whole number.
+
+    >>> exactly(90 * 86400.0), exactly(86400.0), exactly(7200.0), exactly(0.5)
+    ('90 days', '1 day', '2 hours', '0.5 seconds')
+    """
+    for size, unit in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):
+        number = seconds / size
+        if number >= 1.0 and math.isclose(number, round(number)):
+            return f"{round(number):,} {unit}{'' if round(number) == 1 else 's'}"
+    return f"{seconds:.4g} seconds"
+
+
 def _of(number: float, unit: str) -> str:
     shown = two_digits(number)
     return f"{shown} {unit}" if shown == "1" else f"{shown} {unit}s"

@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 
 from bascule.analysis.evidence.fixed import Mean, OneLook, one_look
-from bascule.analysis.evidence.pairs import Pair, estimated_pair
+from bascule.analysis.evidence.pairs import Pair, estimated_now
 from bascule.analysis.reduce.moments import PLACE, Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums
 
@@ -37,11 +37,8 @@ def adjusted(sums: Sums) -> Sums:
 
 def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms, adjusted by all that was known by then."""
-    arms = range(sums.units.shape[1])
     for day in range(first, len(sums.days)):
-        now = adjusted(sums.first(day + 1))
-        parts = (now.units, now.totals, now.squares, now.cubes)
-        yield tuple(estimated_pair(*parts, i, j) for i, j in combinations(arms, 2))
+        yield estimated_now(adjusted(sums.first(day + 1)))
 
 
 def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLook, ...]:

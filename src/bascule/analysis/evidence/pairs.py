@@ -58,6 +58,18 @@ class Pair:
         """The mean of the earlier arm minus that of the later one, within days."""
         return self.scale * self.total / self.clock if self.clock > 0.0 else 0.0
 
+    def after(
+        self,
+        total: float,
+        clock: float,
+        charges: FloatArray | None = None,
+        estimate: float | None = None,
+    ) -> Pair:
+        """Return the pair after one more day, by what that day adds."""
+        if self.charges is not None and charges is not None:
+            charges = self.charges + charges
+        return Pair(self.total + total, self.clock + clock, self.scale, charges, estimate)
+
     def interval(self, log_threshold: float, widest: float = math.inf) -> Ends:
         """The difference as it is shown, and the ends of its interval, within what is possible.
 
@@ -94,13 +106,12 @@ UNKNOWN = Pair()
 def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms whose outcomes have a known spread."""
     arms = sums.units.shape[1]
-    state = [(0.0, 0.0)] * math.comb(arms, 2)
+    pairs = [Pair(scale=outcome.sigma)] * math.comb(arms, 2)
     for units, totals in zip(sums.units, sums.totals, strict=True):
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             weight, difference = weight_and_difference(units, totals, i, j)
-            total, clock = state[place]
-            state[place] = total + weight * difference / outcome.sigma, clock + weight
-        yield tuple(Pair(total, clock, outcome.sigma) for total, clock in state)
+            pairs[place] = pairs[place].after(weight * difference / outcome.sigma, weight)
+        yield tuple(pairs)
 
 
 def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
@@ -116,15 +127,8 @@ def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             weight, difference = weight_and_difference(units, totals, i, j)
             if weight > 0.0:
-                before = pairs[place]
-                assert before.charges is not None
                 charges = day_charges(float(units[i]), float(units[j]), about[i], about[j])
-                pairs[place] = Pair(
-                    before.total + weight * difference,
-                    before.clock + weight,
-                    width,
-                    before.charges + charges,
-                )
+                pairs[place] = pairs[place].after(weight * difference, weight, charges)
         past_units, past_total = past_units + float(units.sum()), past_total + float(totals.sum())
         yield tuple(pairs)
 
@@ -163,19 +167,17 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
         guess = low + width * expected(past_units, past_total, 0.0, 1.0)
         totals, squares = _scores_about(sums, day, guess)
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
-            before = pairs[place]
-            assert before.charges is not None
-            charges = before.charges
-            for one, rival in ((i, j), (j, i)):
-                charges = charges + weighted_charges(
+            charges = sum(
+                weighted_charges(
                     float(scores.heaviest[day, one, rival]),
                     max(0.0, float(squares[one, rival])) / (width * width),
                 )
-            pairs[place] = Pair(
-                before.total + float(totals[i, j] - totals[j, i]) / width,
-                before.clock + float(scores.clock[day, i, j]),
-                width,
-                charges,
+                for one, rival in ((i, j), (j, i))
+            )
+            pairs[place] = pairs[place].after(
+                float(totals[i, j] - totals[j, i]) / width,
+                float(scores.clock[day, i, j]),
+                np.asarray(charges),
                 _estimate(sums, day, i, j),
             )
         past_units += float(sums.units[day].sum())
@@ -260,45 +262,37 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
     Where outcomes grow, each day has the outcomes as they stood at its end, and the units are
     compared with those that came on the same day.
     """
-    arms, count = sums.units.shape[1], len(sums.days)
-    if sums.growth is not None:
-        totals, squares, cubes = (
-            np.cumsum(part, axis=1)
-            for part in (sums.growth.totals, sums.growth.squares, sums.growth.cubes)
-        )
-    for day in range(count):
-        until = slice(day + 1)
-        if sums.growth is None:
-            cut = sums.totals[until], sums.squares[until], _first(sums.cubes, day + 1)
-        else:
-            cut = totals[until, day], squares[until, day], cubes[until, day]
-        yield tuple(
-            estimated_pair(sums.units[until], *cut, i, j) for i, j in combinations(range(arms), 2)
-        )
+    growth = sums.growth
+    if growth is None:
+        yield from (estimated_now(sums.first(day + 1)) for day in range(len(sums.days)))
+        return
+    parts = (growth.totals, growth.squares, growth.cubes)
+    totals, squares, cubes = (np.cumsum(part, axis=1) for part in parts)
+    for day in range(len(sums.days)):
+        cut = (part[: day + 1, day] for part in (totals, squares, cubes))
+        yield estimated_pairs(sums.units[: day + 1], *cut)
 
 
 def snapshot_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms by totals up to that day, as one block."""
     parts = (sums.units, sums.totals, sums.squares)
-    units, totals, squares = (np.cumsum(part, axis=0) for part in parts)
-    cubes = None if sums.cubes is None else np.cumsum(sums.cubes, axis=0)
-    pairs = list(combinations(range(sums.units.shape[1]), 2))
     for day in range(len(sums.days)):
-        at = slice(day, day + 1)
-        third = None if cubes is None else cubes[at]
-        yield tuple(
-            estimated_pair(units[at], totals[at], squares[at], third, i, j) for i, j in pairs
-        )
+        units, totals, squares = (part[: day + 1].sum(axis=0, keepdims=True) for part in parts)
+        cubes = None if sums.cubes is None else sums.cubes[: day + 1].sum(axis=0, keepdims=True)
+        yield estimated_pairs(units, totals, squares, cubes)
 
 
 def estimated_now(sums: Sums) -> tuple[Pair, ...]:
     """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
-    parts = (sums.units, sums.totals, sums.squares, sums.cubes)
-    return tuple(estimated_pair(*parts, i, j) for i, j in combinations(range(len(parts[0].T)), 2))
+    return estimated_pairs(sums.units, sums.totals, sums.squares, sums.cubes)
 
 
-def _first(part: FloatArray | None, days: int) -> FloatArray | None:
-    return None if part is None else part[:days]
+def estimated_pairs(
+    units: FloatArray, totals: FloatArray, squares: FloatArray, cubes: FloatArray | None
+) -> tuple[Pair, ...]:
+    """All pairs of arms over the days of arrival, with a spread that is estimated."""
+    pairs = combinations(range(units.shape[1]), 2)
+    return tuple(estimated_pair(units, totals, squares, cubes, i, j) for i, j in pairs)
 
 
 def estimated_pair(

@@ -15,10 +15,13 @@ from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
-from bascule.core.approximate import about as approximate
+from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 
 Probability = str | Mapping[str, str] | None
+
+ROLES = ("count", "squares", "covariate", "cluster", "segment")
+"""Columns that say something of a unit, or of several, besides its arm and its probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ def read_log(
         per=per,
         decimals=decimals,
     )
-    arrivals = times if assigned_times is None else assigned_times
+    arrivals, measure = assigned_times or times, request.measure
     reading = Reading(
         log=places[0],
         unit=unit,
@@ -122,15 +125,11 @@ def read_log(
         time=times.column,
         value=value.name,
         other_values=value.others,
-        segment=about["segment"],
         probability=_probabilities(about),
-        window=_window(request),
+        window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
         follow_up=names.follow_up is not None,
-        covariate=about["covariate"],
-        cluster=about["cluster"],
-        count=about.get("count"),
-        squares=about.get("squares"),
+        **{role: about.get(role) for role in ROLES},
         cumulative=names.cumulative,
         times=arrivals.kind,
         block=_block(request, times),
@@ -268,8 +267,7 @@ def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
 
 
 def _columns_of(about: Mapping[str, Any]) -> list[str]:
-    names = ("count", "squares", "covariate", "cluster", "segment")
-    return [*(about[name] for name in names if about.get(name)), *_probabilities(about)]
+    return [*(about[role] for role in ROLES if about.get(role)), *_probabilities(about)]
 
 
 def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:
@@ -278,11 +276,3 @@ def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _given(name: str | None) -> list[str]:
     return [] if name is None else [name]
-
-
-def _window(request: Request) -> str | None:
-    """Return how long the conversion window is, where there is one."""
-    measure = request.measure
-    if measure is None or measure.window is None:
-        return None
-    return approximate(measure.closes(0.0) / 86400.0)

@@ -19,19 +19,20 @@ DAY = 86400.0
 
 TIME_UNREADABLE = "time not readable"
 
-REASONS = (
-    "no unit",
-    "no arm",
-    "arm unknown to the design",
-    "no time",
-    TIME_UNREADABLE,
-    "value not a number",
-    "covariate not a number",
-    "count not a number",
-    "squares not a number",
-    "denominator not a number",
-)
-"""Why a row is excluded; the first that applies."""
+_REASONS = {
+    "no unit": "",
+    "no arm": "raw_arm",
+    "arm unknown to the design": "raw_arm",
+    "no time": "",
+    TIME_UNREADABLE: "raw_time",
+    "value not a number": "raw_value",
+    "covariate not a number": "raw_covariate",
+    "count not a number": "raw_count",
+    "squares not a number": "raw_squares",
+    "denominator not a number": "raw_per",
+}
+REASONS, RAW = tuple(_REASONS), tuple(_REASONS.values())
+"""Why a row is excluded, the first that applies, and the column with what stood there."""
 
 OF_ASSIGNMENTS = " (assignment)"
 

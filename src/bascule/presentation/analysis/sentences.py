@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
+from bascule.core.approximate import UNKNOWN, exactly, two_digits
 from bascule.presentation.analysis.series import Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import held_words
 from bascule.presentation.guarantees import at_most, interval_name, sentence
-from bascule.presentation.numbers import UNKNOWN, number
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, Check
@@ -62,7 +61,7 @@ def outcome(analysis: Analysis) -> str:
     if model.recurring:
         return f"Each gives {model.words}; arms are compared by their mean."
     words = "" if analysis.evidence.outcome is None else f" ({model.words})"
-    window = "" if measure is None else f" within {duration(measure.closes(0.0))} of its arrival"
+    window = "" if measure is None else f" within {exactly(measure.closes(0.0))} of its arrival"
     better = "lower" if analysis.design.goal == "decrease" else "higher"
     return f"Each gives one outcome{words}{window}; the {better} their mean, the better the arm."
 
@@ -185,21 +184,4 @@ def warning(analysis: Analysis) -> str:
 
 def days_left(analysis: Analysis) -> str:
     """How long a decision may take from here."""
-    days = analysis.days_left
-    if days is None:
-        return UNKNOWN
-    rounded = float(f"{days:.2g}")
-    return f"{rounded:g}" if rounded < 10 else f"{rounded:,.0f}"
-
-
-def duration(seconds: float) -> str:
-    """A time in words.
-
-    >>> duration(7 * 86400.0), duration(86400.0), duration(7200.0)
-    ('7 days', '1 day', '2 hours')
-    """
-    for size, name in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")):
-        if seconds >= size and math.isclose(seconds / size, round(seconds / size)):
-            count = round(seconds / size)
-            return f"{count:,} {name}{'' if count == 1 else 's'}"
-    return f"{number(seconds)} seconds"
+    return UNKNOWN if analysis.days_left is None else two_digits(analysis.days_left)
