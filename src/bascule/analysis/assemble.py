@@ -11,7 +11,7 @@ from bascule.analysis import allocation, checks, facts
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
 from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
-from bascule.analysis.evidence.course import Course, Judge, Look, Terms, course_of_looks
+from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
 from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.recurring import course_of_population, course_of_units
@@ -88,18 +88,12 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
 
 def over_segments(parts: Sequence[Analysis], **whole: Any) -> Analysis:
     """The whole of some segments, each with its own answer; `whole` is what is said of all."""
-    return replace(
-        parts[0],
+    return parts[0].undecided(
         arms=(),
         effects=(),
         contrasts=(),
-        once=(),
-        decision=None,
-        decided=None,
-        days=(),
         cost=facts.sum_of(part.cost for part in parts),
         saved=facts.sum_of(part.saved for part in parts),
-        days_left=None,
         segment=None,
         segments=tuple(parts),
         metrics=(),
@@ -261,13 +255,11 @@ def _at_one_look(
     effects = terms.effects_with(ends)
     if counted.moments is not None:
         counted = sums = adjusted(counted)
-    units, totals = sums.at_end_of(known - 1)
-    means = tuple(float(total / n) if n else None for total, n in zip(totals, units, strict=True))
-    counts = tuple(int(n) for n in units)
-    look = Look(counted.days[-1], counts, means, effects, Judge(terms).see(effects))
+    day = Day(counted.days[-1].isoformat(), *sums.at_end_of(known - 1), effects)
+    course = course_of_looks([(day, Judge(terms).see(effects))])
     arms = facts.shown_arms(reduced.arms, sums, counted)
     design = facts.design_of(request, reduced.arms, fixed, counted, error)
-    return Part(fixed, design, course_of_looks([look]), arms, sums, known, None, once)
+    return Part(fixed, design, course, arms, sums, known, None, once)
 
 
 def block_of(request: Request, reduced: Reduced) -> Block:

@@ -66,8 +66,7 @@ def _of_metric(found: Analysis, test: Experiment, status: Status, at: int) -> An
     metric, its = test.design.metrics[at], status.metrics[at]
     treatments = [one.treatment for one in its.contrasts]
     arms = zip(status.arms, its.means, strict=True)
-    return replace(
-        found,
+    return found.undecided(
         design=test.design.metric_designs[at],
         error=metric.error,
         arms=tuple(ArmAnswer(arm.name, arm.units, arm.matured, mean, None) for arm, mean in arms),
@@ -79,11 +78,6 @@ def _of_metric(found: Analysis, test: Experiment, status: Status, at: int) -> An
             for one in its.contrasts
         ),
         contrasts=its.contrasts,
-        once=(),
-        decision=None,
-        decided=None,
-        days=(),
-        days_left=None,
         cost=None,
         saved=None,
         checks=(),

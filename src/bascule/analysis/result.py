@@ -114,6 +114,11 @@ class Analysis:
         """One line that says what to do."""
         return str(presenter("analysis.text").headline(self))
 
+    def undecided(self, **changes: Any) -> Analysis:
+        """Return the analysis without a decision, the days before it and one look, and changed."""
+        nothing: dict[str, Any] = {"decision": None, "decided": None, "days_left": None}
+        return replace(self, **nothing, days=(), once=(), **changes)
+
     @property
     def leader(self) -> str:
         """The winner, or the arm that looks best while there is none."""

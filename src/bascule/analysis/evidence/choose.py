@@ -7,7 +7,7 @@ from datetime import date
 
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_days
-from bascule.analysis.evidence.course import Course, Look, Terms, course_of, course_of_looks
+from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of, course_of_looks
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.pairs import (
     Pair,
@@ -136,15 +136,12 @@ def pairs_of(evidence: Evidence, sums: Sums) -> Iterable[tuple[Pair, ...]]:
 
 def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterator[Look]:
     """What a rule says day after day that holds however units were split."""
-    for day, known in enumerate(dates):
-        statistics = sums.statistics(day + 1)
-        yield Look(
-            known,
-            tuple(arm.units for arm in statistics.arms),
-            tuple(arm.mean if arm.units else None for arm in statistics.arms),
-            effects(design, statistics),
-            decision(design, statistics),
-        )
+    for place, known in enumerate(dates):
+        statistics = sums.statistics(place + 1)
+        units = tuple(arm.units for arm in statistics.arms)
+        means = tuple(arm.mean if arm.units else None for arm in statistics.arms)
+        day = Day(known.isoformat(), units, means, effects(design, statistics))
+        yield day, decision(design, statistics)
 
 
 def evidence_for_units(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
-from typing import NamedTuple
 
 from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
@@ -33,7 +32,7 @@ class Day:
     units: tuple[int, ...]
     means: tuple[float | None, ...]
     effects: tuple[Effect, ...]
-    decision: str | None
+    decision: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +81,8 @@ class Terms:
         )
 
 
-class Look(NamedTuple):
-    """What a test shows at the end of a day, with the decision that this day alone allows."""
-
-    date: date
-    units: tuple[int, ...]
-    means: tuple[float | None, ...]
-    effects: tuple[Effect, ...]
-    decision: Decision | None
+Look = tuple[Day, Decision | None]
+"""What a test shows at the end of a day, and the decision that this day alone allows."""
 
 
 def course_of_looks(looks: Iterable[Look]) -> Course:
@@ -97,12 +90,10 @@ def course_of_looks(looks: Iterable[Look]) -> Course:
     days: list[Day] = []
     reached: Decision | None = None
     decided = None
-    for look in looks:
-        day = look.date.isoformat()
-        if reached is None and look.decision is not None:
-            reached, decided = look.decision, day
-        winner = None if reached is None else reached.name
-        days.append(Day(day, look.units, look.means, look.effects, winner))
+    for day, decision in looks:
+        if reached is None and decision is not None:
+            reached, decided = decision, day.date
+        days.append(day if reached is None else replace(day, decision=reached.name))
     return Course(tuple(days), reached, decided)
 
 
@@ -160,10 +151,7 @@ def course_of(
         nonlocal last
         for day, (known, last) in enumerate(zip(dates, pairs, strict=False), start=first):
             effects = terms.effects_of(last)
-            units, totals = sums.at_end_of(day)
-            means = (float(t / n) if n else None for t, n in zip(totals, units, strict=True))
-            counts = tuple(int(n) for n in units)
-            yield Look(known, counts, tuple(means), effects, judge.see(effects))
+            yield Day(known.isoformat(), *sums.at_end_of(day), effects), judge.see(effects)
 
     course = course_of_looks(looks())
     if course.decision is not None:

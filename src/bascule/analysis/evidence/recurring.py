@@ -6,14 +6,14 @@ A unit gives one outcome a period from its arrival on, or every row of it is one
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
 import numpy as np
 
-from bascule.analysis.evidence.course import Course, Look, Terms, course_of_looks
+from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of_looks
 from bascule.analysis.reduce.sums import Sums, as_date, days_between
 from bascule.analysis.source.backend import Row
 from bascule.core.design import Design
@@ -53,23 +53,19 @@ def by_period(sums: Sums) -> Recurring:
     totals, squares, step_squares, _ = sums.growth
     now = np.cumsum(totals, axis=1)
     count, arms = sums.units.shape
-    statistics = []
-    for day in range(count):
-        parts = tuple(
-            ArmCohorts(
-                tuple(
-                    Cohort(
-                        day - arrived + 1,
-                        int(sums.units[arrived, arm]),
-                        float(now[arrived, day, arm]),
-                    )
+    statistics = [
+        _cohorts(
+            [
+                [
+                    (day - arrived + 1, sums.units[arrived, arm], now[arrived, day, arm])
                     for arrived in range(day, -1, -1)
-                    if sums.units[arrived, arm] > 0
-                )
-            )
-            for arm in range(arms)
+                ]
+                for arm in range(arms)
+            ],
+            stage=day + 1,
         )
-        statistics.append(CohortStatistics(parts, stage=day + 1))
+        for day in range(count)
+    ]
     ages = np.arange(count, 0, -1.0)[:, None]
     ends = squares.sum(axis=1)
     moments = np.array(
@@ -101,25 +97,23 @@ def by_count(rows: Sequence[Row], arms: int) -> Recurring:
             _move(arm, int(row["outcomes"]), many, row["total"], row["squares"])
             _move(arm, int(row["before"]), -many, -row["earlier"], -row["earlier_squares"])
             units[place, row["arm"]] += many if row["before"] == 0 and row["outcomes"] else 0
-        statistics.append(
-            CohortStatistics(
-                tuple(
-                    ArmCohorts(
-                        tuple(
-                            Cohort(outcomes, int(n), total)
-                            for outcomes, (n, total, _) in sorted(arm.items())
-                            if outcomes and n
-                        )
-                    )
-                    for arm in cohorts
-                ),
-                stage=place + 1,
-            )
-        )
+        each = [[(n, *sums[:2]) for n, sums in sorted(arm.items())] for arm in cohorts]
+        statistics.append(_cohorts(each, stage=place + 1))
     moments = np.array(
         [_moments(arm, squares) for arm, squares in zip(cohorts, step_squares, strict=True)]
     )
     return Recurring(days, tuple(statistics), units, moments.T)
+
+
+def _cohorts(arms: Iterable[Iterable[tuple[float, ...]]], stage: int) -> CohortStatistics:
+    """The cohorts of each arm, from outcomes of a unit, units, and the sum of all outcomes."""
+    return CohortStatistics(
+        tuple(
+            ArmCohorts(tuple(Cohort(int(k), int(n), float(s)) for k, n, s in arm if k and n > 0))
+            for arm in arms
+        ),
+        stage=stage,
+    )
 
 
 def _move(arm: dict[int, list[float]], outcomes: int, n: int, total: float, square: float) -> None:
@@ -143,12 +137,10 @@ def _moments(arm: dict[int, list[float]], step_squares: float) -> tuple[float, .
 def spreads(recurring: Recurring) -> Recurrent:
     """How much units differ and how much the outcomes of one unit do, by the method of moments.
 
-    It is that of docs/how-to/plan-a-test.md, with each arm around its step_squares mean.
+    It is that of docs/how-to/plan-a-test.md, with each arm around its own mean.
     """
-    units, outcomes, ages, totals, step_squares, of_units = recurring.moments
-    there = outcomes > 0
-    units, outcomes, ages = units[there], outcomes[there], ages[there]
-    totals, step_squares, of_units = totals[there], step_squares[there], of_units[there]
+    there = recurring.moments[1] > 0
+    units, outcomes, ages, totals, step_squares, of_units = recurring.moments[:, there]
     free = float((outcomes - units).sum())
     if units.sum() < FEWEST_UNITS or free <= 0:
         raise InputError(
@@ -172,13 +164,12 @@ def course_of_units(design: Design, terms: Terms, recurring: Recurring) -> Cours
         kind = terms.guarantee
         for day, statistics in zip(recurring.days, recurring.statistics, strict=True):
             reached = decision(design, statistics)
-            yield Look(
-                day,
-                tuple(arm.units for arm in statistics.arms),
-                tuple(mean_of_means(arm) if arm.units else None for arm in statistics.arms),
-                tuple(replace(effect, guarantee=kind) for effect in effects(design, statistics)),
-                None if reached is None else replace(reached, error=terms.error, guarantee=kind),
-            )
+            if reached is not None:
+                reached = replace(reached, error=terms.error, guarantee=kind)
+            units = tuple(arm.units for arm in statistics.arms)
+            means = tuple(mean_of_means(arm) if arm.units else None for arm in statistics.arms)
+            now = tuple(replace(one, guarantee=kind) for one in effects(design, statistics))
+            yield Day(day.isoformat(), units, means, now), reached
 
     course = course_of_looks(looks())
     return replace(course, times=_times(course))
@@ -222,6 +213,7 @@ def course_of_population(design: Design, terms: Terms, sums: Sums) -> Course:
                 for i, j in combinations(range(arms), 2)
             )
             reached = look(design, stage, means).decision
-            yield Look(sums.days[stage - 1], sizes, tuple(means), effects, reached)
+            day = sums.days[stage - 1].isoformat()
+            yield Day(day, sizes, tuple(means), effects), reached
 
     return course_of_looks(looks())

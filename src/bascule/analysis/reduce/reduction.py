@@ -41,7 +41,7 @@ from bascule.analysis.reduce.query import (
     without_value,
 )
 from bascule.analysis.reduce.scores import OWN
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, by_segment, table_of
 from bascule.analysis.reduce.survey import (
     Survey,
     copies,
@@ -348,11 +348,8 @@ def _of_recurring(request: Request, log: Log, survey: Survey) -> Reduced:
     period = request.period or (1 if request.static or assigned is not None else None)
     if period is None:
         cohorts = cohorts_by_count(rows)
-        parts: dict[str, list[Any]] = {}
-        for row in cohorts:
-            if row["arm"] is not None and row["arm"] >= 0:
-                parts.setdefault(row.get("segment", ""), []).append(row)
-        recurring = {name: by_count(part, len(arms)) for name, part in parts.items()}
+        parts = by_segment(cohorts).items()
+        recurring = {name: by_count(part, len(arms)) for name, part in parts}
         sums = {name: Sums.of_units(part.days, part.units) for name, part in recurring.items()}
         twice = sum(row["units"] for row in cohorts if row["arm"] == TWO_ARMS and not row["before"])
         table = Table(sums, {IN_TWO_ARMS: twice} if twice else {}, total)

@@ -105,12 +105,13 @@ class Sums:
         """Units of each arm."""
         return [int(n) for n in self.units.sum(axis=0)]
 
-    def at_end_of(self, day: int) -> tuple[FloatArray, FloatArray]:
-        """Units of each arm by the end of a day, and the sum of their outcomes as it was then."""
-        units = self.units[: day + 1].sum(axis=0)
-        if self.growth is None:
-            return units, self.totals[: day + 1].sum(axis=0)
-        return units, self.growth.totals[: day + 1, : day + 1].sum(axis=(0, 1))
+    def at_end_of(self, day: int) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+        """Units of each arm by the end of a day, and the means of their outcomes as of then."""
+        units, totals = self.units[: day + 1].sum(axis=0), self.totals[: day + 1].sum(axis=0)
+        if self.growth is not None:
+            totals = self.growth.totals[: day + 1, : day + 1].sum(axis=(0, 1))
+        means = (float(total / n) if n else None for total, n in zip(totals, units, strict=True))
+        return tuple(int(n) for n in units), tuple(means)
 
     def first(self, days: int) -> Sums:
         """The sums of the first days of arrival alone."""
@@ -183,23 +184,12 @@ def table_of(
     Rows of `growth` have an arrival and a day, others a day only. `arrivals` count the units where
     the rows of growth do not; `step` is how many days a period has.
     """
-    kept: dict[str, list[Row]] = {}
-    counted: dict[str, list[Row]] = {}
     excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
-    for row in rows if arrivals is None else [*arrivals]:
-        units = int(row["units"] or 0)
-        if row["arm"] == TWO_ARMS:
-            excluded[IN_TWO_ARMS] += units
-        elif row["arm"] == TWO_SEGMENTS:
-            excluded["unit in two segments"] += units
-    for row in rows:
-        if row["arm"] is not None and row["arm"] >= 0:
-            kept.setdefault(row.get("segment", ""), []).append(row)
-    for row in arrivals or ():
-        if row["arm"] is not None and row["arm"] >= 0:
-            counted.setdefault(row.get("segment", ""), []).append(row)
-            kept.setdefault(row.get("segment", ""), [])
-
+    for row in rows if arrivals is None else arrivals:
+        for code, reason in zip((TWO_ARMS, TWO_SEGMENTS), excluded, strict=True):
+            excluded[reason] += int(row["units"] or 0) if row["arm"] == code else 0
+    kept, counted = by_segment(rows), by_segment(arrivals or ())
+    kept |= {name: [] for name in counted if name not in kept}
     check_rows([row for segment in kept.values() for row in segment])
 
     def total(name: str) -> float:
@@ -219,6 +209,15 @@ def table_of(
         int(total("events")),
         int(total("without_value")),
     )
+
+
+def by_segment(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The reduced rows of units that have one arm and one segment, by the segment."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["arm"] is not None and row["arm"] >= 0:
+            found.setdefault(row.get("segment", ""), []).append(row)
+    return found
 
 
 def _laid_out(
