@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.comparison.audit import Audit, AuditRow
 from bascule.presentation.figures import SERIES, new_figure
 from bascule.presentation.guarantees import promise_words
-from bascule.presentation.numbers import count, estimate_95, part, shown
+from bascule.presentation.numbers import by_reason, count, estimate_95, part, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,17 +44,11 @@ def cells(row: AuditRow) -> tuple[str, ...]:
 
 def notes(audit: Audit) -> tuple[str, ...]:
     """Say why some worlds are not covered, and what the marks mean."""
-    reasons: dict[str, list[str]] = {}
-    for row in audit.rows:
-        if row.reason is not None:
-            reasons.setdefault(row.reason, []).append(row.name)
-    lines = [f"  {', '.join(names)}: {reason}" for reason, names in reasons.items()]
-    if lines:
-        lines.insert(0, "Not covered by the proof:")
-    missing: dict[str, list[str]] = {}
-    for name, reason in audit.left_out:
-        missing.setdefault(reason, []).append(name)
-    lines += [f"Not played: {', '.join(names)} ({reason})." for reason, names in missing.items()]
+    reasons = by_reason((row.name, row.reason) for row in audit.rows if row.reason is not None)
+    lines = ["Not covered by the proof:"] if reasons else []
+    lines += [f"  {names}: {reason}" for reason, names in reasons.items()]
+    missing = by_reason(audit.left_out)
+    lines += [f"Not played: {names} ({reason})." for reason, names in missing.items()]
     if any(row.broken for row in audit.rows):
         lines.append("! More wrong decisions than promised, by more than chance.")
     return (*lines, "Open: undecided at the cap. Brackets and ± are 95 % intervals.")

@@ -6,7 +6,7 @@ Every table, sentence, page and command formats its numbers here.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     # Not loaded for a report on a log, which has no simulation.
     from bascule.simulation import Estimate
 
-__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_day", "count", "day", "duration"]
-__all__ += ["estimate", "estimate_95", "joined", "known", "less_or_more", "number", "part"]
-__all__ += ["percent", "relative", "shown", "when"]
+__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_day", "by_reason", "count", "day"]
+__all__ += ["duration", "estimate", "estimate_95", "joined", "known", "less_or_more", "number"]
+__all__ += ["part", "percent", "relative", "shown", "when"]
 
 NORMAL_95 = 1.959964
 """Standard errors on either side of an interval of 95 %."""
@@ -289,6 +289,18 @@ def joined(names: Sequence[str], most: int = 3) -> str:
         named = [*names[:most], f"{len(names) - most} more"]
     *first, last = named
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return what has the same reason in a list of names, from pairs of a name and its reason.
+
+    >>> by_reason([("a", "too long"), ("b", "unknown"), ("c", "too long")])
+    {'too long': 'a, c', 'unknown': 'b'}
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        names.setdefault(reason, []).append(name)
+    return {reason: ", ".join(some) for reason, some in names.items()}
 
 
 def _unbounded(value: float | None) -> str:

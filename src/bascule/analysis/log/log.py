@@ -9,7 +9,7 @@ from typing import Any
 from bascule.analysis.log.columns import Arms, Columns, arms_of
 from bascule.analysis.log.naming import chosen, chosen_value
 from bascule.analysis.log.numbers import check_unit, decimal_of
-from bascule.analysis.log.reading import Reading
+from bascule.analysis.log.reading import Reading, Roles
 from bascule.analysis.log.rows import clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
@@ -24,27 +24,15 @@ ROLES = ("count", "squares", "covariate", "cluster", "segment")
 """Columns that say something of a unit, or of several, besides its arm and its probabilities."""
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """The columns that were named; None for those that are to be found."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names(Roles):
+    """The columns that were named, None for those that are to be found, and how they are read."""
 
-    unit: str | None = None
     arm: str | None = None
-    value: str | None = None
-    time: str | None = None
-    segment: str | None = None
     probability: Probability = None
     time_format: str | None = None
-    assignments_unit: str | None = None
-    assignments_time: str | None = None
     row_is_unit: bool = False
-    count: str | None = None
-    squares: str | None = None
-    cumulative: bool = False
-    per: str | None = None
     follow_up: str | None = None
-    covariate: str | None = None
-    cluster: str | None = None
     drop_duplicates: bool = False
     decimal: str | None = None
 

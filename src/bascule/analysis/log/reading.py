@@ -8,8 +8,29 @@ from dataclasses import dataclass, replace
 from bascule.analysis.log.times import TimeKind
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """The columns of a log by what they are; None for those that are not there.
+
+    With `cumulative` a row has what was counted up to its time.
+    """
+
+    unit: str | None = None
+    value: str | None = None
+    time: str | None = None
+    segment: str | None = None
+    assignments_unit: str | None = None
+    assignments_time: str | None = None
+    count: str | None = None
+    squares: str | None = None
+    cumulative: bool = False
+    per: str | None = None
+    covariate: str | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Roles):
     """The log that was read, its columns, and what else could have been the value.
 
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
@@ -19,24 +40,12 @@ class Reading:
     """
 
     log: str
-    unit: str | None
     arm: str
-    time: str | None
-    value: str | None
     other_values: tuple[str, ...] = ()
     assignments: str | None = None
-    assignments_unit: str | None = None
-    assignments_time: str | None = None
-    segment: str | None = None
     probability: tuple[str, ...] = ()
     window: str | None = None
-    per: str | None = None
     follow_up: bool = False
-    covariate: str | None = None
-    cluster: str | None = None
-    count: str | None = None
-    squares: str | None = None
-    cumulative: bool = False
     times: TimeKind = "dates"
     time_form: str | None = None
     decimal: str | None = None
@@ -51,7 +60,7 @@ class Reading:
     def parts(self) -> tuple[tuple[str, str], ...]:
         """What was used for what, in words: pairs of a role and a column.
 
-        >>> Reading("log.csv", None, "arm", None, "y", ("z",)).parts[1:4]
+        >>> Reading(log="log.csv", arm="arm", value="y", other_values=("z",)).parts[1:4]
         (('unit', 'every row'), ('arm', 'arm'), ('time', 'none'))
         """
         value = self.value or "every event counts as 1"

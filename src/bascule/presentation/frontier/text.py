@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.comparison.contenders import Family, short_name
 from bascule.presentation.guarantees import error_words
-from bascule.presentation.numbers import count, joined, number, percent, shown
+from bascule.presentation.numbers import by_reason, count, joined, number, percent, shown
 
 if TYPE_CHECKING:
     from bascule.comparison.frontier import Frontier, Point
@@ -81,10 +81,8 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
             f"{count(frontier.cap_not_applied)} units is not applied."
         )
     if frontier.left_out:
-        labels: dict[str, list[str]] = {}
-        for entry in frontier.left_out:
-            labels.setdefault(entry.reason, []).append(entry.label)
-        parts = [f"{', '.join(names)} ({reason})" for reason, names in labels.items()]
+        labels = by_reason((entry.label, entry.reason) for entry in frontier.left_out)
+        parts = [f"{names} ({reason})" for reason, names in labels.items()]
         lines.append(f"Left out: {'; '.join(parts)}.")
     return tuple(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bascule.planning.search.candidates import series
 from bascule.planning.search.choose import Point
@@ -33,54 +33,23 @@ def plot_plan(plan: Plan) -> Figure:
     figure, (axis,) = new_figure(width=7.4, height=4.8)
     curve, fixed, family, chosen = SERIES[1], SERIES[3], SERIES[0], SERIES[5]
     tilted = main_curve(plan)
-    axis.plot(
-        [point.expected.days.mean for point in tilted],
-        [point.expected.cost.mean for point in tilted],
-        color=curve.colour,
-        linewidth=1.6,
-        marker="o",
-        markersize=4,
-        markerfacecolor="white",
-        label=f"{tilted[0].rule.family}, expected",
-    )
+    _draw_curve(axis, tilted, curve.colour, linewidth=1.6, marker="o", markerfacecolor="white")
     for point in tilted:
         if point.rule != plan.rule and point.design.rule in _labelled(tilted):
             _write(axis, knob_words(point), point, curve.colour)
     for others in other_curves(plan):
-        axis.plot(
-            [point.expected.days.mean for point in others],
-            [point.expected.cost.mean for point in others],
-            color=family.colour,
-            linestyle=family.dash,
-            linewidth=1.4,
-            marker=family.marker,
-            markersize=4,
-            label=f"{others[0].rule.family}, expected",
-        )
+        look: dict[str, Any] = {"linestyle": family.dash, "marker": family.marker}
+        _draw_curve(axis, others, family.colour, linewidth=1.4, **look)
         for point in others:
             _write(axis, knob_words(point), point, family.colour)
     _draw_seen(axis, [point for point in plan.points if point.simulated], curve.colour)
-    seen = plan.chosen.forecast
-    axis.plot(
-        [seen.days.mean],
-        [seen.cost.mean],
-        linestyle="none",
-        marker="*",
-        markersize=17,
-        color=chosen.colour,
-        zorder=5,
-        label=f"recommended: {plan.rule.label}",
-    )
-    test = plan.fixed_horizon
-    axis.plot(
-        [test.days],
-        [test.cost],
-        linestyle="none",
-        marker=fixed.marker,
-        markersize=8,
-        color=fixed.colour,
-        label="fixed horizon, 90 % power",
-    )
+    seen, test = plan.chosen.forecast, plan.fixed_horizon
+    star: dict[str, Any] = {"marker": "*", "markersize": 17, "color": chosen.colour, "zorder": 5}
+    label = f"recommended: {plan.rule.label}"
+    axis.plot([seen.days.mean], [seen.cost.mean], linestyle="none", label=label, **star)
+    diamond: dict[str, Any] = {"marker": fixed.marker, "markersize": 8, "color": fixed.colour}
+    label = "fixed horizon, 90 % power"
+    axis.plot([test.days], [test.cost], linestyle="none", label=label, **diamond)
     axis.set_xscale("log")
     axis.axvline(plan.request.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
     axis.annotate(
@@ -156,6 +125,17 @@ def _labelled(points: list[Point]) -> list[object]:
             kept.append(point.rule)
             last = point.expected.days.mean
     return kept
+
+
+def _draw_curve(axis: Axes, points: list[Point], colour: str, **style: Any) -> None:
+    axis.plot(
+        [point.expected.days.mean for point in points],
+        [point.expected.cost.mean for point in points],
+        color=colour,
+        markersize=4,
+        label=f"{points[0].rule.family}, expected",
+        **style,
+    )
 
 
 def _draw_seen(axis: Axes, points: list[Point], colour: str) -> None:
