@@ -10,9 +10,8 @@ import numpy as np
 from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.moments import PLACE, Centre
-from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table, merged
-from bascule.analysis.request import Reduced
+from bascule.analysis.request import Reduced, Unfit
 from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.approximate import percent

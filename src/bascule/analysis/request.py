@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.reduce.query import Unfit
 from bascule.analysis.reduce.sums import Block, Table, checked_block
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError
@@ -191,6 +190,13 @@ class Request:
             )
             for one in each
         ]
+
+
+class Unfit(NamedTuple):
+    """How many outcomes a model does not allow, and what it says of the first of them."""
+
+    units: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

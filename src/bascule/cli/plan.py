@@ -287,7 +287,7 @@ def _show(answer: Plan) -> None:
     from bascule.presentation.plan import text as words
 
     console = screen()
-    recommendation = words.recommendation(answer)
+    recommendation = f"{words.headline(answer)}:"
     for line in words.answer(answer):
         style = "bold" if recommendation.startswith(line) and line else None
         console.print(line, style=style, soft_wrap=True, markup=False)

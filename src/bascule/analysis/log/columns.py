@@ -74,7 +74,7 @@ def arms_of(
     design, or the entry that most rows have.
     """
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
-    rows = rows.select("rows", "entry", text=_text(rows.entry))
+    rows = rows.select("rows", "entry", text=rows.entry.cast("string"))
     counts = [row for row in run(rows) if row["text"] is not None]
     words = _no_arm(design_arms)
     none = tuple(row["text"] for row in counts if _plain(row["text"]) in words)
@@ -139,7 +139,3 @@ def _no_arm(arms: Sequence[str] | None) -> tuple[str, ...]:
 def _plain(text: str) -> str:
     """A name as it is compared: in one case, without spaces around it or signs that nobody sees."""
     return unicodedata.normalize("NFC", text.translate(INVISIBLE)).strip().casefold()
-
-
-def _text(column: Any) -> Any:
-    return column if column.type().is_string() else column.cast("string")

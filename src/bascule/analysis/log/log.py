@@ -80,7 +80,8 @@ def read_log(
     about = _about_units(arm_table, arms.names, names) | _sums_of_rows(arm_table, names)
     taken = [*_given(unit), *([arm] if alone else [])]
     time = chosen(events, "time", names.time, needed=False, taken=taken)
-    used = [*taken, *_given(time), *(_columns_of(about) if alone else ())]
+    others = [*(about[role] for role in ROLES if about.get(role)), *_probabilities(about)]
+    used = [*taken, *_given(time), *(others if alone else ())]
     per = _per(events, names)
     value = chosen_value(events, names.value, [*used, *_given(per)], events=not alone)
     of_events = {"unit": unit, "time": time, "value": value.name} if alone else {}
@@ -183,10 +184,10 @@ def _both_times(
     fallback = names.time if names.time in assignments.columns else None
     name = names.assignments_time or fallback
     column = chosen(assignments, "time", name, needed=False, taken=[arm])
-    format_there = (
-        names.time_format if column is not None and _is_text(assignments, column) else None
-    )
-    assigned = times_of(assignments, column, format_there, "assignments_time")
+    kind = None if column is None else assignments[column].type()
+    takes_format = kind is not None and (kind.is_string() or kind.is_integer())
+    time_format = names.time_format if takes_format else None
+    assigned = times_of(assignments, column, time_format, "assignments_time")
     if times.column is None or assigned.column is None:
         if request.measure is not None:
             raise InputError(
@@ -194,10 +195,6 @@ def _both_times(
             )
         return Times(None), Times(None)
     return times, assigned
-
-
-def _is_text(table: Any, column: str) -> bool:
-    return bool(table[column].type().is_string() or table[column].type().is_integer())
 
 
 def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[str, Any]:
@@ -252,10 +249,6 @@ def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
         return {}
     squares = None if names.squares is None else chosen(table, "squares", names.squares)
     return {"count": chosen(table, "count", names.count), "squares": squares}
-
-
-def _columns_of(about: Mapping[str, Any]) -> list[str]:
-    return [*(about[role] for role in ROLES if about.get(role)), *_probabilities(about)]
 
 
 def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:

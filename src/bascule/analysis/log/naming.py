@@ -79,7 +79,8 @@ def chosen_value(
     Of two that are as likely none is picked. With `events`, a table without any numbers has rows
     that count as 1 each.
     """
-    numbers = [c for c in table.columns if c not in taken and _is_number(table[c].type())]
+    kinds = {name: table[name].type() for name in table.columns if name not in taken}
+    numbers = [name for name, kind in kinds.items() if kind.is_numeric() or kind.is_boolean()]
     if name is not None:
         named = _named("value", name, list(table.columns))
         return Value(named, tuple(c for c in numbers if c != named))
@@ -139,10 +140,6 @@ def nearest(name: str, there: Sequence[str]) -> str | None:
     lower = {column.lower(): column for column in there}
     close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
     return lower[close[0]] if close else None
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(kind.is_numeric() or kind.is_boolean())
 
 
 def _listed(names: Iterable[str]) -> str:

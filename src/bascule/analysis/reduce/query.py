@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from bascule.analysis.log.columns import Arms, coded
 from bascule.analysis.log.rows import DAILY, Calendar, counting, good, joined, placed
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
+from bascule.analysis.request import Request, Unfit
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Outcome
-
-
-class Unfit(NamedTuple):
-    """How many outcomes a model does not allow, and what it says of the first of them."""
-
-    units: int
-    reason: str
 
 
 def without_value(events: Any, units: Any) -> list[Row]:
@@ -46,25 +39,16 @@ def without_value(events: Any, units: Any) -> list[Row]:
     )
 
 
-def by_arrival(
-    units: Any,
-    arms: int,
-    limits: Outcome | None,
-    missing: float,
-    *,
-    exclude: bool = False,
-    own_only: bool = False,
-    entries: Arms | None = None,
-) -> list[Row]:
+def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = None) -> list[Row]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
     `units` has a row a unit. A unit without any value has the outcome `missing`, or is not counted
-    with `exclude`. Outcomes beyond the limits count as the nearest limit. Units that have the entry
-    of their arm are grouped by it first, and `entries` says which arm it means.
+    if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
+    have the entry of their arm are grouped by it first, and `entries` says which arm it means.
     """
     if "arm" not in units.columns:
         units = placed(units)
-    value = units.outcome if exclude else units.outcome.fill_null(missing)
+    value, limits = _outcome(request, units), request.limits
     clipped = None
     if limits is not None:
         clipped = (value < limits.low) | (value > limits.high)
@@ -85,7 +69,7 @@ def by_arrival(
     }
     if clipped is not None:
         sums["clipped"] = counting(clipped).sum()
-    if exclude:
+    if request.exclude:
         sums["without_value"] = counting(value.isnull()).sum()
     for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
@@ -94,7 +78,7 @@ def by_arrival(
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
     if any(name.startswith(OWN) for name in units.columns):
-        sums |= score_sums(units, value, arms, own_only=own_only)
+        sums |= score_sums(units, value, arms, own_only=request.least_probability is not None)
     elif "entry" in units.columns and entries is not None:
         keys["entry"] = units.entry
         del keys["arm"]
@@ -107,16 +91,23 @@ def by_arrival(
     return run(units.group_by(**keys).agg(**sums))
 
 
-def unfit_outcomes(
-    units: Any, model: Outcome, missing: float, *, exclude: bool = False
-) -> Unfit | None:
+def _outcome(request: Request, units: Any) -> Any:
+    """The outcome of a unit; one without any value has `missing`, or none if it is excluded."""
+    return units.outcome if request.exclude else units.outcome.fill_null(request.missing)
+
+
+def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     """The outcomes that a model does not allow, by its own `check_value`; None if there are none.
 
-    Every different outcome is checked once. Those beyond both limits are capped elsewhere.
+    Every different outcome is checked once. Those beyond both limits are capped elsewhere, and
+    nothing is checked where a model says no more than its limits.
     """
+    model = request.strict_outcome
+    if model is None:
+        return None
     if "arm" not in units.columns:
         units = placed(units)
-    value = units.outcome if exclude else units.outcome.fill_null(missing)
+    value = _outcome(request, units)
     if model.limited:
         value = value.clip(model.low, model.high)
     units = units.mutate(value=value).filter(units.arm >= 0)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from bascule.analysis.evidence.recurring import by_count, by_period
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
-from bascule.analysis.log.columns import Arms, Columns
+from bascule.analysis.log.columns import Columns
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.rows import (
     BLANK,
@@ -34,7 +34,6 @@ from bascule.analysis.reduce.growth import (
     sparse_growth,
 )
 from bascule.analysis.reduce.query import (
-    Unfit,
     arrivals_by_day,
     by_arrival,
     unfit_outcomes,
@@ -51,7 +50,7 @@ from bascule.analysis.reduce.survey import (
     surveyed,
 )
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.source.backend import Row, is_own
+from bascule.analysis.source.backend import is_own
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.errors import InputError
 
@@ -215,13 +214,13 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     if log.columns.cluster is not None:
         units = clustered(units)
     if final or not request.by_day or log.columns.adjusted:
-        sums = _sums_by_arrival(request, units, arms, log.arms)
+        sums = by_arrival(request, units, len(arms), log.arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
         sums, arrivals = sparse_growth(rows, how)
     else:
         sums = growth(rows, how)
     table = table_of(sums, len(arms), missing=request.missing, arrivals=arrivals)
-    unfit = _unfit(request, units)
+    unfit = unfit_outcomes(request, units)
     return Reduced(
         arms, table, final, ends, survey.rows, excluded, unfit=unfit, duplicates=duplicates
     )
@@ -249,7 +248,7 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
     if request.measure is not None or not request.by_day or log.assignment_columns.adjusted:
         if request.measure is not None:
             ends = _end_of_log(request, survey, assignments)
-        table = table_of(_sums_by_arrival(request, with_outcomes, arms), len(arms))
+        table = table_of(by_arrival(request, with_outcomes, len(arms)), len(arms))
         strangers = usable - table.events
     else:
         how = Growing(request.aggregate, request.missing, request.limits)
@@ -268,35 +267,13 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         survey.rows + assignments.rows,
         excluded,
         examples=_of_assignments(assignments.examples),
-        unfit=_unfit(request, with_outcomes),
+        unfit=unfit_outcomes(request, with_outcomes),
         duplicates=copies(log.table, survey.rows),
     )
 
 
 def _of_assignments(found: dict[str, Found]) -> dict[str, Found]:
     return {f"{reason}{OF_ASSIGNMENTS}": one for reason, one in found.items()}
-
-
-def _unfit(request: Request, units: Any) -> Unfit | None:
-    """The outcomes that the model does not allow, where it says more than its limits."""
-    model = request.strict_outcome
-    if model is None:
-        return None
-    return unfit_outcomes(units, model, request.missing, exclude=request.exclude)
-
-
-def _sums_by_arrival(
-    request: Request, units: Any, arms: tuple[str, ...], entries: Arms | None = None
-) -> list[Row]:
-    return by_arrival(
-        units,
-        len(arms),
-        request.limits,
-        request.missing,
-        exclude=request.exclude,
-        own_only=request.least_probability is not None,
-        entries=entries,
-    )
 
 
 def _has_probabilities(rows: Any) -> bool:

@@ -202,10 +202,5 @@ def _read_typed(
         if form == "parquet"
         else connection.read_json(literal)
     )
-    return _viewed(opened.local, relation, field), list(names)
-
-
-def _viewed(local: Any, relation: Any, field: str) -> Any:
-    name = f"bascule_{field}"
-    relation.create_view(name, replace=True)
-    return local.table(name)
+    relation.create_view(f"bascule_{field}", replace=True)
+    return opened.local.table(f"bascule_{field}"), list(names)

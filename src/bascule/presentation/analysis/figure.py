@@ -54,7 +54,9 @@ def plot_analysis(analysis: Analysis) -> Figure:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         left.set_ylim(low * amounts.factor, high * amounts.factor)
     first = rivals[0] if rivals else None
-    names = "" if first is None else f"{first.leader} - {_rivals(rivals)}"
+    names = "" if first is None else first.name
+    if len(rivals) > 1:
+        names = f"{rivals[0].leader} - each of the others"
     left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
     losses = costs(analysis)
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
@@ -88,10 +90,6 @@ def plot_analysis(analysis: Analysis) -> Figure:
         left.legend(frameon=False, fontsize=9)
     figure.suptitle(analysis.headline, x=0.01, ha="left", fontsize=12)
     return figure
-
-
-def _rivals(rivals: tuple[Against, ...]) -> str:
-    return rivals[0].rival if len(rivals) == 1 else "each of the others"
 
 
 def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, named: bool) -> None:

@@ -55,11 +55,6 @@ def by_evidence(plan: Plan) -> list[Cells]:
     return rows
 
 
-def _at_zero(point: Point) -> str:
-    """The days of a design if no arm is better; there it costs nothing but its days."""
-    return "-" if point.zero is None else amount(point.zero.days.mean)
-
-
 def forecast_cells(forecast: Forecast) -> Cells:
     """Return days, their percentiles, cost, and the probability of a decision in time."""
     return (
@@ -81,11 +76,6 @@ def decided_range(forecast: Forecast) -> str:
         return "predicted"
     low, high = forecast.decided_interval
     return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
-
-
-def short_cost(plan: Plan) -> str:
-    """Return the expected cost in few digits."""
-    return amount(plan.expected_cost.mean)
 
 
 def decided_words(forecast: Forecast) -> str:
@@ -110,7 +100,8 @@ def frontier(plan: Plan) -> list[Cells]:
         (
             _named(point),
             *forecast_cells(point.forecast),
-            _at_zero(point),
+            # If no arm is better, a test costs nothing but its days.
+            "-" if point.zero is None else amount(point.zero.days.mean),
             runs_words(point.forecast),
         )
         for point in plan.points

@@ -99,11 +99,6 @@ def _shape_words(outcome: Outcome, sample: Sample) -> str:
     return f"{waits} units, as its skewness of {sample.skewness:.2g} asks for{cap}"
 
 
-def recommendation(plan: Plan) -> str:
-    """Say what to run, in a line above the figures."""
-    return f"{headline(plan)}:"
-
-
 def headline(plan: Plan) -> str:
     """Return the recommendation as a heading."""
     rule = plan.rule
@@ -360,7 +355,7 @@ def origin(plan: Plan) -> str:
 def answer(plan: Plan) -> list[str]:
     """Return the whole answer as lines of text."""
     lines = [plan.request.words, *_wrapped(conditions(plan.request)), ""]
-    lines += [*_wrapped(recommendation(plan)), ""]
+    lines += [*_wrapped(f"{headline(plan)}:"), ""]
     lines += text_table(comparison(plan))
     lines += ["", *text_table(what_if(plan)), ""]
     if plan.alternatives:
