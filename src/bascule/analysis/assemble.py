@@ -277,7 +277,7 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
         kinds.repeated_test(design),
         design,
         replayed.course,
-        facts.folded_answers(design, replayed.standing),
+        facts.folded_answers(design, replayed.state),
         sums,
         len(sums.days),
         replayed.days_left,

@@ -118,25 +118,25 @@ def _files(folder: object) -> Iterator[tuple[str, Path]]:
 
 def _answer(name: str, log: object, options: dict[str, Any]) -> LogAnswer:
     try:
-        found = analyze(log, **options)
+        analysis = analyze(log, **options)
     except InputError as problem:
         return LogAnswer(name, problem=str(problem))
-    decision, nearest = found.decision, next(iter(found.leads), None)
+    decision, nearest = analysis.decision, next(iter(analysis.leads), None)
     ends: tuple[float | None, float | None, float | None] = (None, None, None)
     if nearest is not None:
         ends = nearest.difference, _finite(nearest.low), _finite(nearest.high)
     return LogAnswer(
         name,
-        found.units,
-        len(found.design.arms),
+        analysis.units,
+        len(analysis.design.arms),
         None if decision is None else decision.name,
-        found.decided if found.reading.times != "none" else None,
-        found.leader if any(arm.mean is not None for arm in found.arms) else None,
+        analysis.decided if analysis.reading.times != "none" else None,
+        analysis.leader if any(arm.mean is not None for arm in analysis.arms) else None,
         None if nearest is None else nearest.second,
         *ends,
-        found.guarantee,
-        ", ".join(check.name for check in found.flagged),
-        binary=found.design.outcome.binary,
+        analysis.guarantee,
+        ", ".join(check.name for check in analysis.flagged),
+        binary=analysis.design.outcome.binary,
     )
 
 

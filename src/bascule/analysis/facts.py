@@ -231,7 +231,7 @@ def contrasts_of(
     if ratio and control.deviation:
         # The design has the spread of the numerators, and means are ratios.
         design = replace(design, outcome=Gaussian(control.deviation))
-    found: list[Contrast] = []
+    compared: list[Contrast] = []
     for effect in effects:
         if control.name not in (effect.first, effect.second):
             continue
@@ -242,8 +242,8 @@ def contrasts_of(
         if mean is not None and control.deviation is not None:
             # The deviation without adjustment also covers that the covariate's mean is estimated.
             shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
-        found += contrasts(design, [effect], shown, mean)
-    return tuple(sorted(found, key=lambda one: design.arms.index(one.treatment)))
+        compared += contrasts(design, [effect], shown, mean)
+    return tuple(sorted(compared, key=lambda one: design.arms.index(one.treatment)))
 
 
 def other_difference(

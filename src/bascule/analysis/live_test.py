@@ -41,7 +41,7 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
     with tempfile.TemporaryDirectory() as folder:
         assignments, outcomes, *_ = export(test, folder)
         # Units without an event mature after the last row of the log; rows of this second count.
-        found = analyze(
+        analysis = analyze(
             str(outcomes),
             assignments=str(assignments),
             design=test.design,
@@ -49,24 +49,25 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
         )
     if status.metrics:
         # What may be shipped is said with the metrics.
-        notes = tuple(note for note in found.notes if "primary metric alone" not in note)
-        metrics = tuple(_of_metric(found, test, status, at) for at in range(len(status.metrics)))
-        found = replace(found, metrics=metrics, notes=notes)
+        notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
+        metrics = tuple(_of_metric(analysis, test, status, at) for at in range(len(status.metrics)))
+        analysis = replace(analysis, metrics=metrics, notes=notes)
     if test.design.covariates is None or not (erased := test.erased):
-        return found
+        return analysis
     note = (
         f"{erased:,} units were erased with their covariates and count here with the values for "
         f"missing ones: the status of {test.name} has its own intervals and decision"
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(analysis, notes=(*analysis.notes, note))
 
 
-def _of_metric(found: Analysis, test: Experiment, status: Status, at: int) -> Analysis:
+def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) -> Analysis:
     """Return what the status says of another metric, as an analysis without a decision."""
-    metric, its = test.design.metrics[at], status.metrics[at]
-    treatments = [one.treatment for one in its.contrasts]
-    arms = zip(status.arms, its.means, strict=True)
-    return found.undecided(
+    metric, shown = test.design.metrics[at], status.metrics[at]
+    treatments = [one.treatment for one in shown.contrasts]
+    standings = dict(zip(treatments, shown.standings, strict=True))
+    arms = zip(status.arms, shown.means, strict=True)
+    return analysis.undecided(
         design=test.design.metric_designs[at],
         error=metric.error,
         arms=tuple(ArmAnswer(arm.name, arm.units, arm.matured, mean, None) for arm, mean in arms),
@@ -75,17 +76,17 @@ def _of_metric(found: Analysis, test: Experiment, status: Status, at: int) -> An
                 *(one.treatment, one.control, one.difference, one.low, one.high),
                 *(one.error, one.guarantee),
             )
-            for one in its.contrasts
+            for one in shown.contrasts
         ),
-        contrasts=its.contrasts,
+        contrasts=shown.contrasts,
         cost=None,
         saved=None,
         checks=(),
         excluded={},
         notes=(),
         metric=metric,
-        standings=dict(zip(treatments, its.standings, strict=True)) if metric.is_guardrail else {},
-        reading=replace(found.reading, value=metric.name),
+        standings=standings if metric.is_guardrail else {},
+        reading=replace(analysis.reading, value=metric.name),
     )
 
 

@@ -131,8 +131,8 @@ class Analysis:
     @property
     def leads(self) -> tuple[Effect, ...]:
         """The differences of the leader from every other arm, from the nearest rival on."""
-        found = (e.of(self.leader) for e in self.effects if self.leader in (e.first, e.second))
-        return tuple(sorted(found, key=lambda one: abs(one.difference)))
+        effects = (e.of(self.leader) for e in self.effects if self.leader in (e.first, e.second))
+        return tuple(sorted(effects, key=lambda one: abs(one.difference)))
 
     @property
     def held_by(self) -> dict[str, Standing]:

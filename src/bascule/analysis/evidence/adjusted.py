@@ -45,7 +45,7 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
     """Compare all pairs at one look; each pair is adjusted by its own units."""
     assert sums.moments is not None
     by_arm = sums.moments.sum(axis=0)
-    found: list[OneLook] = []
+    looks: list[OneLook] = []
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, PLACE[0, 0, 0]], by_arm[j, PLACE[0, 0, 0]]) < 2:
             return ()
@@ -54,5 +54,5 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
         for arm in (i, j):
             centre = Centre.of(by_arm[arm])
             means.append(Mean(centre.units, *adjusted_mean(centre, whole)))
-        found += one_look((arms[i], arms[j]), means, error, binary=False)
-    return tuple(found)
+        looks += one_look((arms[i], arms[j]), means, error, binary=False)
+    return tuple(looks)

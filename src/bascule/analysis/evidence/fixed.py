@@ -128,7 +128,7 @@ def _score(first: str, second: str, one: Mean, other: Mean, error: float) -> One
         high = ratio * low
         return _z(q - ratio * p, high * (1.0 - high) / m + ratio**2 * low * (1.0 - low) / n)
 
-    low, high = (_end(by_difference, difference, way, limit) for way in (-1.0, 1.0))
+    low, high = (_end(by_difference, difference, direction, limit) for direction in (-1.0, 1.0))
     lift = lift_low = lift_high = math.nan
     if p > 0.0 and q > 0.0:
         lift = q / p - 1.0
@@ -144,11 +144,14 @@ def _z(off: float, variance: float) -> float:
     return off / math.sqrt(variance)
 
 
-def _end(z: Callable[[float], float], at: float, way: float, limit: float) -> float:
+def _end(z: Callable[[float], float], at: float, direction: float, limit: float) -> float:
     """The end of the interval of a difference: where its score reaches the limit."""
-    if at == way:
+    if at == direction:
         return at
-    return turning_point(lambda off: abs(z(at + way * off)) < limit, 0.0, 1.0 - way * at) * way + at
+    within = 1.0 - direction * at
+    return at + direction * turning_point(
+        lambda off: abs(z(at + direction * off)) < limit, 0.0, within
+    )
 
 
 def _end_of_ratio(z: Callable[[float], float], at: float, step: float, limit: float) -> float:

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bascule.analysis.evidence.course import Course, Day
 from bascule.analysis.log.rows import units_in_window
 from bascule.analysis.reduce.sums import Sums, days_between
@@ -39,7 +37,7 @@ class Replayed:
     """The course of the test, where it stands in the end, its units by day, and the days left."""
 
     course: Course
-    standing: ExperimentState
+    state: ExperimentState
     sums: Sums
     days_left: float | None
 
@@ -53,7 +51,7 @@ def is_exported(design: Design | None, given: Any) -> bool:
 
 def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
     """Return the columns of the design's covariates in a table of assignments, by their place."""
-    found = {}
+    columns = {}
     for k, one in enumerate(design.covariates or ()):
         if one.name not in assignments.columns:
             raise InputError(
@@ -61,8 +59,8 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
                 f"assignments have no column for the covariate {one.name}: export them again",
             )
         # Those of erased units are gone.
-        found[f"covariate_{k}"] = assignments[one.name].cast("float64").fill_null(one.missing)
-    return found
+        columns[f"covariate_{k}"] = assignments[one.name].cast("float64").fill_null(one.missing)
+    return columns
 
 
 def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
@@ -71,8 +69,8 @@ def replay(design: Design, events: Any, units: Any, until: datetime | None) -> R
     `units` has a row a unit with its number, block and probability besides.
     """
     aggregate = "sum" if design.measure is None else design.measure.aggregate
-    found = units_in_window(events, units, design.measure, aggregate)
-    rows = run(found.order_by("number"))
+    outcomes = units_in_window(events, units, design.measure, aggregate)
+    rows = run(outcomes.order_by("number"))
     if not rows:
         raise InputError("assignments", "assignments: there are no units")
     return _replayed(design, rows, _now(design, rows, until))
@@ -107,8 +105,8 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         before, value = replayed.state.statistics, _outcome(design, row)
         covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
         replayed = replayed.fold(row["arm"], block, value, ready, covariates=covariates)
-        seen = replayed.state.statistics
-        over = seen is not before and end_reason(design, seen) is not None
+        statistics = replayed.state.statistics
+        over = statistics is not before and end_reason(design, statistics) is not None
     if known is not None:
         days.append(_day(design, replayed.state, known))
     counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
@@ -146,13 +144,13 @@ def _outcome(design: Design, row: Row) -> float:
 
 def _day(design: Design, state: ExperimentState, day: date) -> Day:
     """Return what was known at the end of a day."""
-    seen = state.once
-    parts = [now + rest for now, rest in zip(seen.arms, state.open, strict=True)]
+    statistics = state.once
+    parts = [now + rest for now, rest in zip(statistics.arms, state.open, strict=True)]
     return Day(
         day.isoformat(),
         tuple(arm.units for arm in parts),
         tuple(arm.mean if arm.units else None for arm in parts),
-        effects(design, seen),
+        effects(design, statistics),
         None if state.verdict is None else state.verdict.name,
     )
 
@@ -160,19 +158,16 @@ def _day(design: Design, state: ExperimentState, day: date) -> Day:
 def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
     """Return the units by day of arrival, with the outcomes of those that were folded."""
     came = [row["first"].date() for row in rows]
-    days = days_between(min(came), max(came))
-    shape = (len(days), len(design.arms))
-    units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
+    sums = Sums.blank(days_between(min(came), max(came)), len(design.arms))
     for place, (row, day) in enumerate(zip(rows, came, strict=True)):
-        at = (day - days[0]).days, row["arm"]
-        units[at] += 1
+        at = (day - sums.days[0]).days, row["arm"]
+        sums.units[at] += 1
         if place < folded:
             value = _outcome(design, row)
-            totals[at] += value
-            squares[at] += value * value
-            lows[at], highs[at] = min(lows[at], value), max(highs[at], value)
-    return Sums(days, units, totals, squares, lows, highs)
+            sums.totals[at] += value
+            sums.squares[at] += value * value
+            sums.lows[at], sums.highs[at] = min(sums.lows[at], value), max(sums.highs[at], value)
+    return sums
 
 
 def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
@@ -186,15 +181,15 @@ def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
     if not blocks:
         return {}
     repeat = design.procedure.next_block(Statistics.empty(len(design.arms))).repeat
-    found = {}
+    deals = {}
     last = max(blocks)
-    for number, some in blocks.items():
-        size = len(some) // repeat
+    for number, units in blocks.items():
+        size = len(units) // repeat
         if number == last:
-            size = part_size([row["arm"] for row in some], [row["probability"] for row in some])
-            size = max(size, -(-len(some) // repeat))
-        found[number] = Deal(number, ((0,) * size,) * repeat)
-    return found
+            size = part_size([row["arm"] for row in units], [row["probability"] for row in units])
+            size = max(size, -(-len(units) // repeat))
+        deals[number] = Deal(number, ((0,) * size,) * repeat)
+    return deals
 
 
 def part_size(arms: Sequence[int], probabilities: Sequence[float]) -> int:

@@ -162,12 +162,12 @@ def named_segments(table: Any, column: str, segments: Segments) -> Any:
     is_named = value.isin(list(segments.names)).fill_null(False)
     if segments.other is not None:
         return table.mutate(**{column: ibis.cases((is_named, value), else_=segments.other)})
-    strange = run(table.filter(~is_named).select(name=value).distinct().order_by("name").limit(5))
-    if strange:
-        found = ", ".join(repr(row["name"])[:60] for row in strange)
+    unknown = run(table.filter(~is_named).select(name=value).distinct().order_by("name").limit(5))
+    if unknown:
+        examples = ", ".join(repr(row["name"])[:60] for row in unknown)
         raise InputError(
             "segment",
-            f"{column} has values that the design does not name ({found}): its segments are "
+            f"{column} has values that the design does not name ({examples}): its segments are "
             f"{', '.join(segments.names)}; give it another design, or one with other=NAME",
         )
     return table.mutate(**{column: value})

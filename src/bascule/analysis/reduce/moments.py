@@ -67,13 +67,13 @@ def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def moments_of(row: dict[str, Any]) -> FloatArray:
     """The products of a reduced row; without a denominator it is 1, without a covariate 0."""
-    units, found = float(row["units"]), np.zeros(len(POWERS))
+    units, products = float(row["units"]), np.zeros(len(POWERS))
     has_per = name_of((0, 1, 0)) in row
     for at, (y, d, x) in enumerate(POWERS):
         reduced = (y, d if has_per else 0, x)
         value = row.get(name_of(reduced))
-        found[at] = units if sum(reduced) == 0 else 0.0 if value is None else float(value)
-    return found
+        products[at] = units if sum(reduced) == 0 else 0.0 if value is None else float(value)
+    return products
 
 
 class Adjustment(NamedTuple):

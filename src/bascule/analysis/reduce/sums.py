@@ -67,6 +67,13 @@ class Sums:
     moments: FloatArray | None = None
 
     @classmethod
+    def blank(cls, days: tuple[date, ...], arms: int) -> Sums:
+        """Sums of no units, to be filled."""
+        shape = (len(days), arms)
+        units, totals, squares = (np.zeros(shape) for _ in range(3))
+        return cls(days, units, totals, squares, np.full(shape, np.inf), np.full(shape, -np.inf))
+
+    @classmethod
     def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
         """Nothing but the units that arrived on each day."""
         nothing = np.zeros(units.shape)
@@ -137,19 +144,16 @@ def added(parts: Iterable[Sums]) -> Sums:
     """The sums of all segments together; scores and growth are those of a segment alone."""
     segments = list(parts)
     first, last = min(s.days[0] for s in segments), max(s.days[-1] for s in segments)
-    days = days_between(first, last)
-    shape = (len(days), segments[0].units.shape[1])
-    units, totals, squares = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    lows, highs = np.full(shape, np.inf), np.full(shape, -np.inf)
+    whole = Sums.blank(days_between(first, last), segments[0].units.shape[1])
     for sums in segments:
         start = (sums.days[0] - first).days
         rows = slice(start, start + len(sums.days))
-        units[rows] += sums.units
-        totals[rows] += sums.totals
-        squares[rows] += sums.squares
-        lows[rows] = np.minimum(lows[rows], sums.lows)
-        highs[rows] = np.maximum(highs[rows], sums.highs)
-    return Sums(days, units, totals, squares, lows, highs)
+        whole.units[rows] += sums.units
+        whole.totals[rows] += sums.totals
+        whole.squares[rows] += sums.squares
+        whole.lows[rows] = np.minimum(whole.lows[rows], sums.lows)
+        whole.highs[rows] = np.maximum(whole.highs[rows], sums.highs)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +217,11 @@ def table_of(
 
 def by_segment(rows: Iterable[Row]) -> dict[str, list[Row]]:
     """The reduced rows of units that have one arm and one segment, by the segment."""
-    found: dict[str, list[Row]] = {}
+    segments: dict[str, list[Row]] = {}
     for row in rows:
         if row["arm"] is not None and row["arm"] >= 0:
-            found.setdefault(row.get("segment", ""), []).append(row)
-    return found
+            segments.setdefault(row.get("segment", ""), []).append(row)
+    return segments
 
 
 def _laid_out(
@@ -280,10 +284,10 @@ def _moments(
     """The products of the reduced rows; None where a log has no denominator and no covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):
         return None
-    found = np.zeros((*shape, len(POWERS)))
+    products = np.zeros((*shape, len(POWERS)))
     for row in rows:
-        found[place(row["day"]), row["arm"]] += moments_of(row)
-    return found
+        products[place(row["day"]), row["arm"]] += moments_of(row)
+    return products
 
 
 def as_date(day: date | int) -> date:

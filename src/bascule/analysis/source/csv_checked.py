@@ -189,8 +189,8 @@ def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, st
 
 def _kind(surveys: Sequence[_Survey], name: str) -> str | None:
     """The type that every entry of a column has in all files; None for text."""
-    seen = frozenset(survey.types[name] for survey in surveys if name in survey.types)
-    for kind in CANDIDATES.get(seen, ()):
+    kinds = frozenset(survey.types[name] for survey in surveys if name in survey.types)
+    for kind in CANDIDATES.get(kinds, ()):
         if not any(survey.misfits.get((name, kind)) for survey in surveys if name in survey.types):
             return kind
     return None

@@ -161,9 +161,9 @@ def _named(header: Sequence[str | None], names: Sequence[str] | dict[str, str]) 
     """
     plain = [(one or "").strip().casefold() for one in header]
     often, so_far = Counter(plain), Counter[str]()
-    found = []
+    titles = []
     for title, key, name in zip(header, plain, names, strict=True):
         so_far[key] += 1
         twice = key and often[key] > 1
-        found.append(f"{(title or '').strip()} ({so_far[key]})" if twice else name)
-    return found
+        titles.append(f"{(title or '').strip()} ({so_far[key]})" if twice else name)
+    return titles

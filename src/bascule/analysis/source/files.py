@@ -67,19 +67,19 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
 
 def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
     """The files of a folder and of those in it, which must all be of one form."""
-    found: dict[str, list[str]] = {}
+    by_form: dict[str, list[str]] = {}
     for file in sorted(folder.rglob("*")):
         form = form_of(file)
         if form is not None and file.is_file():
-            found.setdefault(form, []).append(str(file))
-    if not found:
+            by_form.setdefault(form, []).append(str(file))
+    if not by_form:
         raise InputError(field, f"{field}: the folder {folder} has no Parquet, CSV or JSON files")
-    if len(found) > 1:
-        counts = ", ".join(f"{len(names)} {form}" for form, names in found.items())
+    if len(by_form) > 1:
+        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items())
         raise InputError(
             field, f"{field}: the folder {folder} has files of several forms ({counts}): name one"
         )
-    ((form, names),) = found.items()
+    ((form, names),) = by_form.items()
     return names, form
 
 
@@ -122,11 +122,11 @@ def _files_of_store(system: Any, path: str, source: Source) -> tuple[list[str], 
     """The files of an address in an object store, which must all be of one form, and that form."""
     from pyarrow import fs
 
-    found = system.get_file_info(path)
-    if found.type == fs.FileType.NotFound:
+    info = system.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
         raise InputError(source.field, f"{source.field}: there is no file {source.shown}")
     names = [path]
-    if found.type == fs.FileType.Directory:
+    if info.type == fs.FileType.Directory:
         selector = fs.FileSelector(path, recursive=True)
         names = sorted(one.path for one in system.get_file_info(selector) if one.is_file)
     by_form: dict[str | None, list[str]] = {}

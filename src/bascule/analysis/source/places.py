@@ -112,8 +112,8 @@ class Source:
         """What stands before the slashes of an address; None for a path."""
         if not isinstance(self.place, (str, Path)):
             return None
-        found = re.match(r"([a-z][a-z0-9+]*)://", str(self.place))
-        return found.group(1) if found else None
+        match = re.match(r"([a-z][a-z0-9+]*)://", str(self.place))
+        return match.group(1) if match else None
 
     @property
     def is_ibis(self) -> bool:

@@ -43,10 +43,10 @@ def plot_plan(plan: Plan) -> Figure:
         for point in others:
             _write(axis, knob_words(point), point, family.colour)
     _draw_seen(axis, [point for point in plan.points if point.simulated], curve.colour)
-    seen, test = plan.chosen.forecast, plan.fixed_horizon
+    forecast, test = plan.chosen.forecast, plan.fixed_horizon
     star: dict[str, Any] = {"marker": "*", "markersize": 17, "color": chosen.colour, "zorder": 5}
     label = f"recommended: {plan.rule.label}"
-    axis.plot([seen.days.mean], [seen.cost.mean], linestyle="none", label=label, **star)
+    axis.plot([forecast.days.mean], [forecast.cost.mean], linestyle="none", label=label, **star)
     diamond: dict[str, Any] = {"marker": fixed.marker, "markersize": 8, "color": fixed.colour}
     label = "fixed horizon, 90 % power"
     axis.plot([test.days], [test.cost], linestyle="none", label=label, **diamond)

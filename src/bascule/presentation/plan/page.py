@@ -132,16 +132,16 @@ def chart_of(plan: Plan, frame: Frame) -> Chart:
         return frame.y(cost / most)
 
     def spot(kind: str, point: Point) -> DesignSpot:
-        seen = point.forecast
-        ends = (seen.cost.mean - seen.cost.se, seen.cost.mean + seen.cost.se)
+        forecast = point.forecast
+        ends = (forecast.cost.mean - forecast.cost.se, forecast.cost.mean + forecast.cost.se)
         return DesignSpot(
-            x(seen.days.mean),
-            y(seen.cost.mean),
+            x(forecast.days.mean),
+            y(forecast.cost.mean),
             point.rule.label,
             spoken(plan, point),
-            kind + ("" if seen.simulated else " expected"),
+            kind + ("" if forecast.simulated else " expected"),
             knob_words(point),
-            *(map(y, ends) if seen.simulated else ()),
+            *(map(y, ends) if forecast.simulated else ()),
         )
 
     def curve_of(points: Sequence[Point]) -> str:
@@ -170,13 +170,13 @@ def chart_of(plan: Plan, frame: Frame) -> Chart:
 
 def spoken(plan: Plan, point: Point) -> tuple[str, ...]:
     """Return what a point says when pointed at."""
-    seen = point.forecast
-    few = "a first look, " if is_first_look(seen) else ""
-    origin = f"{few}{count(seen.runs)} simulated tests" if seen.simulated else "predicted"
+    forecast = point.forecast
+    few = "a first look, " if is_first_look(forecast) else ""
+    origin = f"{few}{count(forecast.runs)} simulated tests" if forecast.simulated else "predicted"
     return (
-        f"{estimate(seen.days)} days",
-        f"cost {estimate(seen.cost)} {plan.request.cost_unit}",
-        f"decided by day {plan.request.deadline_days:g}: {decided_words(seen)}",
+        f"{estimate(forecast.days)} days",
+        f"cost {estimate(forecast.cost)} {plan.request.cost_unit}",
+        f"decided by day {plan.request.deadline_days:g}: {decided_words(forecast)}",
         origin,
     )
 

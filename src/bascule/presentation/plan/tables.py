@@ -47,9 +47,9 @@ def by_evidence(plan: Plan) -> list[Cells]:
     for place, point in enumerate(asked):
         name = {"mixture": "any effect", "effect": "this effect"}.get(point.evidence, "horizon")
         shown = {"as asked": point.forecast, "zero": point.zero}
-        for case, found in cases.items():
-            if place < len(found) and found[place] is not None:
-                shown[case] = found[place]
+        for case, forecasts in cases.items():
+            if place < len(forecasts) and forecasts[place] is not None:
+                shown[case] = forecasts[place]
         columns = ("half", "as asked", "double", "zero")
         rows.append((name, *(_short_cell(shown.get(column)) for column in columns)))
     return rows

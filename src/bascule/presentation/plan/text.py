@@ -134,11 +134,10 @@ def why(plan: Plan) -> str:
     kind, deadline = plan.chosen.evidence, f"day {plan.request.deadline_days:g}"
     others = []
     for point in plan.alternatives:
-        seen = point.forecast
-        figures = (
-            f"{amount(seen.days.mean)} days and {amount(seen.cost.mean)} {plan.request.cost_unit}"
-        )
-        late = "" if point.in_time else f", {percent(seen.decided.mean)} decided by {deadline}"
+        forecast = point.forecast
+        cost = f"{amount(forecast.cost.mean)} {plan.request.cost_unit}"
+        figures = f"{amount(forecast.days.mean)} days and {cost}"
+        late = "" if point.in_time else f", {percent(forecast.decided.mean)} decided by {deadline}"
         others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
     if not plan.possible:
         return ""
@@ -264,11 +263,11 @@ def weaker_words(plan: Plan) -> str:
     point = plan.weaker
     if point is None:
         return ""
-    seen, kind = point.forecast, point.design.calibration.guarantee
+    forecast, kind = point.forecast, point.design.calibration.guarantee
     return (
         f"With a weaker guarantee (guarantee={kind}) {point.rule.label} decides by then with "
-        f"probability {percent(seen.decided.mean)}: {amount(seen.days.mean)} days and "
-        f"{amount(seen.cost.mean)} {plan.request.cost_unit} on average."
+        f"probability {percent(forecast.decided.mean)}: {amount(forecast.days.mean)} days and "
+        f"{amount(forecast.cost.mean)} {plan.request.cost_unit} on average."
     )
 
 
@@ -328,12 +327,12 @@ def fixed_horizon_words(plan: Plan) -> str:
 
 def origin(plan: Plan) -> str:
     """Say where the figures come from, and how good predictions were."""
-    seen = plan.chosen.forecast
-    if not seen.simulated:
+    forecast = plan.chosen.forecast
+    if not forecast.simulated:
         return "Figures are predictions, good to about 10 %; nothing was simulated."
     words = (
-        f"{count(seen.runs)} simulated tests, seed {plan.seed}; ± is one standard error, brackets "
-        "are 95 % intervals, and figures without either are predictions."
+        f"{count(forecast.runs)} simulated tests, seed {plan.seed}; ± is one standard error, "
+        "brackets are 95 % intervals, and figures without either are predictions."
     )
     glances = [point.forecast.runs for point in plan.alternatives if is_first_look(point.forecast)]
     if glances:
