@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from operator import add
+from typing import TypeVar
 
 from bascule.core.inputs import checks
+
+Part = TypeVar("Part", float, "PairStatistics", "Statistics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +78,13 @@ class PairStatistics:
     share: float = 0.0
 
     def __add__(self, other: PairStatistics) -> PairStatistics:
-        if not self.wins or not other.wins:
-            wins = self.wins or other.wins
-        else:
-            wins = tuple(a + b for a, b in zip(self.wins, other.wins, strict=True))
         return PairStatistics(
             self.total + other.total,
             self.clock + other.clock,
             self.blocks + other.blocks,
             self.differences + other.differences,
             self.squares + other.squares,
-            wins,
+            _added(self.wins, other.wins),
             self.share + other.share,
         )
 
@@ -163,15 +162,13 @@ class Statistics:
 
     def __add__(self, other: Statistics) -> Statistics:
         return Statistics(
-            tuple(mine + theirs for mine, theirs in zip(self.arms, other.arms, strict=True)),
+            tuple(a + b for a, b in zip(self.arms, other.arms, strict=True)),
             self.dropped | other.dropped,
             self.removed | other.removed,
-            _added_pairs(self.pairs, other.pairs),
+            _added(self.pairs, other.pairs),
             rows=add_rows(self.rows, other.rows),
-            metrics=tuple(map(add, self.metrics, other.metrics))
-            if self.metrics and other.metrics
-            else self.metrics or other.metrics,
-            covariates=_added_numbers(self.covariates, other.covariates),
+            metrics=_added(self.metrics, other.metrics),
+            covariates=_added(self.covariates, other.covariates),
         )
 
     @property
@@ -185,13 +182,8 @@ class Statistics:
         return sum(arm.units for arm in self.arms)
 
 
-def _added_numbers(mine: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(map(add, mine, theirs)) if mine and theirs else mine or theirs
-
-
-def _added_pairs(
-    mine: tuple[PairStatistics, ...], theirs: tuple[PairStatistics, ...]
-) -> tuple[PairStatistics, ...]:
+def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the sums place by place, or what one side has where the other has nothing."""
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Gaussian
+from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule
 from bascule.paper.measure import Point
 
 ARMS = ("A", "B")
 MEANS = (0.0, 1.0)
 GAP = 1.0
+OUTCOME = Gaussian(1.0)
 
 GRID = tuple(float(level) for level in range(2, 21, 2))
 """log(1/delta) along the x axis of Figure 1."""
@@ -34,13 +36,19 @@ EXPERIMENTS, THEORY = "experiments", "i.i.d. theory"
 """The sections of the paper that make the claims."""
 
 
-def design(rule: Rule, log_inverse_delta: float) -> Design:
-    """The design of one point.
+def design(
+    rule: Rule,
+    log_inverse_delta: float,
+    outcome: Outcome = OUTCOME,
+    arms: Sequence[str] = ARMS,
+    max_units: int | None = None,
+) -> Design:
+    """Return the design of one point.
 
     >>> design(ETC(), 4).calibration.delta == math.exp(-4)
     True
     """
-    return Design(ARMS, Gaussian(1.0), rule, delta=math.exp(-log_inverse_delta))
+    return Design(arms, outcome, rule, delta=math.exp(-log_inverse_delta), max_units=max_units)
 
 
 def points() -> tuple[Point, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
 from bascule.core.rules import UCB, Rule
+from bascule.paper import iid
 from bascule.paper.iid import ARMS, EXPERIMENTS, FAMILY, GAP, MEANS, RULES
 from bascule.paper.measure import Point
 
@@ -42,7 +41,7 @@ def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -
     >>> design(UCB(2), 4).outcome
     Recurrent(sigma_unit=1.0, sigma_noise=1.0)
     """
-    return Design(ARMS, outcome, rule, delta=math.exp(-log_inverse_delta))
+    return iid.design(rule, log_inverse_delta, outcome)
 
 
 def points() -> tuple[Point, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from bascule.core.design import Design
-from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.outcomes import Recurrent
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Static
 from bascule.paper import iid
 from bascule.paper.bounded_units import bounded_units_by_bernstein
@@ -48,16 +47,6 @@ CAP = {4.0: 150_000, 12.0: 500_000}
 INFLATED_PART, EXACT_PART = 4, 20
 
 
-def arm_design(rule: Rule, level: float) -> Design:
-    """Return the design of a point with four arms."""
-    return Design(ARMS, Gaussian(1.0), rule, delta=math.exp(-level))
-
-
-def static_design(rule: Static, level: float) -> Design:
-    """Return the design of a point with a static population."""
-    return Design(iid.ARMS, UNITS_AND_NOISE, rule, delta=math.exp(-level))
-
-
 def enough_units(level: float) -> int:
     """Return the units in all with which the paper's horizon test is as good as it says.
 
@@ -80,12 +69,12 @@ def points() -> tuple[Point, ...]:
     16
     """
     many = [
-        Point(arm_design(rule, level), level, ARM_MEANS, other=FOUR)
+        Point(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)
         for rule in ARM_RULES
         for level in LEVELS
     ]
     static = [
-        Point(static_design(rule, level), level, (0.0, STATIC_GAP))
+        Point(iid.design(rule, level, UNITS_AND_NOISE), level, (0.0, STATIC_GAP))
         for level in LEVELS
         for rule in static_rules(level)
     ]
@@ -93,12 +82,7 @@ def points() -> tuple[Point, ...]:
         Point(iid.design(INFLATED, level), level, iid.MEANS, INFLATED_PART) for level in LEVELS
     ]
     exact = [
-        Point(
-            Design(iid.ARMS, Gaussian(1.0), EXACT, delta=math.exp(-level), max_units=CAP[level]),
-            level,
-            iid.MEANS,
-            EXACT_PART,
-        )
+        Point(iid.design(EXACT, level, max_units=CAP[level]), level, iid.MEANS, EXACT_PART)
         for level in LEVELS
     ]
     return (*many, *static, *inflated, *exact)
