@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bascule.core.diagnostics.late import late_outcomes
+from bascule.core.diagnostics.drift import late_outcomes, shift, trend
 from bascule.core.diagnostics.result import Diagnostic
-from bascule.core.diagnostics.shift import shift
-from bascule.core.diagnostics.trend import trend
 from bascule.core.evidence.radius import radius
 from bascule.core.procedures.blocks.state import units_of_leader
 from bascule.core.statistics import ArmStatistics, Statistics

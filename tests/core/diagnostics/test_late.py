@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.diagnostics.late import late_outcomes
+from bascule.core.diagnostics.drift import late_outcomes
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bascule.core.diagnostics.shift import shift
+from bascule.core.diagnostics.drift import shift
 from bascule.core.statistics import ArmStatistics, Statistics
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from bascule.core.diagnostics.trend import trend
+from bascule.core.diagnostics.drift import trend
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 

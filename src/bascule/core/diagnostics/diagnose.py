@@ -9,10 +9,8 @@ from bascule.core.diagnostics.allocation import (
     allocation_any_time,
     allocation_once,
 )
-from bascule.core.diagnostics.late import late_outcomes
+from bascule.core.diagnostics.drift import late_outcomes, shift, trend
 from bascule.core.diagnostics.result import Diagnostic, checked_level
-from bascule.core.diagnostics.shift import shift
-from bascule.core.diagnostics.trend import trend
 from bascule.core.errors import InputError
 from bascule.core.statistics import Statistics
 

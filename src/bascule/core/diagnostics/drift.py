@@ -1,0 +1,195 @@
+"""Drift: trends, differences that change within the test, and late outcomes that differ.
+
+`trend` compares each arm with itself, from part to part of its own units, so that a difference
+between arms is no trend. `shift` asks whether comparing within parts of the test changes the
+difference between two arms: where the share of an arm moved while outcomes drifted, the raw
+difference contains the drift and the one within parts does not. `late_outcomes` compares outcomes
+that came late with prompt ones: if they differ, a rule that counts outcomes as they come decides
+from a biased part of the units (docs/explanation/coverage.md). docs/explanation/diagnostics.md
+derives the standard errors, and says why they hold however units were allocated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bascule.core.diagnostics.periods import (
+    FEWEST_HITS,
+    FEWEST_UNITS,
+    Cells,
+    cells_of,
+    join,
+    joined,
+    variances_of,
+)
+from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
+from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
+from bascule.core.errors import InputError
+from bascule.core.evidence.spread import ROUNDING
+from bascule.core.inputs import checks
+from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.statistics import Statistics
+
+TREND_PARTS = 15
+"""The most parts that an arm's units are cut into: two weeks, when periods are days."""
+
+SHIFT_PARTS = 4
+"""More parts find finer shifts, but let a rule that answers every unit bias what lies within."""
+
+
+def trend(
+    periods: Sequence[Statistics], level: float = 0.01, parts: int = TREND_PARTS
+) -> Diagnostic:
+    """Chi-square of the means of each arm over time, for one look.
+
+    `periods` are the statistics of the units assigned in consecutive stretches of the test, a day
+    each, say; the more the better. Each arm's periods are joined into at most `parts`.
+
+    >>> from bascule.core.statistics import ArmStatistics
+    >>> early = Statistics((ArmStatistics(100, 10.0, 10.0), ArmStatistics(100, 12.0, 12.0)))
+    >>> late = Statistics((ArmStatistics(100, 30.0, 30.0), ArmStatistics(100, 28.0, 28.0)))
+    >>> trend([early, late]).flagged, trend([early, early]).flagged
+    (True, False)
+    """
+    level = checked_level(level)
+    parts = checks.whole("parts", parts, 2, f"{TREND_PARTS} is a good choice")
+    cells = cells_of("periods", periods)
+    variances, needed = cells.variances(), cells.needed()
+    statistic, degrees = 0.0, 0
+    for arm in range(len(variances)):
+        units = cells.units[:, arm]
+        starts = join(units, max(needed[arm], units.sum() / parts))
+        if variances[arm] > 0.0 and len(starts) > 1:
+            sizes, totals = joined(units, starts), joined(cells.totals[:, arm], starts)
+            off = totals / sizes - totals.sum() / sizes.sum()
+            statistic += float(np.sum(sizes * off * off)) / float(variances[arm])
+            degrees += len(starts) - 1
+    if degrees == 0:
+        message = "too little to tell whether outcomes drift: wait, or give more periods"
+        return Diagnostic("trend", 0.0, 1.0, level, "fixed time", message)
+    p_value = chi_square_tail(statistic, degrees)
+    if p_value <= level:
+        message = (
+            f"outcomes drifted during the test ({shown(p_value)}): compare arms within periods, "
+            "as tilted blocks do; other rules may take the drift for a difference"
+        )
+    else:
+        message = f"no drift of the outcomes seen ({shown(p_value)})"
+    return Diagnostic("trend", statistic, p_value, level, "fixed time", message)
+
+
+def shift(
+    periods: Sequence[Statistics], level: float = 0.01, parts: int = SHIFT_PARTS
+) -> Diagnostic:
+    """The pair of arms whose raw difference is furthest from the one within parts, for one look.
+
+    `periods` are as for `trend`; they are joined into at most `parts` of about equal size. The
+    p-value is multiplied by the number of pairs.
+
+    >>> from bascule.core.statistics import ArmStatistics
+    >>> early = Statistics((ArmStatistics(900, 90.0, 90.0), ArmStatistics(100, 10.0, 10.0)))
+    >>> late = Statistics((ArmStatistics(500, 100.0, 100.0), ArmStatistics(500, 100.0, 100.0)))
+    >>> shift([early, late]).message[:75]
+    'arms 0 and 1 differ by -0.0476 overall but by 0 within parts of the test (p'
+    """
+    level = checked_level(level)
+    parts = checks.whole("parts", parts, 2, f"{SHIFT_PARTS} is a good choice")
+    cells = cells_of("periods", periods)
+    variances, enough = cells.variances(), cells.units.sum(axis=0) >= cells.needed()
+    starts = join(cells.units.sum(axis=1), cells.units.sum() / parts)
+    cells = Cells(*(joined(part, starts) for part in cells))
+    pairs, largest, which, differ = 0, 0.0, (0, 0), (0.0, 0.0)
+    for arm in range(len(variances) - 1):
+        if enough[arm]:
+            others = arm + 1 + np.flatnonzero(enough[arm + 1 :])
+            raw, moved, z, moving = _against(cells, variances, arm, others)
+            pairs += int(np.count_nonzero(moving))
+            at = int(np.argmax(np.abs(z))) if len(z) else 0
+            if len(z) and abs(z[at]) >= abs(largest):
+                largest, which = float(z[at]), (arm, int(others[at]))
+                differ = float(raw[at]), float(raw[at] - moved[at])
+    if pairs == 0:
+        message = "nothing to compare: too few units, or the shares of the arms never moved"
+        return Diagnostic("shift", 0.0, 1.0, level, "fixed time", message)
+    p_value = min(1.0, pairs * normal_tails(largest))
+    if p_value <= level:
+        message = (
+            f"arms {which[0]} and {which[1]} differ by {differ[0]:.3g} overall but by "
+            f"{differ[1]:.3g} within parts of the test ({shown(p_value)}): outcomes drifted while "
+            "the shares of the arms moved; trust the comparison within parts"
+        )
+    else:
+        message = f"differences between arms are much the same within parts ({shown(p_value)})"
+    return Diagnostic("shift", largest, p_value, level, "fixed time", message)
+
+
+def _against(
+    cells: Cells, variances: FloatArray, arm: int, others: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
+    """One arm against others: raw differences, how far they exceed those within parts, and z.
+
+    The last array says where the shares moved at all; elsewhere z is 0.
+    """
+    theirs, mine = cells.units[:, others], cells.units[:, [arm]]
+    weights = mine * theirs / np.maximum(mine + theirs, 1.0)
+    inside = weights / np.maximum(weights.sum(axis=0), 1e-300)
+    raw, moved, variance = np.zeros((3, len(others)))
+    least = np.zeros(len(others))
+    for sign, units, arms in ((1.0, mine, [arm]), (-1.0, theirs, others)):
+        size = units.sum(axis=0)
+        overall = cells.totals[:, arms].sum(axis=0) / size
+        means = cells.totals[:, arms] / np.maximum(units, 1.0)
+        raw += sign * overall
+        moved -= sign * np.sum(inside * (means - overall), axis=0)
+        off = (units / size - inside) ** 2 / np.maximum(units, 1.0)
+        variance += variances[arms] * np.sum(off, axis=0)
+        # With shares that never move nothing is left but rounding.
+        least += ROUNDING * variances[arms] / size
+    moving = (weights.sum(axis=0) > 0.0) & (variance > least)
+    z = np.where(moving, moved / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
+    return raw, moved, z, moving
+
+
+def late_outcomes(
+    prompt: Sequence[Statistics], late: Sequence[Statistics], level: float = 0.01
+) -> Diagnostic:
+    """Late against prompt outcomes of the same arm and period, for one look.
+
+    `prompt` and `late` are statistics of the same periods, by when a unit was assigned. One period
+    for the whole test is enough when outcomes do not drift.
+
+    >>> from bascule.core.statistics import ArmStatistics
+    >>> prompt = [Statistics((ArmStatistics(500, 100.0, 100.0), ArmStatistics(500, 110.0, 110.0)))]
+    >>> late = [Statistics((ArmStatistics(50, 2.0, 2.0), ArmStatistics(50, 3.0, 3.0)))]
+    >>> late_outcomes(prompt, late).flagged
+    True
+    """
+    level = checked_level(level)
+    here, there = cells_of("prompt", prompt), cells_of("late", late)
+    if here.units.shape != there.units.shape:
+        raise InputError("late", "late must have the same periods and arms as prompt")
+    both = Cells(*(a + b for a, b in zip(here, there, strict=True)))
+    weights = here.units * there.units / np.maximum(both.units, 1.0)
+    apart = there.totals / np.maximum(there.units, 1.0) - here.totals / np.maximum(here.units, 1.0)
+    # Over all ways of calling as many outcomes of a stratum late.
+    variance = float(np.sum(weights * variances_of(*both)))
+    enough = min(here.units[weights > 0.0].sum(), there.units[weights > 0.0].sum())
+    if variance <= (FEWEST_HITS if both.zero_or_one else 0.0) or enough < FEWEST_UNITS:
+        message = "too few outcomes came late to tell whether they differ from prompt ones"
+        return Diagnostic("late outcomes", 0.0, 1.0, level, "fixed time", message)
+    difference = float(np.sum(weights * apart))
+    z = difference / math.sqrt(variance)
+    p_value = normal_tails(z)
+    if p_value <= level:
+        message = (
+            f"late outcomes differ from prompt ones by {difference / float(weights.sum()):.3g} "
+            f"({shown(p_value)}): outcomes counted as they come are biased; count each unit after "
+            "the same time, long enough for late ones to be in, or wait for whole blocks"
+        )
+    else:
+        message = f"late outcomes are like prompt ones ({shown(p_value)})"
+    return Diagnostic("late outcomes", z, p_value, level, "fixed time", message)
