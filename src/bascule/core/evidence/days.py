@@ -77,17 +77,10 @@ def weighted_charges(heaviest: float, squares: float) -> FloatArray:
     return charges
 
 
-def log_lines(total: float, charges: FloatArray) -> float:
-    """Log of the evidence that the drift of `total` is positive.
-
-    >>> abs(round(log_lines(0.0, np.zeros(len(SLOPES))), 6))
-    0.0
-    """
-    return _value_and_slope(total, charges)[0]
-
-
 def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
-    """The total at which `log_lines` is `log_threshold`; infinite if no line can reach it.
+    """Return the total at which the log of the evidence for a positive drift is `log_threshold`.
+
+    It is infinite if no line can reach the threshold.
 
     >>> round(lines_boundary(np.ones(len(SLOPES)), math.log(20.0)), 3)
     7.72
@@ -107,6 +100,7 @@ def lines_boundary(charges: FloatArray, log_threshold: float) -> float:
 
 
 def _value_and_slope(total: float, charges: FloatArray) -> tuple[float, float]:
+    """Return the log of the evidence that the drift of `total` is positive, and its slope."""
     exponents = SLOPES * total - charges - COSTS
     top = float(exponents.max())
     parts = np.exp(exponents - top)
