@@ -75,8 +75,8 @@ class AllocationStatistics:
         return cls(
             tuple(np.bincount(joined, minlength=arms).tolist()),
             tuple(expected.tolist()),
-            tuple(map(tuple, (np.diag(expected) - chances.T @ chances).tolist())),
-            tuple(map(tuple, np.transpose(stakes).tolist())),
+            _rows(np.diag(expected) - chances.T @ chances),
+            _rows(np.transpose(stakes)),
             int(np.count_nonzero(chances[np.arange(units), joined] == 0.0)),
         )
 
@@ -94,8 +94,8 @@ class AllocationStatistics:
         return cls(
             tuple(int(count) for count in counts),
             tuple(expected.tolist()),
-            tuple(map(tuple, (np.diag(expected) - units * np.outer(chances, chances)).tolist())),
-            tuple(map(tuple, np.transpose(stakes).tolist())),
+            _rows(np.diag(expected) - units * np.outer(chances, chances)),
+            _rows(np.transpose(stakes)),
             sum(int(n) for n, p in zip(counts, chances, strict=True) if p == 0.0),
         )
 
@@ -105,10 +105,10 @@ class AllocationStatistics:
 
     def __add__(self, other: AllocationStatistics) -> AllocationStatistics:
         return AllocationStatistics(
-            tuple(a + b for a, b in zip(self.observed, other.observed, strict=True)),
-            tuple(a + b for a, b in zip(self.expected, other.expected, strict=True)),
-            _sum(self.covariance, other.covariance),
-            _sum(self.stakes, other.stakes),
+            tuple(np.add(self.observed, other.observed).tolist()),
+            tuple(np.add(self.expected, other.expected).tolist()),
+            _rows(np.add(self.covariance, other.covariance)),
+            _rows(np.add(self.stakes, other.stakes)),
             self.impossible + other.impossible,
         )
 
@@ -211,10 +211,5 @@ def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> FloatArr
     return chances
 
 
-def _sum(
-    mine: tuple[tuple[float, ...], ...], theirs: tuple[tuple[float, ...], ...]
-) -> tuple[tuple[float, ...], ...]:
-    return tuple(
-        tuple(a + b for a, b in zip(row, other, strict=True))
-        for row, other in zip(mine, theirs, strict=True)
-    )
+def _rows(table: FloatArray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, table.tolist()))
