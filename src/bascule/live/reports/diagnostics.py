@@ -20,7 +20,7 @@ from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
 from bascule.live.storage.queries import Loaded, history_of, oldest_waiting
 from bascule.live.storage.schema import assignments, audit, blocks
-from bascule.live.storage.state import Deal, run_from_json
+from bascule.live.storage.state import Deal, is_struck, run_from_json
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:
     for part in deal.parts:
         left = [part.count(arm) for arm in range(arms)]
         for arm in part:
-            if not any(arm == out and slot >= since for out, since in deal.struck):
+            if not is_struck(deal.struck, arm, slot):
                 # Of an arm that was dropped nothing is left from that slot on.
                 gone = {out for out, since in deal.struck if slot >= since}
                 yield block_probabilities([0 if i in gone else n for i, n in enumerate(left)])

@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.state import Deal, ExperimentState, Verdict
+from bascule.live.storage.state import Deal, ExperimentState, Verdict, is_struck
 
 
 def fold_unit(
@@ -128,7 +128,7 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
     for arm in (arm for part in deal.parts for arm in part):
         if handed == 0:
             break
-        if not any(arm == out and slot >= since for out, since in deal.struck):
+        if not is_struck(deal.struck, arm, slot):
             handed -= 1
         slot += 1
     return slot

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain, starmap
+from itertools import chain, count, starmap
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
@@ -101,17 +101,17 @@ class Deal:
         return tuple(len(part) for part in self.kept)
 
 
+def is_struck(struck: Struck, arm: int, slot: int) -> bool:
+    """Whether an arm gets nothing in a slot of a block, since it was dropped by hand before it."""
+    return any(arm == out and slot >= since for out, since in struck)
+
+
 @lru_cache(maxsize=16)
 def _without(parts: Parts, struck: Struck) -> Parts:
-    kept, slot = [], 0
-    for part in parts:
-        left = []
-        for arm in part:
-            if not any(arm == out and slot >= since for out, since in struck):
-                left.append(arm)
-            slot += 1
-        kept.append(tuple(left))
-    return tuple(kept)
+    slot = count()
+    return tuple(
+        tuple(arm for arm in part if not is_struck(struck, arm, next(slot))) for part in parts
+    )
 
 
 # Short parts come in few orders.
