@@ -124,9 +124,7 @@ def test_after_a_removal_an_arm_that_too_little_evidence_has_beaten_comes_back()
     assert end is not None
     assert end.decision is not None
     assert (end.decision.name, end.decision.error) == ("c", 0.05)
-    assert "among the arms that were not removed by hand with probability at most 5 %" in (
-        end.promise
-    )
+    assert "among the arms that were not removed with probability at most 5 %" in (end.promise)
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC()])

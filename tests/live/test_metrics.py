@@ -75,8 +75,12 @@ def test_a_harmful_arm_ends_a_test_of_two() -> None:
     assert test.verify().agrees
     words = [audit_words(entry) for entry in test.audit()[-2:]]
     assert words == ["Kept control: all else is harmful (latency)", "Released the winner, control"]
-    # Nobody is left with the harmful arm.
+    # Nobody is left with the harmful arm, and the report says what the test says.
     assert {test.assign(i) for i in range(20)} == {"control"}
+    test.assign("after the end")
+    report = bs.analyze_experiment(test)
+    assert report.headline == status.headline
+    assert report.decision is None
 
 
 def test_a_harmful_arm_of_three_is_removed_by_itself_and_verified() -> None:

@@ -52,6 +52,12 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
         notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
         metrics = tuple(_of_metric(analysis, test, status, at) for at in range(len(status.metrics)))
         analysis = replace(analysis, metrics=metrics, notes=notes)
+    removed = any(arm.part == "dropped" for arm in status.arms)
+    decided = [one and one.name for one in (status.decision, analysis.decision)]
+    if (test.design.guardrails or removed) and (None in decided or decided[0] != decided[1]):
+        # Guardrails and removed arms are not part of what is replayed.
+        left = status.days_left if status.is_open else None
+        analysis = replace(analysis, test_headline=status.headline, days_left=left)
     if test.design.covariates is None or not (erased := test.erased):
         return analysis
     note = (

@@ -78,7 +78,8 @@ class Analysis:
     some of what was not readable. With segments, each one is an analysis of its own in
     `segments`, and all that is said here is about the log as a whole, without a decision. Other
     metrics of the same log are in `metrics`: each of them has its `metric` where it was declared,
-    and a guardrail has what it says of each treatment in `standings`.
+    and a guardrail has what it says of each treatment in `standings`. `test_headline` is what a
+    live test says itself, where guardrails or removed arms have a part in it.
     """
 
     design: Design
@@ -108,6 +109,7 @@ class Analysis:
     metrics: tuple[Analysis, ...] = ()
     metric: Metric | None = None
     standings: dict[str, Standing] = field(default_factory=dict)
+    test_headline: str | None = None
 
     @property
     def headline(self) -> str:

@@ -176,7 +176,7 @@ def guard_promise(design: Design) -> str:
 
 
 def _among(statistics: AnyStatistics) -> str:
-    return " among the arms that were not removed by hand" if statistics.removed else ""
+    return " among the arms that were not removed" if statistics.removed else ""
 
 
 def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:

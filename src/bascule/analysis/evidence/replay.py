@@ -97,6 +97,8 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         ready = _ready(design, row, end)
         if ready is None or replayed.state.verdict is not None or over:
             break
+        if design.procedure.counts == "blocks" and row["block"] is None:
+            break  # It came after guardrails had ended the test, which are not replayed here.
         day = datetime.fromtimestamp(ready, UTC).date()
         if known is not None and day > known:
             days.append(_day(design, replayed.state, known))

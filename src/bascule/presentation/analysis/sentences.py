@@ -76,6 +76,8 @@ def _decided(analysis: Analysis) -> str:
     if analysis.segments:
         decided = sum(part.decision is not None for part in analysis.segments)
         return f"{len(analysis.segments)} segments, {decided} of them decided"
+    if analysis.test_headline is not None:
+        return analysis.test_headline
     if decision is None:
         return "No decision" if analysis.evidence.once else "No decision yet"
     if decision.arm is None:
@@ -91,11 +93,15 @@ def reading(analysis: Analysis) -> str:
         return ""
     nearest, amounts = rivals[0], amounts_of(analysis)
     now, decision = nearest.now, analysis.decision
-    low, high = amounts.signed(now.low, now.width), amounts.signed(now.high, now.width)
+    ahead, behind, ends = nearest.leader, nearest.rival, (now.low, now.high)
+    if analysis.design.oriented(now.difference) < 0.0:
+        # The leading mean, which counts all units alike, is not ahead of units of the same time.
+        ahead, behind, ends = behind, ahead, (-now.high, -now.low)
+    low, high = (amounts.signed(end, now.width) for end in ends)
     unit = " points" if amounts.binary else ""
     by = amounts.signed(abs(now.difference), now.width).lstrip("+")
-    rest = "" if len(rivals) == 1 else ", its nearest rival,"
-    lead = f"{nearest.leader} is ahead of {nearest.rival}{rest} by {by}{unit}"
+    rest = "" if len(rivals) == 1 or ahead != nearest.leader else ", its nearest rival,"
+    lead = f"{ahead} is ahead of {behind}{rest} by {by}{unit}"
     if decision is not None and decision.arm is None:
         return f"{lead}, which is too little to matter: it may be from {low} to {high}{unit}."
     if now.apart:

@@ -248,6 +248,8 @@ def _answer(analysis: Analysis) -> str:
     if analysis.segments:
         decided = sum(part.decision is not None for part in analysis.segments)
         return f"{len(analysis.segments)} segments, {decided} of them decided"
+    if analysis.test_headline is not None:
+        return analysis.test_headline
     decision = analysis.decision
     if analysis.evidence.once:
         test = f"by one look ({analysis.once[0].test}, error {risk})"
