@@ -165,12 +165,11 @@ class BlockRuns(Runs):
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         fast = self.engine == "fast"
-        columns = self.columns(first_run, runs)
+        chunk, columns = self.order(first_run, runs, control)
         if fast and self.can_draw_differences:
             loop, settings = difference_loop(self.procedure.steps), self._difference_settings()
             streams = np.empty(WORDS, np.uint64)
-            loop(np.empty(2), streams, self.seed, first_run, runs, *settings, *columns, control)
+            loop(np.empty(2), streams, chunk, *settings, columns)
             return
         loop = block_loop(self.steps, self.draws, self.fixed_arms, fast)
-        before = (*self.scratch(), self.arms, self.seed, first_run, runs)
-        loop(*before, *self.settings(), *columns, control)
+        loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)

@@ -258,6 +258,7 @@ class CompiledPlay(GuardedPlay):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
         own, others = self.widths
         cells = (len(self.seeds) - 1) * self.arms
         here = slice(first_run * self.arms, (first_run + runs) * self.arms)
@@ -270,12 +271,13 @@ class CompiledPlay(GuardedPlay):
             np.empty(cells, np.int64),
             *(np.empty(cells), np.empty(cells)),
             *(np.empty(self.arms, np.int64), np.empty(self.arms, np.int64)),
-            *(self.arms, self.seeds, first_run, runs),
+            self.arms,
+            self.seeds,
+            chunk,
             *self.settings,
-            *self.columns(first_run, runs),
+            columns,
             self.removed_at[here],
             self.by_harm[first_run : first_run + runs],
-            control,
         )
 
 

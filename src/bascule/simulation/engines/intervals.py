@@ -144,14 +144,14 @@ class IntervalRuns(Runs):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
-        before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms, self.seed)
-        columns = self.columns(first_run, runs)
-        arguments = (*before, first_run, runs, *self.settings(), *columns, control)
+        before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms)
+        chunk, columns = self.order(first_run, runs, control)
+        arguments = (*before, chunk, *self.settings(), columns)
         control[ALIVE] = control[WAITING] = 0
         self.tabulated(*arguments)
         while control[ALIVE] > 0 and not control[STOP]:
             self.endless()(*arguments)
             self.tabulated(*arguments)
-        for row in np.flatnonzero(columns[1] == OUTGROWN).tolist():
-            run = first_run + row
-            self.endless()(*before, run, 1, *self.settings(), *self.columns(run, 1), control)
+        for row in np.flatnonzero(columns.winners == OUTGROWN).tolist():
+            chunk, columns = self.order(first_run + row, 1, control)
+            self.endless()(*before, chunk, *self.settings(), columns)

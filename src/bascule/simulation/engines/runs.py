@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.gaps import gaps_of
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.feasible import units_cap
-from bascule.simulation.kernels.control import IntArray
+from bascule.simulation.kernels.control import Chunk, IntArray, RunColumns
 from bascule.simulation.random.streams import ziggurat_table
 from bascule.simulation.worlds.world import World
 
@@ -49,6 +49,11 @@ class Runs(ABC):
         here = slice(row, row + runs)
         cells = slice(row * self.arms, (row + runs) * self.arms)
         return self.times[here], self.winners[here], self.counts[cells]
+
+    def order(self, first_run: int, runs: int, control: IntArray) -> tuple[Chunk, RunColumns]:
+        """Return which runs a loop is to play, and where it writes."""
+        columns = RunColumns(*self.columns(first_run, runs), control)
+        return Chunk(self.seed, first_run, runs), columns
 
     @property
     def units(self) -> IntArray:

@@ -55,14 +55,12 @@ class StaticRuns(Runs):
         """Play some of the runs; with none, only compile and tabulate."""
         if runs == 0:
             threshold_table(self.threshold)(self.thresholds, self.stages, *self.asks)
-        times, winners, _ = self.columns(first_run, runs)
+        chunk, columns = self.order(first_run, runs, control)
         self.loop(
             *(np.empty(self.arms) for _ in range(4)),
             np.empty(WORDS, np.uint64),
             self.arms,
-            self.seed,
-            first_run,
-            runs,
+            chunk,
             self.stages,
             self.thresholds,
             self.scales,
@@ -71,7 +69,5 @@ class StaticRuns(Runs):
             self.noise_spreads,
             self.margin,
             self.ziggurat,
-            times,
-            winners,
-            control,
+            columns,
         )

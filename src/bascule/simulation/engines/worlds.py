@@ -72,12 +72,10 @@ class WorldRuns(Runs):
         """The regret of each run, with the means as they were for each unit."""
         return self.regrets
 
-    def all_columns(
-        self, first_run: int, runs: int
-    ) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-        """Return the part of each column, regret included, that belongs to some of the runs."""
+    def regrets_of(self, first_run: int, runs: int) -> FloatArray:
+        """Return the part of the regrets that belongs to some of the runs."""
         row = first_run - self.first_run
-        return *self.columns(first_run, runs), self.regrets[row : row + runs]
+        return self.regrets[row : row + runs]
 
 
 class WorldIntervalRuns(WorldRuns):
@@ -101,6 +99,7 @@ class WorldIntervalRuns(WorldRuns):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.arms)
         calendar = tuple(np.empty(length, np.int64) for _ in range(4))
         self.loop(
@@ -112,16 +111,14 @@ class WorldIntervalRuns(WorldRuns):
             np.empty(length),
             np.empty(1),
             self.arms,
-            self.seed,
-            first_run,
-            runs,
+            chunk,
             self.cap,
             *self.world,
             *self.numbers,
             self.radii,
             self.ziggurat,
-            *self.all_columns(first_run, runs),
-            control,
+            columns,
+            self.regrets_of(first_run, runs),
         )
 
 
@@ -145,6 +142,7 @@ class WorldBlockRuns(WorldRuns):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
         blocks = tuple(np.empty(length, np.int64) for _ in range(4))
         count = int(self.known[COUNT])
@@ -158,18 +156,16 @@ class WorldBlockRuns(WorldRuns):
             *blocks,
             np.empty(1),
             self.arms,
-            self.seed,
-            first_run,
-            runs,
+            chunk,
             self.cap,
             *self.world,
             *self.numbers,
             self.ziggurat,
-            *self.all_columns(first_run, runs),
+            columns,
+            self.regrets_of(first_run, runs),
             *(self.known, self.spreads, ranges_of(self.known)),
             np.empty(max(1, length * count)),
             *room_for(count),
-            control,
         )
 
 

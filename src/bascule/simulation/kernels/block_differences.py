@@ -14,7 +14,7 @@ from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import Criterion, beaten
 from bascule.core.procedures.blocks.steps import BlockSteps, never_over
 from bascule.core.procedures.intervals.state import NOBODY, FloatArray
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import NORMAL
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
 
@@ -39,9 +39,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     def play(
         state: FloatArray,
         streams: WordArray,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         drift: float,
         tilt: float,
@@ -52,12 +50,10 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         weights: FloatArray,
         spreads: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         criterion = Criterion(evidence, can_reach, boundary, effect, threshold)
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
@@ -89,6 +85,6 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             state[0], state[1] = of_first, units - of_first
-            finish_run(state, 0, 2, row, units, winner, times, winners, counts, control)
+            finish_run(state, 0, 2, row, units, winner, columns)
 
     return play

@@ -18,7 +18,7 @@ from bascule.core.procedures.blocks.state import (
 )
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import (
     DONE,
@@ -102,9 +102,7 @@ def build(
         slots: IntArray,
         noise: FloatArray,
         any_arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         means: FloatArray,
         sigma: float,
@@ -117,12 +115,10 @@ def build(
         floors: FloatArray,
         plan: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         arms = fixed_arms if fixed_arms > 0 else any_arms
         rounds = batch if split else 1
         each = 1 if split else batch
@@ -196,7 +192,7 @@ def build(
                     ended = over(state, 0, arms, plan)
             if control[STOP] != 0:
                 break
-            finish_run(state, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(state, 0, arms, row, units, winner, columns)
 
     return play
 

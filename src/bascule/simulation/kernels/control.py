@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,23 @@ STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)
 units simulated so far."""
 
 CONTROL_SIZE = 5
+
+
+class Chunk(NamedTuple):
+    """The runs that a loop plays: so many of a seed, from one on."""
+
+    seed: np.uint64
+    first_run: int
+    runs: int
+
+
+class RunColumns(NamedTuple):
+    """The columns that a loop writes, with a row for each run of a chunk, and its control."""
+
+    times: IntArray
+    winners: IntArray
+    counts: IntArray
+    control: IntArray
 
 
 def new_control() -> IntArray:
@@ -35,12 +53,10 @@ def finish_run(
     row: int,
     units: int,
     winner: int,
-    times: IntArray,
-    winners: IntArray,
-    counts: IntArray,
-    control: IntArray,
+    columns: RunColumns,
 ) -> None:
     """Write how a run ended into its row of the result; `state[first:]` holds the units."""
+    times, winners, counts, control = columns
     times[row] = units
     winners[row] = winner
     for arm in range(arms):

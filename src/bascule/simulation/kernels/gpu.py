@@ -16,7 +16,14 @@ from numba.extending import overload
 
 from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest
 from bascule.simulation.kernels.compiled import Function, used_functions
-from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Kernel
+from bascule.simulation.kernels.control import (
+    ALIVE,
+    CONTROL_SIZE,
+    STEPS,
+    Chunk,
+    Kernel,
+    RunColumns,
+)
 from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 
@@ -119,14 +126,14 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 slots,
                 noise,
                 arms,
-                seed,
-                numbers[row],
-                1,
+                Chunk(seed, numbers[row], 1),
                 *settings,
-                times[row : row + 1],
-                winners[row : row + 1],
-                counts[row * arms : (row + 1) * arms],
-                control,
+                RunColumns(
+                    times[row : row + 1],
+                    winners[row : row + 1],
+                    counts[row * arms : (row + 1) * arms],
+                    control,
+                ),
             )
             steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
 
@@ -154,14 +161,14 @@ def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
                 units,
                 noise,
                 arms,
-                seed,
-                numbers[row],
-                1,
+                Chunk(seed, numbers[row], 1),
                 *settings,
-                times[row : row + 1],
-                winners[row : row + 1],
-                counts[row * arms : (row + 1) * arms],
-                control,
+                RunColumns(
+                    times[row : row + 1],
+                    winners[row : row + 1],
+                    counts[row * arms : (row + 1) * arms],
+                    control,
+                ),
             )
             steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
 

@@ -33,7 +33,7 @@ from bascule.core.procedures.blocks.steps import BlockSteps, advantage
 from bascule.core.procedures.intervals.bounds import narrowed
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, outcome_of
 from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
@@ -207,8 +207,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
         removed: IntArray,
         arms: int,
         seeds: WordArray,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         worlds: FloatArray,
         means: FloatArray,
@@ -224,14 +223,12 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
         floors: FloatArray,
         plan: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
+        columns: RunColumns,
         removed_at: IntArray,
         by_harm: IntArray,
-        control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (_, first_run, runs), control = chunk, columns.control
         guardrails = numbers.shape[0]
         rounds = batch if split else 1
         each = 1 if split else batch
@@ -333,7 +330,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
             if control[STOP] != 0:
                 break
             by_harm[row] = 1 if harm else 0
-            finish_run(state, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(state, 0, arms, row, units, winner, columns)
 
     return play
 

@@ -31,8 +31,10 @@ from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,
     WAITING,
+    Chunk,
     IntArray,
     Kernel,
+    RunColumns,
     finish_run,
 )
 from bascule.simulation.random.draws import NORMAL, Draws
@@ -53,17 +55,16 @@ IDLE = -1
 
 def start_run(
     state: FloatArray,
-    first: int,
     arms: int,
     unseen_score: float,
     streams: WordArray,
-    at: int,
-    seed: np.uint64,
-    run: np.uint64,
+    lane: int,
+    chunk: Chunk,
+    row: int,
 ) -> None:
     """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
-    seed_stream(streams, at, seed, run)
-    clear(state, first, arms, unseen_score)
+    seed_stream(streams, lane * WORDS, chunk.seed, np.uint64(chunk.first_run + row))
+    clear(state, lane * width(arms), arms, unseen_score)
 
 
 def move_lane(
@@ -110,9 +111,7 @@ def build(
         units: IntArray,
         noise: FloatArray,
         any_arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         means: FloatArray,
         sigma: float,
@@ -123,12 +122,10 @@ def build(
         threshold: float,
         radii: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        runs, control = chunk.runs, columns.control
         arms = fixed_arms if fixed_arms > 0 else any_arms
         size = width(arms)
         scores = 2 * arms
@@ -138,16 +135,7 @@ def build(
         while waiting < min(rows.size, runs):
             rows[waiting] = waiting
             units[waiting] = 0
-            start_run(
-                state,
-                waiting * size,
-                arms,
-                unseen,
-                streams,
-                waiting * WORDS,
-                seed,
-                np.uint64(first_run + waiting),
-            )
+            start_run(state, arms, unseen, streams, waiting, chunk, waiting)
             waiting += 1
             alive += 1
         while alive > 0 and control[STOP] == 0:
@@ -158,32 +146,12 @@ def build(
                 if units[lane] == max_units:
                     first = lane * size
                     winner = decide(state, first, arms, sigma, threshold)
-                    finish_run(
-                        state,
-                        first,
-                        arms,
-                        rows[lane],
-                        max_units,
-                        winner,
-                        times,
-                        winners,
-                        counts,
-                        control,
-                    )
+                    finish_run(state, first, arms, rows[lane], max_units, winner, columns)
                     units[lane] = 0
                     rows[lane] = IDLE
                     if waiting < runs:
                         rows[lane] = waiting
-                        start_run(
-                            state,
-                            first,
-                            arms,
-                            unseen,
-                            streams,
-                            lane * WORDS,
-                            seed,
-                            np.uint64(first_run + waiting),
-                        )
+                        start_run(state, arms, unseen, streams, lane, chunk, waiting)
                         waiting += 1
                 burst = min(burst, max_units - units[lane])
                 for arm in range(arms):
@@ -199,32 +167,13 @@ def build(
                     # the arm's new ends have reached the cache, and nothing waits for them.
                     winner = decide(state, first, arms, sigma, threshold)
                     if winner != NOBODY and rows[lane] != IDLE:
-                        finish_run(
-                            state,
-                            first,
-                            arms,
-                            rows[lane],
-                            units[lane] + step,
-                            winner,
-                            times,
-                            winners,
-                            counts,
-                            control,
-                        )
+                        taken = units[lane] + step
+                        finish_run(state, first, arms, rows[lane], taken, winner, columns)
                         rows[lane] = IDLE
                         if waiting < runs:
                             rows[lane] = waiting
                             units[lane] = -step
-                            start_run(
-                                state,
-                                first,
-                                arms,
-                                unseen,
-                                streams,
-                                lane * WORDS,
-                                seed,
-                                np.uint64(first_run + waiting),
-                            )
+                            start_run(state, arms, unseen, streams, lane, chunk, waiting)
                             fill(
                                 streams,
                                 lane * WORDS,

@@ -19,7 +19,15 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.static.population import Threshold, winner, within
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.control import (
+    FINISHED,
+    STEPS,
+    STOP,
+    Chunk,
+    IntArray,
+    Kernel,
+    RunColumns,
+)
 from bascule.simulation.random.streams import (
     WordArray,
     fill_normals,
@@ -58,9 +66,7 @@ def build(fingerprint: str) -> Kernel:
         noise: FloatArray,
         streams: WordArray,
         arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         stages: IntArray,
         thresholds: FloatArray,
         scales: FloatArray,
@@ -69,11 +75,10 @@ def build(fingerprint: str) -> Kernel:
         noise_spreads: FloatArray,
         margin: float,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), (times, winners, _, control) = chunk, columns
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             fill_normals(streams, 0, noise, 0, arms, ziggurat)

@@ -16,7 +16,7 @@ import numpy as np
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest, put
 from bascule.simulation.kernels.compiled import used_functions
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
 
@@ -57,9 +57,7 @@ def build(
         units: IntArray,  # noqa: ARG001
         noise: FloatArray,  # noqa: ARG001
         any_arms: int,  # noqa: ARG001
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         means: FloatArray,
         sigma: float,
@@ -70,12 +68,10 @@ def build(
         threshold: float,
         radii: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), (_, winners, _, control) = chunk, columns
         unseen = score(0.0, math.inf, 0.0, alpha)
         mean_0, mean_1 = means[0], means[1]
         for row in range(runs):
@@ -138,6 +134,6 @@ def build(
             if winner == OUTGROWN:
                 winners[row] = winner
             else:
-                finish_run(state, 0, 2, row, taken, winner, times, winners, counts, control)
+                finish_run(state, 0, 2, row, taken, winner, columns)
 
     return play

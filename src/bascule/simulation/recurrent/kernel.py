@@ -39,8 +39,9 @@ from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,
     WAITING,
-    IntArray,
+    Chunk,
     Kernel,
+    RunColumns,
     finish_run,
 )
 from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream
@@ -163,9 +164,7 @@ def build(
         streams: WordArray,
         scratch: FloatArray,
         any_arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         room: int,
         means: FloatArray,
@@ -178,12 +177,10 @@ def build(
         margin: float,
         radii: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
-        control: IntArray,
+        columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         arms = fixed_arms if fixed_arms > 0 else any_arms
         scores, _, uppers = stretches(0, arms)
         sigma = max(sigma_unit, sigma_noise)
@@ -270,7 +267,7 @@ def build(
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             control[WAITING] = row + 1
-            finish_run(tallies, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(tallies, 0, arms, row, units, winner, columns)
 
     return play
 

@@ -106,6 +106,7 @@ class UnitRuns(Runs):
 
     def _play(self, room: int, first_run: int, runs: int, control: IntArray) -> None:
         self.accuracy = max(self.accuracy, self.units_engine.accuracy(room))
+        chunk, columns = self.order(first_run, runs, control)
         self.loop(
             np.empty(width(self.arms)),
             np.empty(self.units_engine.memory(self.arms, room)),
@@ -114,9 +115,7 @@ class UnitRuns(Runs):
             np.empty(WORDS, np.uint64),
             np.empty(BURST),
             self.arms,
-            self.seed,
-            first_run,
-            runs,
+            chunk,
             self.cap,
             room,
             self.means,
@@ -128,6 +127,5 @@ class UnitRuns(Runs):
             self.margin,
             self._radii(room),
             self.ziggurat,
-            *self.columns(first_run, runs),
-            control,
+            columns,
         )

@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.procedures.intervals.state import NOBODY, FloatArray
 from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
 from bascule.simulation.kernels.worlds.unit import arrival, mean_and_gap, outcome_of
 from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, uniform
@@ -48,9 +48,7 @@ def build(fingerprint: str) -> Kernel:
         chosen: FloatArray,
         cell: FloatArray,
         arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         world: FloatArray,
         means: FloatArray,
@@ -61,13 +59,11 @@ def build(fingerprint: str) -> Kernel:
         knob: float,
         sigma: float,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
+        columns: RunColumns,
         regrets: FloatArray,
-        control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         turn = heads.size - 1
         for i in range(heads.size):
             heads[i] = EMPTY
@@ -122,7 +118,7 @@ def build(fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(assigned, 0, arms, row, units, winner, columns)
 
     return play
 
@@ -146,6 +142,7 @@ class RivalRuns(WorldRuns):
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + 1)
         loop()(
             np.empty(SUMS * self.arms),
@@ -157,13 +154,11 @@ class RivalRuns(WorldRuns):
             np.empty(length),
             np.empty(1),
             self.arms,
-            self.seed,
-            first_run,
-            runs,
+            chunk,
             self.cap,
             *self.world,
             *self.numbers,
             self.ziggurat,
-            *self.all_columns(first_run, runs),
-            control,
+            columns,
+            self.regrets_of(first_run, runs),
         )

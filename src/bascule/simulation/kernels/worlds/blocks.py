@@ -21,7 +21,7 @@ from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
 from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
@@ -58,9 +58,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         lasts: IntArray,
         cell: FloatArray,
         arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         world: FloatArray,
         means: FloatArray,
@@ -75,9 +73,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         floors: FloatArray,
         plan: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
+        columns: RunColumns,
         regrets: FloatArray,
         known: FloatArray,
         spreads: FloatArray,
@@ -86,9 +82,9 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         sums: FloatArray,
         block: FloatArray,
         theta: FloatArray,
-        control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
@@ -193,7 +189,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(assigned, 0, arms, row, units, winner, columns)
 
     return play
 

@@ -32,7 +32,7 @@ from bascule.core.procedures.intervals.state import (
     stretches,
     value_of,
 )
-from bascule.simulation.kernels.control import STOP, IntArray, Kernel, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
 from bascule.simulation.random.noise_kernel import (
@@ -106,9 +106,7 @@ def build(
         values: FloatArray,
         cell: FloatArray,
         arms: int,
-        seed: np.uint64,
-        first_run: int,
-        runs: int,
+        chunk: Chunk,
         max_units: int,
         world: FloatArray,
         means: FloatArray,
@@ -125,13 +123,11 @@ def build(
         margin: float,
         radii: FloatArray,
         ziggurat: FloatArray,
-        times: IntArray,
-        winners: IntArray,
-        counts: IntArray,
+        columns: RunColumns,
         regrets: FloatArray,
-        control: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
         even = math.isinf(alpha)
         turn = heads.size - 1
         scores, _, uppers = stretches(0, arms)
@@ -217,7 +213,7 @@ def build(
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, times, winners, counts, control)
+            finish_run(assigned, 0, arms, row, units, winner, columns)
 
     return play
 
