@@ -22,7 +22,7 @@ from bascule.simulation.kernels.covariates import (
     spreads_of,
 )
 from bascule.simulation.kernels.intervals import BURST
-from bascule.simulation.kernels.worlds.unit import outcome_of, points_of, world_numbers
+from bascule.simulation.kernels.worlds.unit import outcome_of, source_of
 from bascule.simulation.random.draws import NORMAL, Draws, draws_of
 from bascule.simulation.random.streams import (
     WORDS,
@@ -176,18 +176,11 @@ def outcome_source(
 
 def _general_outcomes(design: Design, means: tuple[float, ...], streams: WordArray) -> Values:
     world = World(means).for_outcome(design.outcome, len(means))
-    numbers, (points, chances) = world_numbers(world), points_of(world)
-    centres, cell, ziggurat = np.array(means), np.empty(1), ziggurat_table()
+    source = source_of(world, streams)
 
     def values(arms: Sequence[int]) -> list[float]:
         with np.errstate(over="ignore"):
-            return [
-                outcome_of(
-                    *(streams, numbers, centres, arm, means[arm]),
-                    *(points, chances, cell, ziggurat),
-                )
-                for arm in arms
-            ]
+            return [outcome_of(source, arm, means[arm]) for arm in arms]
 
     return values
 

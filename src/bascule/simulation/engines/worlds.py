@@ -27,8 +27,7 @@ from bascule.simulation.kernels.covariates import (
 )
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
-from bascule.simulation.kernels.worlds.unit import points_of, world_numbers
-from bascule.simulation.random.streams import WORDS
+from bascule.simulation.kernels.worlds.unit import source_of
 from bascule.simulation.worlds.world import World
 
 LARGEST_TABLE = 1 << 16
@@ -62,8 +61,7 @@ class WorldRuns(Runs):
 
     def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
         super().__init__(design, world, seed, runs)
-        points, chances = points_of(world)
-        self.world = (world_numbers(world), np.array(world.start), points, chances)
+        self.world = world
         self.longest_wait = world.batch + math.ceil(world.delay.longest if world.delay else 0)
         self.regrets = np.zeros(runs)
 
@@ -106,17 +104,14 @@ class WorldIntervalRuns(WorldRuns):
             np.empty(width(self.arms)),
             np.empty(self.arms),
             np.empty(self.arms),
-            np.empty(WORDS, np.uint64),
             *calendar,
             np.empty(length),
-            np.empty(1),
             self.arms,
             chunk,
             self.cap,
-            *self.world,
+            source_of(self.world),
             *self.numbers,
             self.radii,
-            self.ziggurat,
             columns,
             self.regrets_of(first_run, runs),
         )
@@ -149,18 +144,15 @@ class WorldBlockRuns(WorldRuns):
         self.loop(
             np.empty(self.width),
             np.empty(self.arms),
-            np.empty(WORDS, np.uint64),
             np.empty(self.largest_block, np.int64),
             np.empty(length, np.int64),
             np.empty(length),
             *blocks,
-            np.empty(1),
             self.arms,
             chunk,
             self.cap,
-            *self.world,
+            source_of(self.world),
             *self.numbers,
-            self.ziggurat,
             columns,
             self.regrets_of(first_run, runs),
             *(self.known, self.spreads, ranges_of(self.known)),

@@ -34,7 +34,7 @@ from bascule.core.procedures.intervals.bounds import narrowed
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
-from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, outcome_of
+from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
 from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
 
@@ -49,20 +49,10 @@ KINDS = 3
 """Kinds of evidence that the guardrails of one loop can have."""
 
 
-Draw = Callable[..., float]
+Draw = Callable[[Source, int, float], float]
 
 
-def draw_nothing(
-    streams: WordArray,  # noqa: ARG001
-    world: FloatArray,  # noqa: ARG001
-    means: FloatArray,  # noqa: ARG001
-    arm: int,  # noqa: ARG001
-    mean: float,
-    points: FloatArray,  # noqa: ARG001
-    chances: FloatArray,  # noqa: ARG001
-    cell: FloatArray,  # noqa: ARG001
-    ziggurat: FloatArray,  # noqa: ARG001
-) -> float:
+def draw_nothing(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
     """Stand in for `outcome_of` where all outcomes are normal: that takes less compilation."""
     return mean
 
@@ -275,6 +265,9 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                                 states[first + 3 * arms + arm] = 0.0
                         bell = worlds[which, NOISE] == NORMAL
                         mean_of, spread = means[which], worlds[which, SPREAD]
+                        source = Source(
+                            streams[which], cell, worlds[which], mean_of, noise, noise, ziggurat
+                        )
                         for arm in range(arms):
                             count = int(state[2 * arms + arm])
                             if bell:
@@ -283,10 +276,7 @@ def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprin
                                 if bell:
                                     value = mean_of[arm] + spread * noise[i]
                                 else:
-                                    value = draw(
-                                        streams[which], worlds[which], mean_of, arm, mean_of[arm],
-                                        noise, noise, cell, ziggurat,
-                                    )  # fmt: skip
+                                    value = draw(source, arm, mean_of[arm])
                                 if which == 0:
                                     observe(state, 0, arms, arm, value)
                                 else:

@@ -13,8 +13,14 @@ from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
-from bascule.simulation.kernels.worlds.unit import arrival, mean_and_gap, outcome_of
-from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, uniform
+from bascule.simulation.kernels.worlds.unit import (
+    Source,
+    arrival,
+    mean_and_gap,
+    outcome_of,
+    source_of,
+)
+from bascule.simulation.random.streams import seed_stream, uniform
 from bascule.simulation.rivals import steps
 from bascule.simulation.rivals.rules import RivalProcedure
 from bascule.simulation.rivals.steps import (
@@ -39,31 +45,26 @@ def build(fingerprint: str) -> Kernel:
         sums: FloatArray,
         shares: FloatArray,
         assigned: FloatArray,
-        streams: WordArray,
         heads: IntArray,
         nexts: IntArray,
         dues: IntArray,
         owners: IntArray,
         values: FloatArray,
         chosen: FloatArray,
-        cell: FloatArray,
         arms: int,
         chunk: Chunk,
         max_units: int,
-        world: FloatArray,
-        means: FloatArray,
-        points: FloatArray,
-        chances: FloatArray,
+        source: Source,
         kind: int,
         error: float,
         knob: float,
         sigma: float,
-        ziggurat: FloatArray,
         columns: RunColumns,
         regrets: FloatArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
+        streams, _, world, means, _, _, _ = source
         turn = heads.size - 1
         for i in range(heads.size):
             heads[i] = EMPTY
@@ -85,9 +86,7 @@ def build(fingerprint: str) -> Kernel:
                         draw -= shares[arm]
                         arm += 1
                     mean, gap = mean_and_gap(world, means, arm, units)
-                    value = outcome_of(
-                        streams, world, means, arm, mean, points, chances, cell, ziggurat
-                    )
+                    value = outcome_of(source, arm, mean)
                     due, came = arrival(streams, world, units, value)
                     slot = units & turn
                     values[slot], owners[slot], chosen[slot] = value, arm, shares[arm]
@@ -148,17 +147,14 @@ class RivalRuns(WorldRuns):
             np.empty(SUMS * self.arms),
             np.empty(self.arms),
             np.empty(self.arms),
-            np.empty(WORDS, np.uint64),
             *(np.empty(length, np.int64) for _ in range(4)),
             np.empty(length),
             np.empty(length),
-            np.empty(1),
             self.arms,
             chunk,
             self.cap,
-            *self.world,
+            source_of(self.world),
             *self.numbers,
-            self.ziggurat,
             columns,
             self.regrets_of(first_run, runs),
         )

@@ -16,12 +16,10 @@ from bascule.simulation.kernels.worlds.unit import (
     drift,
     mean_and_gap,
     outcome_of,
-    points_of,
+    source_of,
     world_numbers,
 )
-from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, ziggurat_table
-
-ZIGGURAT = ziggurat_table()
+from bascule.simulation.random.streams import WORDS, WordArray, seed_stream
 
 
 def numbers(outcome: Any = None, **parts: Any) -> tuple[FloatArray, FloatArray]:
@@ -141,7 +139,6 @@ def test_coins_and_points() -> None:
 
 
 def outcomes(world: bs.World, arm: int, mean: float) -> FloatArray:
-    flat, streams, means = world_numbers(world), stream(), np.array(world.start)
-    room = (*points_of(world), np.empty(1), ZIGGURAT)
+    source = source_of(world, stream())
     with np.errstate(over="ignore"):
-        return np.array([outcome_of(streams, flat, means, arm, mean, *room) for _ in range(4000)])
+        return np.array([outcome_of(source, arm, mean) for _ in range(4000)])

@@ -23,7 +23,13 @@ from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
-from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.kernels.worlds.unit import (
+    Source,
+    arrival,
+    drift,
+    mean_and_gap,
+    outcome_of,
+)
 from bascule.simulation.random.noise_kernel import (
     beta,
     exponential,
@@ -32,7 +38,7 @@ from bascule.simulation.random.noise_kernel import (
     pick,
     student_t,
 )
-from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream, uniform
+from bascule.simulation.random.streams import fill_normals, seed_stream, uniform
 
 MISSING = -1
 """The arm of a unit whose outcome never comes."""
@@ -48,7 +54,6 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     def play(
         state: FloatArray,
         assigned: FloatArray,
-        streams: WordArray,
         slots: IntArray,
         owners: IntArray,
         values: FloatArray,
@@ -56,14 +61,10 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         ends: IntArray,
         readies: IntArray,
         lasts: IntArray,
-        cell: FloatArray,
         arms: int,
         chunk: Chunk,
         max_units: int,
-        world: FloatArray,
-        means: FloatArray,
-        points: FloatArray,
-        chances: FloatArray,
+        source: Source,
         precision: float,
         tilt: float,
         batch: int,
@@ -72,7 +73,6 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
         margin: float,
         floors: FloatArray,
         plan: FloatArray,
-        ziggurat: FloatArray,
         columns: RunColumns,
         regrets: FloatArray,
         known: FloatArray,
@@ -85,6 +85,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
+        streams, cell, world, means, _, _, ziggurat = source
         covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
@@ -128,9 +129,7 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                 if below_cap:
                     arm = slots[dealt]
                     mean, gap = mean_and_gap(world, means, arm, units)
-                    value = outcome_of(
-                        streams, world, means, arm, mean, points, chances, cell, ziggurat
-                    )
+                    value = outcome_of(source, arm, mean)
                     if covariates > 0:
                         deviation = (value - mean) / spreads[arm]
                         at = (units & turn) * covariates

@@ -34,7 +34,13 @@ from bascule.core.procedures.intervals.state import (
 )
 from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
-from bascule.simulation.kernels.worlds.unit import arrival, drift, mean_and_gap, outcome_of
+from bascule.simulation.kernels.worlds.unit import (
+    Source,
+    arrival,
+    drift,
+    mean_and_gap,
+    outcome_of,
+)
 from bascule.simulation.random.noise_kernel import (
     beta,
     exponential,
@@ -43,7 +49,7 @@ from bascule.simulation.random.noise_kernel import (
     pick,
     student_t,
 )
-from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
+from bascule.simulation.random.streams import fill_normals, seed_stream
 
 EMPTY = -1
 """Where the calendar has nothing."""
@@ -98,20 +104,15 @@ def build(
         state: FloatArray,
         squares: FloatArray,
         assigned: FloatArray,
-        streams: WordArray,
         heads: IntArray,
         nexts: IntArray,
         dues: IntArray,
         owners: IntArray,
         values: FloatArray,
-        cell: FloatArray,
         arms: int,
         chunk: Chunk,
         max_units: int,
-        world: FloatArray,
-        means: FloatArray,
-        points: FloatArray,
-        chances: FloatArray,
+        source: Source,
         sigma: float,
         low: float,
         high: float,
@@ -122,12 +123,12 @@ def build(
         threshold: float,
         margin: float,
         radii: FloatArray,
-        ziggurat: FloatArray,
         columns: RunColumns,
         regrets: FloatArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
+        streams, _, world, means, _, _, _ = source
         even = math.isinf(alpha)
         turn = heads.size - 1
         scores, _, uppers = stretches(0, arms)
@@ -148,9 +149,7 @@ def build(
                 if units < max_units:
                     arm = next_in_line(state, scores, arms, assigned)
                     mean, gap = mean_and_gap(world, means, arm, units)
-                    value = outcome_of(
-                        streams, world, means, arm, mean, points, chances, cell, ziggurat
-                    )
+                    value = outcome_of(source, arm, mean)
                     due, came = arrival(streams, world, units, value)
                     slot = units & turn
                     values[slot] = value

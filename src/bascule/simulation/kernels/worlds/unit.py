@@ -7,13 +7,14 @@ of `worlds.intervals` and `worlds.blocks` call these functions.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
-from bascule.simulation.random.streams import WordArray, uniform
+from bascule.simulation.random.streams import WORDS, WordArray, uniform, ziggurat_table
 from bascule.simulation.worlds.world import World
 
 NOISE, SPREAD, DF, CONCENTRATION, LOW, HIGH = range(6)
@@ -79,6 +80,28 @@ def points_of(world: World) -> tuple[FloatArray, FloatArray]:
     return np.array(points[0]), np.cumsum(np.array(points[1]), axis=1).ravel()
 
 
+class Source(NamedTuple):
+    """What the outcomes of a run are drawn from: its stream, the numbers of its world, and tables.
+
+    `cell` is one number of room. `points` and `chances` are those of `points_of`.
+    """
+
+    streams: WordArray
+    cell: FloatArray
+    world: FloatArray
+    means: FloatArray
+    points: FloatArray
+    chances: FloatArray
+    ziggurat: FloatArray
+
+
+def source_of(world: World, streams: WordArray | None = None) -> Source:
+    """Return what is drawn from in a world whose noise is written out; the stream is as given."""
+    given = np.empty(WORDS, np.uint64) if streams is None else streams
+    numbers = world_numbers(world), np.array(world.start), *points_of(world)
+    return Source(given, np.empty(1), *numbers, ziggurat_table())
+
+
 def drift(world: FloatArray, time: float) -> float:
     """What the trend adds to every mean at a time."""
     moved = 0.0
@@ -105,21 +128,9 @@ def mean_and_gap(
     return mean, best - mean
 
 
-def outcome_of(
-    streams: WordArray,
-    world: FloatArray,
-    means: FloatArray,
-    arm: int,
-    mean: float,
-    points: FloatArray,
-    chances: FloatArray,
-    cell: FloatArray,
-    ziggurat: FloatArray,
-) -> float:
-    """The outcome of a unit of an arm whose mean is `mean` now.
-
-    `points` and `chances` are those of discrete noise, the latter summed up, arm after arm.
-    """
+def outcome_of(source: Source, arm: int, mean: float) -> float:
+    """The outcome of a unit of an arm whose mean is `mean` now."""
+    streams, cell, world, means, points, chances, ziggurat = source
     kind = world[NOISE]
     if kind == NORMAL:
         value = mean + world[SPREAD] * normal(streams, cell, ziggurat)
