@@ -133,6 +133,23 @@ class Block:
         return self.repeat * sum(self.units)
 
 
+def beaten_in(
+    pairs: Sequence[tuple[int, int]], ends: Sequence[Ends], without: frozenset[int]
+) -> frozenset[int]:
+    """Return the arms that intervals put below some arm that is not among `without`.
+
+    >>> sorted(beaten_in([(0, 1), (0, 2)], [(1.0, 0.5, 1.5), (0.1, -1.0, 1.0)], frozenset()))
+    [1]
+    """
+    beaten = set()
+    for (i, j), (_, low, high) in zip(pairs, ends, strict=True):
+        if low >= 0.0 and i not in without:
+            beaten.add(j)
+        if high <= 0.0 and j not in without:
+            beaten.add(i)
+    return frozenset(beaten)
+
+
 @dataclass(frozen=True, slots=True)
 class Procedure(ABC):
     """How a test proceeds: who comes next, what outcomes change, when it is decided.
@@ -333,14 +350,7 @@ class Procedure(ABC):
 
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
         """Return the arms that the evidence puts below some arm that is not among `without`."""
-        beaten = set()
-        listed = zip(self.compared(statistics), self.ends(statistics), strict=True)
-        for (i, j), (_, low, high) in listed:
-            if low >= 0.0 and i not in without:
-                beaten.add(j)
-            if high <= 0.0 and j not in without:
-                beaten.add(i)
-        return frozenset(beaten)
+        return beaten_in(self.compared(statistics), self.ends(statistics), without)
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next step takes."""

@@ -183,23 +183,29 @@ class BlockProcedure(Procedure):
     ) -> Statistics:
         """Return the statistics after one more block, with newly beaten arms dropped."""
         arms, steps = self.arms, self.steps
-        if len(block) != arms:
-            raise InputError(
-                "block", f"block must have the design's {arms} arms (got {len(block)})"
-            )
+        self.check_block(block)
         state = self.lay_out(statistics)
         self.enter(state, block)
         steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
         if look:
             floors = np.zeros(OCTAVES * PARTS)
             steps.drop(state, 0, arms, self.criterion, floors)
-        out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
-        return replace(
-            statistics,
-            arms=tuple(before + seen for before, seen in zip(statistics.arms, block, strict=True)),
-            dropped=out - statistics.removed,
-            pairs=self.read_pairs(state),
-        )
+        return replace(self.with_block(statistics, block, state), pairs=self.read_pairs(state))
+
+    def check_block(self, block: Sequence[ArmStatistics]) -> None:
+        """Raise `InputError` if a block has not as many arms as the design."""
+        if len(block) != self.arms:
+            raise InputError(
+                "block", f"block must have the design's {self.arms} arms (got {len(block)})"
+            )
+
+    def with_block(
+        self, statistics: Statistics, block: Sequence[ArmStatistics], state: FloatArray
+    ) -> Statistics:
+        """Return the statistics with the sums of a block, and with the arms that a state drops."""
+        out = frozenset(arm for arm in range(self.arms) if state[self.arms + arm] == 0.0)
+        sums = tuple(before + new for before, new in zip(statistics.arms, block, strict=True))
+        return replace(statistics, arms=sums, dropped=out - statistics.removed)
 
     def enter(self, state: FloatArray, block: Sequence[ArmStatistics]) -> None:
         """Write the outcomes of a block to where `fold` expects them."""

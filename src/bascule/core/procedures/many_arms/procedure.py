@@ -16,8 +16,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from bascule.core.errors import InputError
-from bascule.core.procedures.base import AnyStatistics, Ends
+from bascule.core.procedures.base import AnyStatistics, Ends, beaten_in
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import OCTAVES, PARTS, last_in
 from bascule.core.procedures.horizon.many_arms import (
@@ -89,10 +88,7 @@ class ManyArmsProcedure(BlockProcedure):
     ) -> Statistics:
         """Return the statistics after one more block, with newly beaten arms dropped."""
         arms, steps = self.arms, self.steps
-        if len(block) != arms:
-            raise InputError(
-                "block", f"block must have the design's {arms} arms (got {len(block)})"
-            )
+        self.check_block(block)
         rows = self.rows(statistics)
         compared = sum(arm.units > 0 for arm in block)
         state = self._with_rows(statistics, rows, references(compared) + 1)
@@ -110,14 +106,7 @@ class ManyArmsProcedure(BlockProcedure):
                 state[7 * arms + i] = 1.0
             floors = np.zeros(OCTAVES * PARTS)
             steps.drop(state, 0, arms, self.criterion, floors)
-        out = frozenset(arm for arm in range(arms) if state[arms + arm] == 0.0)
-        return replace(
-            statistics,
-            arms=tuple(before + new for before, new in zip(statistics.arms, block, strict=True)),
-            dropped=out - statistics.removed,
-            pairs=(),
-            rows=after,
-        )
+        return replace(self.with_block(statistics, block, state), pairs=(), rows=after)
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
@@ -159,13 +148,7 @@ class ManyArmsProcedure(BlockProcedure):
         pairs = list(self._candidates(state))
         read = [self.steps.read(state, self.arms, i, j) for i, j in pairs]
         found = self.steps.ends(read, self.criterion)
-        beaten = set()
-        for (i, j), (_, low, high) in zip(pairs, found, strict=True):
-            if low >= 0.0 and i not in without:
-                beaten.add(j)
-            if high <= 0.0 and j not in without:
-                beaten.add(i)
-        return frozenset(beaten)
+        return beaten_in(pairs, found, without)
 
     def rows(self, statistics: Statistics) -> tuple[PairRow, ...]:
         """Return the rows of the statistics; those of every pair, as once stored, become rows."""
