@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,7 @@ from bascule.theory.prediction.course import (
     pace_of_blocks,
     shares_of,
 )
-from bascule.theory.prediction.passage import GRID, first_passage
+from bascule.theory.prediction.passage import GRID, Flat, first_passage
 
 
 def gaussian_sizes(leader: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -54,14 +52,14 @@ def test_a_smaller_lead_is_seen_where_the_scale_is_smaller() -> None:
 
 def test_a_test_that_the_first_block_ends_takes_that_block() -> None:
     pace = pace_of_blocks(50.0, 0.75, shares_of(3.0), gaussian_sizes)
-    course = course_in_blocks(first_passage(50.0, lambda clock: 5.0, 2.0, 3.0, pace), 3.0, 4)
+    course = course_in_blocks(first_passage(50.0, Flat(5.0), 2.0, 3.0, pace), 3.0, 4)
     assert course is not None
     assert [course.better, course.worse] == pytest.approx([4.0, 4.0])
 
 
 def test_an_even_split_takes_four_units_for_each_unit_of_information() -> None:
     pace = pace_of_blocks(0.1, 0.5, shares_of(1.0), gaussian_sizes)
-    passage = first_passage(0.1, lambda clock: 3 * math.sqrt(clock + 5), 0.5, 0.5, pace)
+    passage = first_passage(0.1, lambda clocks: 3 * np.sqrt(clocks + 5), 0.5, 0.5, pace)
     course = course_in_blocks(passage, 1.0, 1)
     assert course is not None
     clock = float(passage.middles @ passage.leaving)
@@ -73,7 +71,7 @@ def test_an_even_split_takes_four_units_for_each_unit_of_information() -> None:
 
 def test_a_test_without_an_end_has_no_course() -> None:
     pace = pace_of_blocks(0.1, 0.5, shares_of(1.0), gaussian_sizes)
-    endless = first_passage(0.1, lambda clock: 10 + 0.2 * clock, 0.5, 0.5, pace)
+    endless = first_passage(0.1, lambda clocks: 10 + 0.2 * clocks, 0.5, 0.5, pace)
     assert course_in_blocks(endless, 1.0, 1) is None
 
 

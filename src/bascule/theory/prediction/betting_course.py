@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
-from bascule.theory.prediction.passage import Boundary, first_passage
+from bascule.theory.prediction.passage import Line, first_passage
 
-ROUNDS = 2
-"""Times that the typical block is corrected; it settles at once."""
+STRIDES = (2.5, 1.0)
+"""How long the steps of each round are. The first one only finds the typical block, which settles
+at once."""
 
 BLOCKS = np.geomspace(1.0, 1e10, 300)
 LOG_BLOCKS = np.log(BLOCKS)
@@ -125,18 +126,19 @@ def course_of_bets(
     >>> from bascule import Tilt
     >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
     >>> round(0.01 * course.worse), round(course.better + course.worse, -3)
-    (61, 19000.0)
+    (62, 19000.0)
     """
     shares = shares_of(rule.tilt)
     typical = most = float(shares[-1])
     block = rule.batch * most / (1 + most)
-    for _ in range(ROUNDS):
+    # Blocks of an even split have one size.
+    for longer in STRIDES if most > 1.0 else STRIDES[-1:]:
         if not bets_win(outcomes, typical, centre):
             return None
         walk = walk_of_bets(threshold, outcomes, typical, centre)
         drift = walk.mean / walk.deviation
         pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
-        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace, stride)
+        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace, longer * stride)
         each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
         typical = min(most, max(1.0, each / (1 - each)))
     return course_in_blocks(passage, most, rule.batch)
@@ -153,7 +155,7 @@ class Walk:
 
     mean: float
     deviation: float
-    boundary: Boundary
+    boundary: Line
     scale: float
 
 
@@ -190,13 +192,13 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
     return values[chances > 0], chances[chances > 0]
 
 
-def _boundary(needed: FloatArray, each: float, deviation: float) -> Boundary:
+def _boundary(needed: FloatArray, each: float, deviation: float) -> Line:
     """Where the bets have won enough, in standard deviations; a block adds `each` to the clock."""
     known = needed < math.inf
     log_clocks, means = LOG_BLOCKS[known] + math.log(each), needed[known] / deviation
 
-    def boundary(clock: float) -> float:
-        return clock * float(np.interp(math.log(clock), log_clocks, means, left=math.inf))
+    def boundary(clocks: FloatArray) -> FloatArray:
+        return clocks * np.interp(np.log(clocks), log_clocks, means, left=math.inf)
 
     return boundary
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
-
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.theory.prediction.betting_course import (
-    ROUNDS,
+    STRIDES,
     Outcomes,
     bell,
     bets_win,
@@ -22,7 +20,8 @@ from bascule.theory.prediction.betting_course import (
 )
 from bascule.theory.prediction.course import shares_of
 from bascule.theory.prediction.many_arms import MOST_ARMS, blocks
-from bascule.theory.prediction.paths.noisy_paths import Limits, Line, Paths, tabulated
+from bascule.theory.prediction.passage import Flat, Line
+from bascule.theory.prediction.paths.noisy_paths import Limits, Paths, tabulated
 from bascule.theory.prediction.paths.straight_path import block_units
 from bascule.theory.prediction.prediction import (
     Prediction,
@@ -32,7 +31,7 @@ from bascule.theory.prediction.prediction import (
     of_paths,
     of_units,
 )
-from bascule.theory.prediction.two_arms import course_of_blocks
+from bascule.theory.prediction.two_arms import course_of_blocks, line_of
 
 
 def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
@@ -104,25 +103,25 @@ def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths 
         spread = _spread(design, others, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach
         end = (reach / effect) ** 2
-        line = _flat(procedure, end)
+        line: Line = _flat(procedure, end)
         limits = Limits(end, cap, effect, procedure.horizon.futility)
         return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits, stride)
-    limits, line_at = Limits(units=cap), procedure.steps.boundary
-    if line_at is not None:
-        level = (procedure.threshold, procedure.shape)
-        line = tabulated(lambda clock: line_at(clock, *level))
+    limits = Limits(units=cap)
+    if procedure.steps.boundary is not None:
+        line = tabulated(line_of(procedure))
         gaps = _over(others, design.outcome.sigma)
         return blocks(gaps, line, shares, procedure.batch, 1.0, limits, stride)
     outcomes = _outcomes_of(design, min(others), best, noise)
     paths, typical = None, float(shares[-1])
     # A block of the usual size stands for all of them, as for two arms.
-    for _ in range(ROUNDS):
+    for longer in STRIDES:
         if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
             return None
         walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
         gaps = _over(others, design.outcome.scale * walk.deviation)
         line = tabulated(walk.boundary)
-        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits, stride)
+        steps = longer * stride
+        paths = blocks(gaps, line, shares, procedure.batch, walk.scale, limits, steps)
         if paths is None:
             return None
         units = paths.units.mean(axis=0)
@@ -134,13 +133,13 @@ def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
     return tuple(gap / spread for gap in gaps)
 
 
-def _flat(procedure: BlockProcedure, end: float) -> Line:
+def _flat(procedure: BlockProcedure, end: float) -> Flat:
     """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
     line = procedure.steps.boundary
     height = normal_constant(procedure.design.calibration.delta) * math.sqrt(end)
     if line is not None:
         height = line(end, procedure.threshold, end)
-    return lambda clocks: np.where(clocks > 0.0, height, math.inf)
+    return Flat(height)
 
 
 def _spread(

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import LEADS
-from bascule.theory.prediction.passage import overstep
+from bascule.theory.prediction.passage import Line, overstep
 from bascule.theory.prediction.paths.noisy_paths import (
     GROWTH,
     LONGEST,
     NO_LIMITS,
     Limits,
-    Line,
     Paths,
     futile_rooms,
     growth_of,

@@ -17,14 +17,12 @@ import numpy as np
 
 from bascule.core.procedures.intervals.state import FloatArray
 
-RATIO, STEPS = 1.06, 40
-"""The ratio of each clock to the one before it, and how many steps are prepared at once."""
+RATIO, STEPS, PARTS = 1.06, 40, 4
+"""The ratio of each clock to the one before it, how many steps are prepared at once, and in how
+many parts."""
 
 EDGE, CELLS = 6.0, 121
 """The noise is followed within this many standard deviations, in this many cells."""
-
-PARTS, NEVER = 4, 1e-17
-"""Parts of the cells that are moved one after the other, and the probability that is neglected."""
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
@@ -39,16 +37,23 @@ ALMOST_SURE = 1e-5
 LAST_CLOCK, MOST_LEFT = 1e18, 0.01
 """Whatever is inside at this clock stays there; more than this share is not left out silently."""
 
-Boundary = Callable[[float], float]
-"""(clock) -> how far from 0 the corridor ends on either side; inf while nothing can leave it."""
+Line = Callable[[FloatArray], FloatArray]
+"""(clocks) -> how far from 0 the total of a pair is decided; inf while nothing can be."""
 
 Pace = Callable[[FloatArray], FloatArray]
 """(clocks) -> what is spent for each unit of the clock after each of these clocks: a row for each
 quantity that is spent, with a number for each cell of `GRID`."""
 
 
-Step = list[tuple[slice, slice, FloatArray]]
-"""How the standardised noise gets to some cells between two clocks: from which, and how."""
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A boundary that is equally high at every clock but 0, where nothing is known yet."""
+
+    height: float
+
+    def __call__(self, clocks: FloatArray) -> FloatArray:
+        """Return the boundary at these clocks."""
+        return np.where(clocks > 0.0, self.height, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Passage:
 
 def first_passage(
     drift: float,
-    boundary: Boundary,
+    boundary: Line,
     start: float,
     look: float,
     pace: Pace | None = None,
@@ -93,7 +98,7 @@ def first_passage(
     With a look of 0 it is seen all the time. Steps are `stride` times as long as usual, by the
     logarithm of the clock.
 
-    >>> found = first_passage(1.0, lambda clock: 5.0, start=0.1, look=0.0)
+    >>> found = first_passage(1.0, Flat(5.0), start=0.1, look=0.0)
     >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
     (1.0, 5.0)
     """
@@ -104,10 +109,10 @@ def first_passage(
     law[0] /= law[0].sum()
     clock, last, gone, found = start, math.inf, 0.0, []
     ratio = RATIO**stride
-    step = _steps(ratio)
+    step = _step(ratio)
     while True:
         clocks = np.multiply.accumulate(np.append(clock, np.full(STEPS - 1, ratio)))
-        lines = np.array([boundary(clock) for clock in clocks.tolist()])
+        lines = boundary(clocks)
         stays = _stays(drift, look, clocks, np.append(gone, np.diff(clocks)), lines, last)
         leaves, paid = 1.0 - stays, np.zeros((STEPS, kinds, CELLS))
         if pace is not None:
@@ -117,14 +122,16 @@ def first_passage(
         for k in range(STEPS):
             law = laws[k] * stays[k]
             law[1:] += law[0] * paid[k]
-            _carry(step, law, laws[k + 1])
+            np.dot(law, step, out=laws[k + 1])
         law, inside = laws[-1], laws[:-1, 0] * stays
         spent = (laws[:-1, 1:] @ leaves[:, :, None])[:, :, 0]
         upwards = drift * np.sqrt(clocks)[:, None] + GRID >= 0.0
         sides = [(laws[:-1, 0] * leaves * side).sum(axis=1) for side in (upwards, ~upwards)]
         # A path that ends between two clocks has spent half of what is spent between them.
         flows = np.concatenate([flow[None], inside[:, None] * paid])
-        halves = 0.5 * (flows[:-1] @ _came_from(step, leaves)[:, :, None])[:, :, 0]
+        # Products as small as these are not divided among threads, which would take longer.
+        came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
+        halves = 0.5 * (flows[:-1] @ came[:, :, None])[:, :, 0]
         rows = np.column_stack([clocks, *sides, spent - halves])
         ends = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
         found.append(rows[: ends[0] + 1] if len(ends) else rows)
@@ -176,36 +183,12 @@ def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> Flo
     return np.asarray(reach * np.exp(speed * reach / (-4 * OVERSHOOT * OVERSHOOT)))
 
 
-def _carry(step: Step, law: FloatArray, carried: FloatArray) -> None:
-    """Write the law at the next clock: a row for each number, a column for each cell."""
-    for came, gets, part in step:
-        np.matmul(law[:, came], part, out=carried[:, gets])
-
-
-def _came_from(step: Step, weights: FloatArray) -> FloatArray:
-    """Return the weights of the cells of a clock, given those of the cells of the next clock."""
-    weighed = np.zeros_like(weights)
-    for came, gets, part in step:
-        weighed[:, came] += weights[:, gets] @ part.T
-    return weighed
-
-
 @lru_cache(maxsize=4)
-def _steps(ratio: float) -> Step:
-    """How the standardised noise gets to some cells between two clocks: from which, and how.
-
-    A step is short, so its matrix is nearly diagonal: it is kept as small parts without the zeros.
-    """
+def _step(ratio: float) -> FloatArray:
+    """How the standardised noise gets from each cell to each other one between two clocks."""
     edges = np.append(GRID - CELL / 2, EDGE + CELL / 2)
     # A cell adds the variance of its own width.
     spread = math.sqrt(2.0 * (1.0 - 1.0 / ratio - CELL * CELL / 12.0))
-    reached = np.array(
-        [[math.erf((edge - here / math.sqrt(ratio)) / spread) for here in GRID] for edge in edges]
-    )
-    step = np.diff(0.5 * reached, axis=0).T
-    parts = []
-    for gets in np.array_split(np.arange(CELLS), PARTS):
-        came = np.flatnonzero((step[:, gets] > NEVER).any(axis=1))
-        rows, columns = slice(came[0], came[-1] + 1), slice(gets[0], gets[-1] + 1)
-        parts.append((rows, columns, np.ascontiguousarray(step[rows, columns])))
-    return parts
+    places = (edges - GRID[:, None] / math.sqrt(ratio)) / spread
+    reached = [[math.erf(place) for place in row] for row in places.tolist()]
+    return np.diff(0.5 * np.array(reached), axis=1)

@@ -13,6 +13,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
+from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import (
     Course,
     course_in_blocks,
@@ -20,7 +21,7 @@ from bascule.theory.prediction.course import (
     pace_of_blocks,
     shares_of,
 )
-from bascule.theory.prediction.passage import GRID, first_passage
+from bascule.theory.prediction.passage import GRID, Line, first_passage
 from bascule.theory.proven.level import Ends, ends_of, left_at_end, radii_of
 
 LEFT = (-np.log((np.arange(12) + 0.5) / 12)) ** 0.6
@@ -43,19 +44,19 @@ def course_of_blocks(
     (129, 4100.0)
     """
     gap /= design.outcome.sigma
-    effect, threshold = procedure.shape, procedure.threshold
-    line = procedure.steps.boundary
-    assert line is not None
     shares = shares_of(procedure.tilt, procedure.steps.share)
     most = float(shares[-1])
     block = procedure.batch * most / (1 + most)
-
-    def boundary(clock: float) -> float:
-        return line(clock, threshold, effect)
-
     pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
-    passage = first_passage(gap, boundary, procedure.batch / 2, block, pace, stride)
+    passage = first_passage(gap, line_of(procedure), procedure.batch / 2, block, pace, stride)
     return course_in_blocks(passage, most, procedure.batch)
+
+
+def line_of(procedure: BlockProcedure) -> Line:
+    """Return the boundary of blocks with a known spread."""
+    line, level = procedure.steps.boundary, (procedure.threshold, procedure.shape)
+    assert line is not None
+    return lambda clocks: np.array([line(clock, *level) for clock in clocks.tolist()])
 
 
 def course_of_intervals(
@@ -80,8 +81,8 @@ def course_of_intervals(
         return None
     log_clocks, log_lines = np.log(ends.clocks), np.log(ends.lines)
 
-    def boundary(clock: float) -> float:
-        return clock * math.exp(float(np.interp(math.log(clock), log_clocks, log_lines)))
+    def boundary(clocks: FloatArray) -> FloatArray:
+        return clocks * np.exp(np.interp(np.log(clocks), log_clocks, log_lines))
 
     # The flatter the line of the stop, the more looks count that come with the better arm's units.
     part = min(1.0, math.sqrt(ends.fall))

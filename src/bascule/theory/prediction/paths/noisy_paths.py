@@ -6,7 +6,6 @@ The random numbers are always the same, so a prediction is a smooth function of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,8 +16,9 @@ from bascule.core.evidence.horizon import conditional_power
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import POINTS
+from bascule.theory.prediction.passage import Line
 
-FEWEST_STEPS = 64
+FEWEST_STEPS = 256
 """Steps whose noise is drawn together, at the least."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 10_000, 1000, 150
@@ -36,9 +36,6 @@ EARLY = 0.05
 
 LONGEST = 1e16
 """Blocks after which a path that is still open is left alone."""
-
-Line = Callable[[FloatArray], FloatArray]
-"""(clocks) -> the totals at which a pair is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +138,10 @@ def _noise(count: int, arms: int, steps: int) -> FloatArray:
     return np.concatenate([half, -half], axis=2)
 
 
-def tabulated(line: Callable[[float], float]) -> Line:
+def tabulated(line: Line) -> Line:
     """Return a boundary that is computed at some clocks and interpolated between them."""
     first, last, parts = math.log(0.05), math.log(1e13), 199
-    known = np.array([line(math.exp(log)) for log in np.linspace(first, last, parts + 1)])
+    known = line(np.exp(np.linspace(first, last, parts + 1)))
     with np.errstate(invalid="ignore"):
         rises = np.diff(known)
     # A clock beside one at which nothing can be decided has no boundary either.

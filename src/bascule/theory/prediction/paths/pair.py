@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.theory.prediction.course import LEADS
-from bascule.theory.prediction.passage import overstep
+from bascule.theory.prediction.passage import Flat, Line, overstep
 from bascule.theory.prediction.paths.noisy_paths import (
     LONGEST,
     Limits,
-    Line,
     Paths,
     futile_rooms,
     growth_of,
@@ -38,20 +37,26 @@ def two_arms(
     count, step, places = paths_of(2), 0, len(LEADS) - 1
     better, worse, total, clock = np.zeros((4, count))
     bound, alive, done, table = line(clock), np.arange(count), 0.0, scale * places / LEADS[-1]
+    height = line.height if isinstance(line, Flat) else None
     # A block has few sizes, with the better arm behind or ahead: what depends on that alone is
     # computed once for each of them.
     sizes, kinds = np.unique(batch * shares, return_inverse=True)
     mine, theirs = np.full((2, 2, len(sizes)), float(batch))
     mine[1], theirs[0] = sizes, sizes
     mine, theirs = mine.ravel(), theirs.ravel()
-    weights, roots = mine * theirs / (mine + theirs), (mine**-0.5, theirs**-0.5)
-    heaviest = weights.max()
+    weights = mine * theirs / (mine + theirs)
+    # Noise is divided by the root of the units: those of a block, and as many blocks.
+    noise_of_one, noise_of_other = weights * mine**-0.5, weights * theirs**-0.5
+    heaviest, speeds = float(weights.max()), np.array([[max(0.0, gap)], [max(0.0, -gap)]])
+    nearer = overstep(weights, speeds)
+    # Which of them is next, by the lead of the better arm: from the largest behind to that ahead.
+    kinds = np.concatenate([kinds[:0:-1], kinds + len(sizes)])
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
     while len(total) and done < LONGEST:
-        leads = total >= 0.0
-        ahead = np.minimum(table * np.abs(total) / np.sqrt(np.maximum(clock, 1e-300)), places)
-        kind = kinds.take(ahead.astype(np.int64)) + leads * len(sizes)
-        latest = clock.max() if limits.clock < math.inf else 0.0
+        ahead = table * total / np.sqrt(clock) if step else total
+        ahead = np.minimum(np.maximum(ahead, -places), places)
+        kind = kinds.take((ahead + places).astype(np.int64))
+        latest = float(clock.max()) if limits.clock < math.inf else 0.0
         growth = growth_of(latest, limits, stride)
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         repeat, last = np.array(blocks_ahead), None
@@ -66,17 +71,16 @@ def two_arms(
         noise = noise_at(step, count, 2)
         one, two = noise if len(alive) == count else noise.take(alive, axis=1)
         gone, before = repeat * weights.take(kind), bound
-        # Noise is divided by the root of the units: those of a block, and as many blocks.
-        seen = one * roots[0].take(kind) - two * roots[1].take(kind)
-        total = total + gone * (gap + seen / np.sqrt(repeat))
+        seen = one * noise_of_one.take(kind) - two * noise_of_other.take(kind)
+        total = total + (gap * gone + np.sqrt(repeat) * seen)
         clock = clock + gone
-        bound = line(clock)
-        if last is None and np.array_equal(bound, before):
-            moves = _moved(gap, np.zeros(1), repeat * weights, weights, last).take(kind, axis=1)
+        if height is not None and last is None:
+            moves = overstep(blocks_ahead * weights, speeds) - nearer
+            above, below = (height - moves).take(kind, axis=1)
         else:
+            bound = line(clock)
             rising = _rising(before, bound, gone)
-            moves = _moved(gap, rising, gone, weights.take(kind), last)
-        above, below = bound - moves
+            above, below = bound - _moved(gap, rising, gone, weights.take(kind), last)
         wins, loses = total >= above, -total >= below
         won = wins | loses
         over = won if last is None else won | last
@@ -89,6 +93,7 @@ def two_arms(
         if not over.any():
             better, worse = better + repeat * mine.take(kind), worse + repeat * theirs.take(kind)
             continue
+        leads = kind >= len(sizes)
         wins, loses = wins & (leads | ~loses), loses & ~(wins & leads)
         part = np.where(won & (repeat > 1.0), 0.5 * (repeat + 1.0), repeat)
         better, worse = better + mine.take(kind) * part, worse + theirs.take(kind) * part
