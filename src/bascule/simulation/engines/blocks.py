@@ -9,17 +9,15 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.procedures.blocks import betting as betting_state
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import OCTAVES, PARTS, Evidence
 from bascule.core.procedures.blocks.steps import BlockSteps
-from bascule.core.procedures.horizon import state as horizon_state
 from bascule.core.procedures.intervals.state import FloatArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import block_differences
 from bascule.simulation.kernels.block_differences import differences_suffice
-from bascule.simulation.kernels.blocks import CALLED, build, build_floors
+from bascule.simulation.kernels.blocks import CALLED, COUNTING, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import IntArray, Kernel
 from bascule.simulation.random.draws import NORMAL, Draws
@@ -103,9 +101,7 @@ class BlockRuns(Runs):
     def can_draw_sums(self) -> bool:
         """Whether the rule uses nothing of a block but its sums, which may be drawn at once."""
         observe = self.procedure.steps.observe
-        return observe is block_state.observe or (
-            self.draws.ones and observe in (betting_state.observe, horizon_state.observe)
-        )
+        return observe is block_state.observe or (self.draws.ones and observe in COUNTING)
 
     def scratch(self) -> tuple[AnyArray, ...]:
         """Return the arrays that the loop works in."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.normal import log_informed, log_mixture
+from bascule.core.procedures.blocks import betting as betting_state
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import (
     PARTS,
@@ -17,6 +18,7 @@ from bascule.core.procedures.blocks.state import (
     last_in,
 )
 from bascule.core.procedures.blocks.steps import BlockSteps
+from bascule.core.procedures.horizon import state as horizon_state
 from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import Draws
@@ -28,6 +30,9 @@ from bascule.simulation.random.streams import (
     seed_stream,
     uniform,
 )
+
+COUNTING = (betting_state.observe, horizon_state.observe)
+"""Functions that keep nothing of a block of 0/1 outcomes but how many each arm has."""
 
 HALVINGS = 24
 """Steps in search of a floor: any result is valid, and a sharper one would save nothing."""
@@ -94,7 +99,9 @@ def build(
     fill, outcome, total, ones = draws.fill, draws.outcome, draws.total, draws.ones
     begin, shape = draws.begin, steps.shape
     sums = observe is block_state.observe and fold is block_state.fold
-    pair = fixed_arms == 2 and sums and not by_sums
+    # Then a 0 changes nothing, and the order of the others is indifferent.
+    counted = ones and observe in COUNTING
+    pair = fixed_arms == 2 and (sums or counted) and not by_sums
 
     def play(
         state: FloatArray,
@@ -172,8 +179,15 @@ def build(
                             other = number if i == place else other
                             added += 0.0 if i == place else outcome(of_front, sigma, number)
                         streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
-                        state[3 * arms + before] = added
-                        state[3 * arms + 1 - before] = outcome(of_other, sigma, other)
+                        other = outcome(of_other, sigma, other)
+                        if counted:
+                            for _ in range(int(added)):
+                                observe(state, 0, arms, before, 1.0)
+                            if other > 0.0:
+                                observe(state, 0, arms, 1 - before, 1.0)
+                        else:
+                            state[3 * arms + before] = added
+                            state[3 * arms + 1 - before] = other
                     else:
                         deal_slots(state, arms, slots, front, streams)
                         fill(streams, 0, noise, 0, size, ziggurat)
