@@ -14,11 +14,11 @@ from bascule.cli.support import designs
 from bascule.cli.support.console import (
     note_compilation,
     prepare_files,
+    print_line,
     print_result,
     print_rows,
     progress_bar,
     say_written,
-    screen,
     write_files,
 )
 from bascule.cli.support.designs import OutcomeName, option
@@ -286,8 +286,6 @@ def _answered(request: PlanRequest, runs: int | None, seed: int, threads: int | 
 def _show(answer: Plan) -> None:
     from bascule.presentation.plan import text as words
 
-    console = screen()
     recommendation = f"{words.headline(answer)}:"
     for line in words.answer(answer):
-        style = "bold" if recommendation.startswith(line) and line else None
-        console.print(line, style=style, soft_wrap=True, markup=False)
+        print_line(line, "bold" if recommendation.startswith(line) and line else None)

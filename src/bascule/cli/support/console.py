@@ -47,7 +47,10 @@ def screen() -> Console:
 
 
 def print_line(text: str, style: str | None = None) -> None:
-    """Print a line of plain text, however long."""
+    """Print a line of plain text, however long; a style shows on a terminal."""
+    if not sys.stdout.isatty():
+        typer.echo(visible(text))
+        return
     screen().print(text, style=style, soft_wrap=True)
 
 
@@ -121,6 +124,9 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
 
     The function that it yields takes what is being done, how much of it is done, and of how much.
     """
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

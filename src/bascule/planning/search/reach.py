@@ -17,8 +17,9 @@ from bascule.planning.search.candidates import soonest
 
 SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
 
-LINES = 3
-"""Straight lines that are followed to an error."""
+LINES, CLOSE = 3, 0.1
+"""Straight lines that are followed to an error, at the most: until its logarithm changes by less
+than this."""
 
 AHEAD = 3.5
 """The evidence that a test needs beyond log(1 / error), nearly: for the first guess only."""
@@ -106,7 +107,9 @@ def _error_for(request: PlanRequest, needed: float, factor: float) -> float | No
             return request.error
         time = time_needed(replace(request, error=math.exp(-there))) * factor
         wanted = here + (request.max_units - needed) * (there - here) / (time - needed)
-        there = _within(wanted)
+        before, there = there, _within(wanted)
+        if abs(there - before) < CLOSE:
+            break
     return None if wanted < -math.log(LARGEST_ERROR) else math.exp(-there)
 
 

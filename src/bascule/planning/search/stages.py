@@ -47,16 +47,21 @@ CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 PARTS = 7
 """Simulations that a plan takes as a rule."""
 
-FEWEST = 256
+FEWEST = 208
 """Runs behind a figure that is shown as simulated, at the least."""
 
-MAIN = Budget(steps=40_000_000, fewest=FEWEST, most=2000, longest=800_000)
+NEAR = 0.03
+"""How near to the power that was asked for the probability of a decision in time may be expected
+before more runs are needed to tell them apart."""
+
+MAIN = Budget(steps=10_000_000, fewest=FEWEST, most=2000, longest=800_000)
+CLOSE = replace(MAIN, steps=40_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
-"""Runs of the recommended design, and of any other; the prediction is shown where they take too
-long. They may take longer where theory has no prediction, as with very many arms, and with all
-metrics."""
+"""Runs of the recommended design, of one that is `NEAR` the power or has no prediction, and of any
+other; the prediction is shown where they take too long. They may take longer where theory has no
+prediction, as with very many arms, and with all metrics."""
 
 ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
 """Errors to choose from if the request names none."""
@@ -110,8 +115,10 @@ class _Planning:
         yield answer
         # What was expected to be in time may turn out not to be; then the next best is played.
         while answer.chosen.simulated is None:
-            days = answer.chosen.expected.days.mean
-            shown = self._play("the design", answer.design, request.world, days, main=True)
+            expected = answer.chosen.expected
+            apart = 0.0 if expected.simulated else abs(expected.decided.mean - request.power)
+            budget, days = (CLOSE if apart < NEAR else MAIN), expected.days.mean
+            shown = self._play("the design", answer.design, request.world, days, budget)
             if shown is None:
                 break
             answer = answer.with_point(answer.chosen.with_simulation(shown))
@@ -125,12 +132,8 @@ class _Planning:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
         for case in answer.what_if:
-            answer = answer.with_case(_predicted_case(answer, case, CASES[case.name]))
-        yield answer
-        for case in answer.what_if:
-            if case.means is not None:
-                answer = answer.with_case(self._case(answer, case, CASES[case.name]))
-                yield answer
+            answer = answer.with_case(self._case(answer, case, CASES[case.name]))
+            yield answer
         if answer.design.guardrails:
             answer = replace(answer, guarded=self._guarded(answer))
         yield replace(answer, complete=True)
@@ -155,15 +158,18 @@ class _Planning:
         )
 
     def _case(self, answer: Plan, case: WhatIf, factor: float) -> WhatIf:
-        """What is known of the recommended design at another lift."""
-        request = self.request
-        assert case.means is not None
-        # The time goes with the inverse square of the lift, nearly.
-        days = answer.expected_days.mean / factor**2 if factor else request.deadline_days
-        if not factor and answer.chosen.zero is not None:
-            days = answer.chosen.zero.days.mean
-        shown = self._play(f"{case.name} lift", answer.design, request.world_at(case.means), days)
-        return case if shown is None else replace(case, forecast=shown)
+        """What is known of the recommended design and its alternatives at another lift."""
+        request, shown = self.request, None
+        if case.means is not None:
+            # The time goes with the inverse square of the lift, nearly.
+            days = answer.expected_days.mean / factor**2 if factor else request.deadline_days
+            if not factor and answer.chosen.zero is not None:
+                days = answer.chosen.zero.days.mean
+            world = request.world_at(case.means)
+            shown = self._play(f"{case.name} lift", answer.design, world, days)
+        others = tuple(_expected(request, point.rule, factor) for point in answer.alternatives)
+        forecast = shown or _expected(request, answer.rule, factor)
+        return replace(case, forecast=forecast, others=others)
 
     def _guarded(self, answer: Plan) -> Forecast | None:
         """Simulate the design with all metrics unchanged in every arm; None if that is impossible.
@@ -187,18 +193,18 @@ class _Planning:
         return forecast_of(shown, request.units_per_day) if shown else None
 
     def _play(
-        self, what: str, design: Design, world: World, days: float, main: bool = False
+        self, what: str, design: Design, world: World, days: float, main: Budget | None = None
     ) -> Forecast | None:
         """What runs of a design show; None where they would take too long.
 
-        `days` is how long a run is expected to take.
+        `days` is how long a run is expected to take, `main` the budget of the recommended design.
         """
         request = self.request
         self.done = min(self.done + 1, PARTS)
         self.progress(f"simulating {what}", self.done, PARTS)
         units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
         played = played_design(request, design)
-        runs = (MAIN if main else self.side).runs(units * unit_weight(played, units))
+        runs = (main or self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
             # `runs` is for the recommended design; others are played at least `fewest` times.
             runs = self.runs if main else max(runs, SIDE.fewest)
@@ -217,17 +223,12 @@ def _choice(points: Sequence[Point], request: PlanRequest) -> Point:
     return best_in_time(eligible, request.waiting_cost) or nearest(eligible)
 
 
-def _predicted_case(answer: Plan, case: WhatIf, factor: float) -> WhatIf:
-    """What theory says of the recommended design and its alternatives at another lift."""
-
-    def expected(rule: Rule) -> Forecast | None:
-        if not factor:
-            return predicted_at_zero(answer.request, rule)
-        other = answer.request.scaled(factor)
-        return None if other is None else predicted(other, rule)
-
-    others = tuple(expected(point.rule) for point in answer.alternatives)
-    return replace(case, forecast=expected(answer.rule), others=others)
+def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | None:
+    """What theory says of a rule at another lift."""
+    if not factor:
+        return predicted_at_zero(request, rule)
+    other = request.scaled(factor)
+    return None if other is None else predicted(other, rule)
 
 
 def _neighbours(answer: Plan) -> list[Rule]:
