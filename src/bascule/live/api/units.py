@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property, partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
@@ -25,7 +24,7 @@ from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
 from bascule.live.storage.queries import find_units, identities
-from bascule.live.transactions.enrol import Newcomer, newcomer
+from bascule.live.transactions.enrol import Newcomer, Newcomers, newcomer
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Units:
                 raise InputError(field, message)
         if contexts is None and covariates and set(map(type, covariates)) == {dict}:
             # They are read before this returns, so that they need not be copied.
-            return self._assign([*zip(named, covariates, repeat(None))], strict)
+            return self._assign(Newcomers(named, covariates), strict)
         nothing = [None] * len(named)
         more = zip(named, covariates or nothing, contexts or nothing, strict=True)
         return self._assign([newcomer(*one) for one in more], strict)

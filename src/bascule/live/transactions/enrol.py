@@ -29,6 +29,23 @@ Newcomer = str | tuple[str, Mapping[str, object] | None, Context | None]
 """A unit to assign, alone or with what is known of it: covariates, and its context."""
 
 
+class Newcomers(Sequence[Newcomer]):
+    """Units to assign with the covariates of each, as columns; its entries are newcomers.
+
+    >>> [*Newcomers(["u", "v"], [{"age": 30.0}, {}])]
+    [('u', {'age': 30.0}, None), ('v', {}, None)]
+    """
+
+    def __init__(self, units: Sequence[str], covariates: Sequence[Any]) -> None:
+        self.units, self.covariates = units, covariates
+
+    def __len__(self) -> int:
+        return len(self.units)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.units[place], self.covariates[place], None
+
+
 def newcomer(
     unit: str, covariates: Mapping[str, object] | None, context: Context | None = None
 ) -> Newcomer:
@@ -57,7 +74,9 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     units, nothing = cast("Sequence[str]", items), (None,) * len(items)
     covariates: Sequence[Any] = nothing
     contexts: Sequence[Context | None] = nothing
-    if not set(map(type, items)) <= {str}:
+    if isinstance(items, Newcomers):
+        units, covariates = items.units, items.covariates
+    elif not set(map(type, items)) <= {str}:
         units, covariates, contexts = _columns(items)
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
