@@ -54,7 +54,7 @@ NEAR = 0.03
 """How near to the power that was asked for the probability of a decision in time may be expected
 before more runs are needed to tell them apart."""
 
-MAIN = Budget(steps=10_000_000, fewest=FEWEST, most=2000, longest=800_000)
+MAIN = Budget(steps=9_000_000, fewest=FEWEST, most=2000, longest=800_000)
 CLOSE = replace(MAIN, steps=40_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
