@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import analyze, live, planning, service, simulator, startup, units
+from bench import analyze, gpu, live, live_rate, planning, service, simulator, startup, units
 from bench.measure import Figure
 
 
@@ -37,7 +37,9 @@ def main() -> None:
     figures = [
         *simulator.figures(),
         *units.figures(),
+        *gpu.figures(),
         *live.figures(),
+        *live_rate.figures(),
         *service.figures(),
         *startup.figures(),
         *planning.figures(),

@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 from multiprocessing import get_context
@@ -22,6 +23,7 @@ from sqlalchemy import Engine, event
 
 import bascule as bs
 from bench.live_places import place
+from bench.measure import Figure
 
 GROUP, WARMING = 20, 2.5
 # It comes to no decision: the arms are alike.
@@ -129,9 +131,30 @@ def process_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def main(seconds: float, workers: list[int], tests: list[int]) -> None:
+def figures() -> list[Figure]:
+    """What a unit costs four programs on one test, against one program alone.
+
+    Without leases, programs wait for each other's locks. The processor time of programs and
+    database together does not depend on how many cores a machine has. At twice the time a unit,
+    four programs bring twice the units of one, where there are cores for them.
+    """
+    one, four = rates(2.0, [1, 4], [1])
+    alone, together = (1e6 * (rate.client + rate.server) for rate in (one, four))
+    return [
+        Figure(
+            name="a unit of a test that four programs share, PostgreSQL",
+            value=together,
+            reference=alone,
+            ratio=together / alone,
+            target="<= 2",
+            unit="microseconds of processor time",
+            against=f"one program; {four.waiting:.0%} of the time spent waiting for locks",
+        )
+    ]
+
+
+def rates(seconds: float, workers: list[int], tests: list[int]) -> Iterator[Rate]:
     """Measure all combinations, each on a database of its own."""
-    print(HEAD)
     with tempfile.TemporaryDirectory() as folder, place("postgresql", Path(folder)) as location:
         for few in tests:
             for some in workers:
@@ -140,10 +163,12 @@ def main(seconds: float, workers: list[int], tests: list[int]) -> None:
                     admin.execute(f"CREATE DATABASE {name}")
                 head, _, options = location.partition("?")
                 where = f"{head.rpartition('/')[0]}/{name}?{options}"
-                print(measured(where, some, few, seconds), flush=True)
+                yield measured(where, some, few, seconds)
 
 
 if __name__ == "__main__":
     given = [*sys.argv[1:], *["3", "1,2,4", "1,10,100"][len(sys.argv) - 1 :]]
     numbers = ([int(one) for one in text.split(",")] for text in given[1:])
-    main(float(given[0]), *numbers)
+    print(HEAD)
+    for rate in rates(float(given[0]), *numbers):
+        print(rate, flush=True)
