@@ -7,8 +7,6 @@ from compiled code, while Python goes on calling them as they are.
 from __future__ import annotations
 
 import hashlib
-import importlib
-import sys
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -103,28 +101,9 @@ def source_fingerprint() -> str:
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=1)
-def _compiler() -> Any:
-    """Import Numba, without SciPy unless that is there already.
-
-    Numba would import SciPy's linear algebra to make `np.convolve` faster, which no loop calls, and
-    which takes a twentieth of the time of a plan. What needs it imports it later.
-    """
+def _compile(function: Kernel, keep: bool) -> Kernel:
     import numba
 
-    hidden = "scipy.linalg" not in sys.modules
-    if hidden:
-        sys.modules["scipy.linalg"] = None  # type: ignore[assignment]
-    try:
-        importlib.import_module("numba.np.arraymath")
-    finally:
-        if hidden:
-            del sys.modules["scipy.linalg"]
-    return numba
-
-
-def _compile(function: Kernel, keep: bool) -> Kernel:
-    numba = _compiler()
     # No reference counting: the loop owns no memory, and counting its arguments at every call of
     # a step made it three times slower.
     options: dict[str, Any] = {
