@@ -45,6 +45,7 @@ DOORS: list[tuple[str, str, str]] = [
     ("POST", "/v1/units/data", "admin"),
     ("POST", "/v1/units/erase", "admin"),
     ("POST", "/v1/plan", "viewer"),
+    ("POST", "/v1/plan/segments", "viewer"),
     ("POST", "/v1/plan/rollout", "viewer"),
     ("GET", "/metrics", "viewer"),
 ]

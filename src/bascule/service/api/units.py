@@ -48,8 +48,12 @@ async def assign(request: Request, name: str) -> Response:
     """
     allow(await client(request), name)
     data = await read_json(request)
-    if not isinstance(data, dict) or "unit" not in data or data.keys() - ASSIGN_FIELDS:
+    if not isinstance(data, dict) or "unit" not in data:
         raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
+    if unknown := data.keys() - ASSIGN_FIELDS:
+        wanted = ", ".join(sorted(ASSIGN_FIELDS))
+        message = f"unknown fields {sorted(unknown)!r:.100}: the body can have {wanted}"
+        raise Problem(400, message, field=min(unknown)[:100])
     unit, strict = named(data["unit"]), data.get("strict", False)
     if not isinstance(strict, bool):
         raise Problem(400, "strict must be true or false", field="strict")

@@ -51,7 +51,7 @@ class Planner:
         return made
 
     async def make(self, asked: models.Model) -> Any:
-        """The plan for a request of either kind."""
+        """The plan for a request of any kind."""
         async with self._lock:
             seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
@@ -111,6 +111,7 @@ class Planner:
 
 
 PLAN = ("The plan, as `bascule plan --json` prints it.", JSON)
+SEGMENTS = ("The plan, as `bascule plan --by NAME --json` prints it.", JSON)
 ROLLOUT = ("The plan, as `bascule plan --rollout --json` prints it.", JSON)
 
 
@@ -118,6 +119,14 @@ ROLLOUT = ("The plan, as `bascule plan --rollout --json` prints it.", JSON)
 async def plan(request: Request) -> Response:
     """Choose a design for a request, with its expected duration and cost."""
     return await _answer(request, models.NewPlan)
+
+
+@router.post(
+    "/plan/segments", **described(422, sent=models.SegmentsRequest, experiment=False, ok=SEGMENTS)
+)
+async def plan_segments(request: Request) -> Response:
+    """Choose a design for all segments of a test, with the expected duration of each."""
+    return await _answer(request, models.SegmentsRequest)
 
 
 @router.post(

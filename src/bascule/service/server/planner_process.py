@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import pickle  # nosec B403: it only writes
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import IO, Any
 
 from pydantic import TypeAdapter
@@ -16,13 +18,20 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
-from bascule.service.api.schemas.requests import NewPlan, RolloutRequest
+from bascule.planning.segments import plan_segments
+from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest, SegmentsRequest
 
-REQUEST: TypeAdapter[NewPlan | RolloutRequest] = TypeAdapter(NewPlan | RolloutRequest)
+REQUEST: TypeAdapter[Model] = TypeAdapter(NewPlan | SegmentsRequest | RolloutRequest)
+
+PLANNERS: dict[type[Model], Callable[..., object]] = {
+    NewPlan: partial(plan, threads=1),
+    SegmentsRequest: partial(plan_segments, threads=1),
+    RolloutRequest: plan_rollout,
+}
 
 
-def arguments(asked: NewPlan | RolloutRequest) -> dict[str, Any]:
-    """Return the arguments of `bascule.plan`, or of `bascule.plan_rollout`, for a request."""
+def arguments(asked: Model) -> dict[str, Any]:
+    """Return the arguments of the function that plans what is asked for."""
     given = {name: getattr(asked, name) for name in type(asked).model_fields}
     if given.get("sample") is not None:
         given["sample"] = Sample.of(given["sample"], cap=given["cap"])
@@ -35,8 +44,7 @@ def answer(line: bytes) -> bytes:
     try:
         # As many runs as on the command line, so that the same question has the same answer.
         asked = REQUEST.validate_json(line)
-        rollout = isinstance(asked, RolloutRequest)
-        made = plan_rollout(**arguments(asked)) if rollout else plan(threads=1, **arguments(asked))
+        made = PLANNERS[type(asked)](**arguments(asked))
     except InputError as problem:
         made = problem
     except (ArithmeticError, MemoryError):

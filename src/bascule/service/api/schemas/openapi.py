@@ -27,6 +27,7 @@ SENT: tuple[type[BaseModel], ...] = (
     models.NewOutcome,
     models.NewOutcomes,
     models.NewPlan,
+    models.SegmentsRequest,
     models.RolloutRequest,
     models.EvaluationRequest,
     answers.ProblemDetails,

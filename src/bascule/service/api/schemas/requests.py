@@ -190,6 +190,19 @@ class NewPlan(create_model("PlanRequestFields", __base__=Model, **_request_field
     seed: int = Field(0, ge=0, lt=2**63)
 
 
+class SegmentsRequest(NewPlan):
+    """A request for the plan of a test with segments, in the terms of `bascule.plan_segments`.
+
+    `attribute` is what a unit's context has its segment under, and `weights` are the parts of all
+    units that the segments have. All other fields are those of a plan, for the test as a whole.
+    """
+
+    attribute: str = Field(examples=["device"])
+    weights: dict[str, Number] = Field(
+        min_length=2, max_length=50, examples=[{"mobile": 0.7, "desktop": 0.3}]
+    )
+
+
 class RolloutRequest(Model):
     """A request for the plan of a guarded rollout, in the terms of `bascule.plan_rollout`.
 

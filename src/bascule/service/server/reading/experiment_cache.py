@@ -60,7 +60,10 @@ class Directory:
             found = (await self._entries.newer_than(now)).get(name)
         if found is None and name in self._segmented:
             names = ", ".join(test.name for test in self._segmented[name].tests.values())
-            message = f"{name} has segments, each of them an experiment: name one of {names}"
+            message = (
+                f"{name} has segments, each of them an experiment: name one of {names}, or get all "
+                f"of them at /v1/experiments/{name}/segments"
+            )
             raise InputError("experiment", message, kind="not_found")
         if found is None:
             raise gone(name)
