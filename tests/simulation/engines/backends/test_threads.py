@@ -19,7 +19,7 @@ from bascule.core.progress import interval_procedure
 from bascule.simulation.engines import intervals as interval_runs
 from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
-from bascule.simulation.kernels.control import STOP, new_control
+from bascule.simulation.kernels.control import STOP, Chunk, RunColumns, new_control
 from bascule.simulation.kernels.intervals import build
 from bascule.simulation.random.streams import ziggurat_table
 
@@ -175,18 +175,18 @@ def test_the_loop_runs_uncompiled_too() -> None:
     radii = np.empty(4096)
     interval_runs.radius_table()(radii, 1.0, shape.factor, shape.count, delta)
     play = build(interval_procedure(test).steps, 2, False, "")
-    times, winners = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    counts, control = np.zeros(6, np.int64), new_control()
+    times, winners, counts = (np.zeros(size, np.int64) for size in (3, 3, 6))
+    columns = RunColumns(times, winners, counts, new_control())
     with np.errstate(over="ignore"):
         play(
             np.empty(20), np.empty(8, np.uint64), np.empty(2, np.int64), np.empty(2, np.int64),
-            np.empty(64), 2, np.uint64(2), 0, 3, 10**6, np.array([0.0, 2.0]), 1.0, 2.0,
-            shape.factor, shape.count, delta, 0.0, radii, ziggurat_table(),
-            times, winners, counts, control,
+            np.empty(64), 2, Chunk(np.uint64(2), 0, 3), 10**6, np.array([0.0, 2.0]), 1.0, 2.0,
+            shape.factor, shape.count, delta, 0.0, radii, ziggurat_table(), columns,
         )  # fmt: skip
-    assert np.array_equal(times, result.decision_time)
-    assert np.array_equal(counts.reshape(3, 2), result.units)
-    assert control[STOP] == 0
+    assert np.array_equal(columns.times, result.decision_time)
+    assert np.array_equal(columns.winners, result.winner)
+    assert np.array_equal(columns.counts.reshape(3, 2), result.units)
+    assert columns.control[STOP] == 0
 
 
 @given(st.integers(1, 5000), st.integers(1, 16))
