@@ -117,7 +117,7 @@ class Analysis:
         return str(presenter("analysis.text").headline(self))
 
     def undecided(self, **changes: Any) -> Analysis:
-        """Return the analysis without a decision, the days before it and one look, and changed."""
+        """Return a copy with these changes, without its decision, its days and its fixed tests."""
         nothing: dict[str, Any] = {"decision": None, "decided": None, "days_left": None}
         return replace(self, **nothing, days=(), once=(), **changes)
 

@@ -83,8 +83,8 @@ def command(
         "control=p0,green=p1."
     ),
     least_probability: str | None = option(
-        "No arm was ever assigned with less, for more than two arms and one column; or a "
-        "number for each arm: control=0.5,green=0.1,blue=0.1.",
+        "The lowest probability that any arm ever had, if one column logs those of three or more "
+        "arms; or a number for each arm: control=0.5,green=0.1,blue=0.1.",
         "NUMBER",
     ),
     design: Path | None = option("A design file: arms, outcome, error, measure.", "FILE"),

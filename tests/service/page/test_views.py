@@ -224,7 +224,7 @@ def test_differences_are_later_arm_minus_first(three: Experiment) -> None:
         assert "95 % interval" in chart.summary
 
 
-def test_every_change_is_told_in_words() -> None:
+def test_every_change_is_described_in_words() -> None:
     store = bs.open(":memory:")
     test = store.create("button", THREE, start=False)
     test.start()
@@ -234,8 +234,8 @@ def test_every_change_is_told_in_words() -> None:
     test.drop_arm("c")
     test.pause()
     test.stop()
-    told = [row[2] for row in views.audit_rows(test.audit())]
-    assert told == [
+    words = [row[2] for row in views.audit_rows(test.audit())]
+    assert words == [
         "Stopped for good",
         "Paused",
         "Dropped c; its users get a",

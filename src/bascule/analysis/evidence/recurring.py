@@ -106,7 +106,7 @@ def by_count(rows: Sequence[Row], arms: int) -> Recurring:
 
 
 def _cohorts(arms: Iterable[Iterable[tuple[float, ...]]], stage: int) -> CohortStatistics:
-    """The cohorts of each arm, from outcomes of a unit, units, and the sum of all outcomes."""
+    """Return the cohorts of each arm from triples: outcomes of a unit, units, sum of outcomes."""
     return CohortStatistics(
         tuple(
             ArmCohorts(tuple(Cohort(int(k), int(n), float(s)) for k, n, s in arm if k and n > 0))

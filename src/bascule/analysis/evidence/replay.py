@@ -98,7 +98,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         if ready is None or replayed.state.verdict is not None or over:
             break
         if design.procedure.counts == "blocks" and row["block"] is None:
-            break  # It came after guardrails had ended the test, which are not replayed here.
+            break  # The unit came after guardrails, which are not replayed, had ended the test.
         day = datetime.fromtimestamp(ready, UTC).date()
         if known is not None and day > known:
             days.append(_day(design, replayed.state, known))

@@ -32,7 +32,7 @@ _REASONS = {
     "denominator not a number": "raw_per",
 }
 REASONS, RAW = tuple(_REASONS), tuple(_REASONS.values())
-"""Why a row is excluded, the first that applies, and the column with what stood there."""
+"""Reasons to exclude a row, of which the first that applies counts, and the raw column of each."""
 
 OF_ASSIGNMENTS = " (assignment)"
 

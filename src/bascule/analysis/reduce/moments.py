@@ -58,10 +58,11 @@ def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     if least < 0.0:
         raise InputError("per", f"per must not be below 0 (a unit has {least:g})")
     if uncovered := sum(row.get("uncovered") or 0 for row in rows):
-        have = "1 unit has" if uncovered == 1 else f"{uncovered:,} units have"
+        units = "1 unit" if uncovered == 1 else f"{uncovered:,} units"
         raise InputError(
             "covariate",
-            f"covariate: {have} none: fill it in, with 0 where nothing was there before the test",
+            f"covariate is missing for {units}: fill it in, with 0 for units without data from "
+            "before the test",
         )
 
 

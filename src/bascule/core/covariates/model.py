@@ -138,7 +138,7 @@ def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[
     values = [one.get(name) if type(one) is dict and len(one) == 1 else None for one in given]
     if set(map(type, values)) == {float}:
         numbers = cast("list[float]", values)
-        # Neither the least nor the largest needs to be NaN where one of them is; the sum is.
+        # `min` and `max` may miss a NaN; the sum does not.
         if low <= min(numbers) and max(numbers) <= high and math.isfinite(sum(numbers)):
             return [f"[{value!r}]" for value in numbers]
     return [

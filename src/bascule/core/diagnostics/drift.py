@@ -38,7 +38,7 @@ TREND_PARTS = 15
 """The most parts that an arm's units are cut into: two weeks, when periods are days."""
 
 SHIFT_PARTS = 4
-"""More parts find finer shifts, but let a rule that answers every unit bias what lies within."""
+"""More parts find finer shifts, but a rule that adapts after every unit then biases each part."""
 
 
 def trend(
@@ -175,7 +175,7 @@ def late_outcomes(
     both = Cells(*(a + b for a, b in zip(here, there, strict=True)))
     weights = here.units * there.units / np.maximum(both.units, 1.0)
     apart = there.totals / np.maximum(there.units, 1.0) - here.totals / np.maximum(here.units, 1.0)
-    # Over all ways of calling as many outcomes of a stratum late.
+    # The variance if as many outcomes of each stratum were called late at random.
     variance = float(np.sum(weights * variances_of(*both)))
     enough = min(here.units[weights > 0.0].sum(), there.units[weights > 0.0].sum())
     if variance <= (FEWEST_HITS if both.zero_or_one else 0.0) or enough < FEWEST_UNITS:

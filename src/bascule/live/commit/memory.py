@@ -69,7 +69,7 @@ class Memory:
         enrolled: int = 0,
         total: int = 0,
     ) -> None:
-        """Remember units, of which so many are new among all; called when they are on disk."""
+        """Remember units that are on disk: `enrolled` of them are new, and the test has `total`."""
         with self._lock:
             known = self.of(experiment)
             new = arms

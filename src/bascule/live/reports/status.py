@@ -235,7 +235,7 @@ def _is_unknown(effect: Effect) -> bool:
 
 
 def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
-    """Return the status of an experiment as it was read; `oldest` is when the first waiting came.
+    """Return the status of an experiment; `oldest` is when the first unit came that waits.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))

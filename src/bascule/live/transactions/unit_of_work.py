@@ -89,7 +89,7 @@ class UnitOfWork:
 
     def find_arms(self, units: Sequence[str]) -> None:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
-        # Once there, an assignment never changes; and where all are known, no other is there.
+        # An assignment never changes, and a unit that is certainly new has none.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
         self.enrolled = 0
         is_whole = self.lease is None and not self.state.links

@@ -21,7 +21,7 @@ CONTROL_SIZE = 5
 
 
 class Chunk(NamedTuple):
-    """The runs that a loop plays: so many of a seed, from one on."""
+    """The runs that a loop plays: `runs` of them, from number `first_run` of the seed on."""
 
     seed: np.uint64
     first_run: int

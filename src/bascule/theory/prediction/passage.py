@@ -169,10 +169,9 @@ def _stays(
 
 
 def overstep(length: FloatArray | float, speed: FloatArray | float = 0.0) -> FloatArray:
-    """Return how far to move a line so that looks all the time find it crossed equally late.
+    """Return how far to move a line so that continuous looks find it crossed as late as steps do.
 
-    They are compared with looks after steps of this length, and the walk approaches the line with
-    this speed.
+    A walk is looked at after steps of this length, and approaches the line with this speed.
 
     >>> overstep(np.array([1.0, 4.0])).round(4), overstep(1.0, 1.0).round(4)
     (array([0.5826, 1.1652]), np.float64(0.3793))

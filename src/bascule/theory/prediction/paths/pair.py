@@ -49,7 +49,7 @@ def two_arms(
     noise_of_one, noise_of_other = weights * mine**-0.5, weights * theirs**-0.5
     heaviest, speeds = float(weights.max()), np.array([[max(0.0, gap)], [max(0.0, -gap)]])
     nearer = overstep(weights, speeds)
-    # Which of them is next, by the lead of the better arm: from the largest behind to that ahead.
+    # The kind of the next block by the better arm's lead, from furthest behind to furthest ahead.
     kinds = np.concatenate([kinds[:0:-1], kinds + len(sizes)])
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
     while len(total) and done < LONGEST:
