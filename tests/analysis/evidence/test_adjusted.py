@@ -221,7 +221,7 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
     )
     parts: tuple[dict[str, Any], ...] = ({}, {"segment": "odd"})
     for more in parts:
-        with pytest.raises(bs.InputError, match=r"covariate: 800 units have none"):
+        with pytest.raises(bs.InputError, match=r"covariate is missing for 800 units"):
             bs.analyze(holes, value="revenue", covariate="spend_before", **more)
 
 
