@@ -131,3 +131,49 @@ def test_those_who_ask_at_the_same_time_share_a_read_and_its_failure() -> None:
     failed, values = asyncio.run(use())
     assert all(isinstance(one, Problem) for one in failed)
     assert values == [2, 2, 2, 2, 2, 3]
+
+
+def test_asking_in_the_step_after_a_read_has_ended_does_not_stop_the_loop() -> None:
+    """A caller may ask between the end of a read and the steps of those who waited for it."""
+
+    async def read() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    async def use() -> int:
+        shared, answered = SharedRead(read, 0), 0
+
+        async def ask(pauses: int) -> None:
+            nonlocal answered
+            for _ in range(50):
+                # Pauses of several lengths bring an asker into every step of another's read.
+                for _ in range(pauses):
+                    await asyncio.sleep(0)
+                await shared.newer_than(time.monotonic())
+                answered += 1
+
+        async with asyncio.timeout(10):
+            await asyncio.gather(*[ask(pauses) for pauses in range(16)])
+        return answered
+
+    assert asyncio.run(use()) == 800
+
+
+def test_a_reader_who_hangs_up_leaves_the_read_to_one_who_waits() -> None:
+    reads = 0
+
+    async def read() -> int:
+        nonlocal reads
+        reads += 1
+        await asyncio.sleep(0.01)
+        return reads
+
+    async def use() -> list[int]:
+        shared = SharedRead(read, 0)
+        now = time.monotonic()
+        first, *others = [asyncio.create_task(shared.newer_than(now)) for _ in range(4)]
+        await asyncio.sleep(0)
+        first.cancel()
+        return await asyncio.gather(*others)
+
+    assert asyncio.run(use()) == [2, 2, 2]

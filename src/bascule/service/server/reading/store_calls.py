@@ -128,27 +128,44 @@ class StoreCalls:
         return asyncio.get_running_loop().run_in_executor(pool, context.run, do)
 
 
+class _Reading:
+    """A read under way: the event that ends it, and the error that it failed with."""
+
+    __slots__ = ("ended", "error")
+
+    def __init__(self) -> None:
+        self.ended = asyncio.Event()
+        self.error: Exception | None = None
+
+
 class SharedRead(Generic[Result]):
     """A value read from the store that all who need it at the same time share.
 
-    A read that fails, fails for all who waited for it; the next to ask tries again.
+    The first caller who needs a newer value reads it; the others wait for the event that the
+    reader sets in the same step in which its read ends. There is no moment at which a read has
+    ended and still counts as under way, so nobody can wait for one that is over. A read that
+    fails, fails for all who waited for it; the next to ask tries again. If the reader is
+    cancelled, because its client has hung up, one of those who waited reads.
     """
 
     def __init__(self, read: Callable[[], Awaitable[Result]], empty: Result) -> None:
         self._read = read
-        self._task: asyncio.Task[None] | None = None
+        self._reading: _Reading | None = None
         self.value = empty
         self.read_at = float("-inf")
         """When the newest complete read began, by `time.monotonic`."""
         self._changed_at = float("-inf")
 
     async def newer_than(self, since: float) -> Result:
-        """The value by a read that began after a moment."""
+        """Return the value of a read that began after a moment."""
         while self.is_older_than(since):
-            if self._task is None:
-                self._task = asyncio.create_task(self._refresh())
-                self._task.add_done_callback(self._done)
-            await asyncio.shield(self._task)
+            if self._reading is None:
+                await self._refresh()
+            else:
+                reading = self._reading
+                await reading.ended.wait()
+                if reading.error is not None:
+                    raise reading.error
         return self.value
 
     def is_older_than(self, since: float) -> bool:
@@ -160,15 +177,17 @@ class SharedRead(Generic[Result]):
         self._changed_at = time.monotonic()
 
     async def _refresh(self) -> None:
+        reading = self._reading = _Reading()
         since = time.monotonic()
-        self.value = await self._read()
-        self.read_at = since
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._task = None
-        # Those who wait raise it; without them it would be reported as never retrieved.
-        if not task.cancelled():
-            task.exception()
+        try:
+            self.value = await self._read()
+            self.read_at = since
+        except Exception as error:
+            reading.error = error
+            raise
+        finally:
+            self._reading = None
+            reading.ended.set()
 
 
 def _name(do: Callable[..., object]) -> str:
