@@ -29,7 +29,7 @@ from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import used_functions
 from bench.peeking_page import Row, page
 

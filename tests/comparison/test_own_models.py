@@ -13,9 +13,9 @@ import bascule as bs
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Discrete, Noise, Outcome
 from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
-from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.rules import Knob, Rule
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NOBODY
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 CASES = [
     (bs.Gaussian(1), bs.Tilt(3), [0.0, 0.0], 0.3),

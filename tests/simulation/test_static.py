@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import ks_2samp
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
 from bascule.core.procedures.static.population import scale
 from bascule.core.progress import static_procedure
+from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.trace import normals
 
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")

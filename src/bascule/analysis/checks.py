@@ -22,7 +22,7 @@ from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 LEVEL = 0.01
 

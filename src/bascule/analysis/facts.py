@@ -26,7 +26,6 @@ from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bernoulli, Gaussian
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.estimators import (
     mean_of_means,
     precision_mean,
@@ -34,6 +33,7 @@ from bascule.core.procedures.recurrent.estimators import (
 )
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import FloatArray
 
 if TYPE_CHECKING:
     from bascule.live.storage.state import ExperimentState

@@ -10,7 +10,7 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of, rival_gaps
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation import Simulation
 from bascule.theory import oracle_information
 

@@ -26,11 +26,11 @@ from bascule.core.metrics.guardrails import (
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 Family = TypeVar("Family", bound=Procedure)
 

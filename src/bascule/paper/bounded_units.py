@@ -16,7 +16,7 @@ import numpy as np
 
 from bascule.core.evidence.bernstein import bernstein_radius
 from bascule.core.evidence.normal import mixture_boundary
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.paper.claims.claim import Claim, Measured, judged
 from bascule.paper.compare import FEWEST, MARGIN, beyond_chance
 from bascule.paper.measure import Measurements

@@ -16,7 +16,7 @@ from typing import get_args
 import numpy as np
 
 from bascule.core.diagnostics.tails import student_quantile
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.paper.claims.claim import Claim, Measured, Verdict, judged
 from bascule.paper.measure import Measurements, Quantity
 from bascule.simulation import Estimate, Simulation

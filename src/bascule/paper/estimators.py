@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.estimators import Weight
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
+from bascule.core.types import FloatArray
 from bascule.paper.units import GRID, MEANS, OUTCOME, design
 from bascule.simulation import Estimate
 

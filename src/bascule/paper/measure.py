@@ -14,7 +14,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.inputs.files import Row
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation import Simulation, simulate
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.procedures.blocks.steps import uninformed_boundary
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.rules import Tilt
+from bascule.core.types import FloatArray, IntArray
 from bascule.planning.ramp import Ramp, Steps, checked_ramp, days_until, units_after
 from bascule.planning.request.fields import FIELDS
 from bascule.simulation import simulate
@@ -44,8 +44,6 @@ PATHS, FEWEST, DRAWS = 1000, 200, 2e8
 that are drawn for all of them together, which takes a few seconds."""
 
 DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.files import write_whole
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.presentation.numbers import axis_amount
 
 if TYPE_CHECKING:

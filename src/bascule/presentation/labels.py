@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 Spot = tuple[float, float]
 """A place in a drawing, in any unit that both directions share."""

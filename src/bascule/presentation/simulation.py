@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
 from bascule.presentation.guarantees import at_most, promise_words
 from bascule.presentation.numbers import count, number, percent, shown

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.simulation.kernels.control import IntArray
+from bascule.core.types import IntArray
 
 BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 

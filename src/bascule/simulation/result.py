@@ -14,10 +14,9 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
 from bascule.core.presenter import presenter
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.engines.backends.cluster import Columns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
-from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.worlds.world import World
 from bascule.theory import Bounds, Prediction, bounds, predict

@@ -13,7 +13,7 @@ from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means, gaps_of
 from bascule.core.inputs import checks
 from bascule.core.presenter import presenter
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.api import simulate
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.recurrent.engines import EngineName

@@ -11,9 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.backends.cluster import Task
-from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.result import QUANTILES, Estimate, Simulation, SimulationResult
 from bascule.simulation.worlds.world import World

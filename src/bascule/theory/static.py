@@ -15,9 +15,9 @@ from bascule.core.design import Design
 from bascule.core.evidence.normal import HALF_ROOT, log_tilted, tilted_slope
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.static.procedure import pair_scales
 from bascule.core.progress import static_procedure
+from bascule.core.types import FloatArray
 
 FAR = 1e15
 """A stage that stands for the end of time."""

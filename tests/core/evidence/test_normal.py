@@ -25,7 +25,7 @@ from bascule.core.evidence.normal import (
     tilted,
     tilted_slope,
 )
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.engines.boundary import boundary
 
 CLOCKS = st.floats(-3, 12).map(lambda power: 10.0**power)

@@ -12,18 +12,11 @@ import bascule as bs
 from bascule.core.evidence.normal import log_mixture, mixture_radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms
 from bascule.core.procedures.intervals.procedure import log_threshold
-from bascule.core.procedures.intervals.state import (
-    NOBODY,
-    clear,
-    leaves,
-    place,
-    runner_up,
-    span,
-    width,
-)
+from bascule.core.procedures.intervals.state import clear, leaves, place, runner_up, span, width
 from bascule.core.progress import interval_procedure
 from bascule.core.rules.mixture import decide, mixture_interval
 from bascule.core.statistics import ArmStatistics
+from bascule.core.types import NOBODY
 
 MIXTURES = (
     bs.UCB(2, radius="mixture"),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight
+from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
 from bascule.simulation.recurrent.engines import UNSEEN, Engine, Fast, Plain
 

@@ -8,14 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.recurrent.exponential_sum import ExponentialSum, fit
 from bascule.simulation.recurrent.noise import advance, clear, draws, tables, width
 
-IntArray = NDArray[np.int64]
 Loop = Callable[..., None]
 
 

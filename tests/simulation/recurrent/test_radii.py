@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.looks import look_part
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.shapes import (
     UnitRadius,
     algorithm_2_radius,
     clock_radius,
     even_clock_radius,
 )
+from bascule.core.types import FloatArray
 from bascule.simulation.recurrent.engines import Fast
 from bascule.simulation.recurrent.radii import by_clock
 

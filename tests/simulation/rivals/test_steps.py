@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.rivals import steps
 
 

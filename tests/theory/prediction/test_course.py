@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bascule.core.procedures.blocks.state import units_of_leader
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import (
     LEADS,
     POINTS,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.passage import ALMOST_SURE, GRID, Flat, Passage, first_passage
 
 

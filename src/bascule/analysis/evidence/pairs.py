@@ -26,7 +26,7 @@ from bascule.core.evidence.spread import (
     squares_about_mean,
 )
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 
 class Ends(NamedTuple):

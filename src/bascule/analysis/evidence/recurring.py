@@ -20,11 +20,11 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.procedures.recurrent.estimators import mean_of_means
 from bascule.core.procedures.static.procedure import pair_scales
 from bascule.core.progress import decision, look, static_procedure
+from bascule.core.types import FloatArray
 
 FEWEST_UNITS = 20
 """With fewer units an estimated spread says too little."""

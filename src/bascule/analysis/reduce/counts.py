@@ -11,7 +11,7 @@ from bascule.analysis.log.rows import good
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 
 def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool) -> Sums:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 POWERS = tuple(powers for powers in product(range(4), repeat=3) if sum(powers) <= 3)
 """The exponents of value, denominator and covariate in each product."""

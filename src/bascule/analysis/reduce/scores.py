@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 Row = dict[str, Any]
 

@@ -15,8 +15,8 @@ from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
 from bascule.core.errors import InputError
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import FloatArray
 
 MOST_DAYS = 4000
 """More days than this are no test, but times that were misread."""

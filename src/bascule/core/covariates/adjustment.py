@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bascule.core.covariates.model import Covariate
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 RIDGE = 10.0
 """Shrinkage of a coefficient, in units: with this number of units it is halved."""

@@ -17,7 +17,7 @@ from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
 from bascule.core.diagnostics.tails import chi_square_tail
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 FEWEST_VARIANCE = 5.0
 """Counts that vary less than this are not normal enough for a chi-square."""

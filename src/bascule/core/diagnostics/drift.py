@@ -31,8 +31,8 @@ from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import ROUNDING
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import Statistics
+from bascule.core.types import FloatArray
 
 TREND_PARTS = 15
 """The most parts that an arm's units are cut into: two weeks, when periods are days."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import squares_about_mean
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import Statistics
+from bascule.core.types import FloatArray
 
 FEWEST_UNITS = 10
 """Fewer units than this say too little about a mean."""

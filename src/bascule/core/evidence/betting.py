@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
 """The shares that are staked on each block."""

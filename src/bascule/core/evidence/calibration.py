@@ -17,7 +17,7 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import lg
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
 """What kind of proof stands behind a decision."""

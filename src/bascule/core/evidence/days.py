@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from bascule.core.evidence.bernstein import PRICES, TILTS
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 SLOPES: FloatArray = np.array(TILTS)
 """The slopes of the lines; no unit is ever staked with more than its slope."""

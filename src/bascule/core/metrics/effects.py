@@ -16,7 +16,7 @@ from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
 from bascule.core.procedures.intervals.bounds import intersected
-from bascule.core.procedures.intervals.state import NOBODY
+from bascule.core.types import NOBODY
 
 
 @dataclass(frozen=True, slots=True)

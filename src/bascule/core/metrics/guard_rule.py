@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.procedures.intervals.bounds import STEPS_PER_E_FOLD, is_due
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 OPEN, WITHIN, HARMED = range(3)
 """What a guardrail says of an arm."""

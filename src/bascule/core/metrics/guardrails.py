@@ -19,8 +19,8 @@ from bascule.core.metrics import guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
 from bascule.core.procedures.intervals.bounds import intersected
-from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NOBODY
 
 Standing = Literal["open", "within margin", "harmed"]
 """What a guardrail says of an arm so far."""

@@ -24,9 +24,9 @@ from bascule.core.procedures.intervals.bounds import (
     is_due,
     with_dropped,
 )
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 AnyStatistics = Statistics | CohortStatistics
 """What a test has shown: one outcome a unit, or cohorts where outcomes recur."""

@@ -19,20 +19,14 @@ from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.intervals.margin import rounds_within
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
-from bascule.core.procedures.intervals.state import (
-    NOBODY,
-    FloatArray,
-    Steps,
-    eliminate,
-    parted,
-    round_complete,
-)
+from bascule.core.procedures.intervals.state import Steps, eliminate, parted, round_complete
 from bascule.core.procedures.recurrent import shapes as units
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules.base import Rule, calibrate_intervals
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 from bascule.core.rules.ucb import even_score
+from bascule.core.types import NOBODY, FloatArray
 
 
 def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:

@@ -17,14 +17,13 @@ from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.procedures.intervals.state import (
     FEW_ARMS,
-    NOBODY,
-    FloatArray,
     highest,
     runner_up,
     stretches,
     value_of,
 )
 from bascule.core.rules.base import refuse_delta
+from bascule.core.types import NOBODY, FloatArray
 
 RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
 """Whose radius an arm has; the last two are for units whose outcomes keep coming."""

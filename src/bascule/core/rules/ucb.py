@@ -25,19 +25,14 @@ from bascule.core.procedures.intervals.margin import (
     two_arms_within,
 )
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
-from bascule.core.procedures.intervals.state import (
-    NOBODY,
-    FloatArray,
-    Steps,
-    parted,
-    round_complete,
-)
+from bascule.core.procedures.intervals.state import Steps, parted, round_complete
 from bascule.core.procedures.recurrent import shapes as units
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules import mixture
 from bascule.core.rules.base import Knob, Rule, calibrate_intervals, refuse_delta
 from bascule.core.rules.mixture import RadiusName, StopName
+from bascule.core.types import NOBODY, FloatArray
 
 STALLS_BELOW = 2.0
 """Below this alpha a test with the stop of a mixture may never end."""

@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.planning.request.amounts import amount, tidy
 
 FEWEST = 10

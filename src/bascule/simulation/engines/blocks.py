@@ -13,13 +13,13 @@ from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.state import OCTAVES, PARTS, Evidence
 from bascule.core.procedures.blocks.steps import BlockSteps
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import block_differences
 from bascule.simulation.kernels.block_differences import differences_suffice
 from bascule.simulation.kernels.blocks import CALLED, COUNTING, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import IntArray, Kernel
+from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.worlds.world import World

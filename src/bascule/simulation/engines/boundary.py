@@ -17,7 +17,7 @@ from bascule.core.evidence.normal import (
     mixture_boundary_from,
 )
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 
 

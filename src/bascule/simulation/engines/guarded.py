@@ -20,7 +20,6 @@ from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
 from bascule.core.procedures.blocks.steps import BlockSteps
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
 from bascule.core.progress import (
     block_procedure,
     decision,
@@ -30,12 +29,13 @@ from bascule.core.progress import (
     record,
 )
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
 from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, Kernel
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Kernel
 from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, outcome_of, world_numbers
 from bascule.simulation.random.streams import WORDS, seed_stream

@@ -12,11 +12,12 @@ from bascule.core.design import Design
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.intervals.state import FloatArray, Steps, width
+from bascule.core.procedures.intervals.state import Steps, width
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
+from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_table
 from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.draws import NORMAL, Draws

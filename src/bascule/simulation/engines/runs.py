@@ -9,9 +9,9 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.gaps import gaps_of
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.feasible import units_cap
-from bascule.simulation.kernels.control import Chunk, IntArray, RunColumns
+from bascule.simulation.kernels.control import Chunk, RunColumns
 from bascule.simulation.random.streams import ziggurat_table
 from bascule.simulation.worlds.world import World
 

@@ -12,12 +12,13 @@ from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf, known_spread
-from bascule.core.procedures.intervals.state import FloatArray, Steps, Within, width
+from bascule.core.procedures.intervals.state import Steps, Within, width
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.blocks import floors_of
 from bascule.simulation.engines.intervals import radius_table
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import IntArray, Kernel
+from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.kernels.covariates import (
     COUNT,
     covariate_numbers,

@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.procedures.blocks import state as block_state
 from bascule.core.procedures.blocks.state import Criterion, beaten
 from bascule.core.procedures.blocks.steps import BlockSteps, never_over
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import NORMAL
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream

@@ -19,8 +19,8 @@ from bascule.core.procedures.blocks.state import (
 )
 from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.horizon import state as horizon_state
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import (
     DONE,

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 
-IntArray = NDArray[np.int64]
 Kernel = Callable[..., None]
 
 STOP, ALIVE, WAITING, FINISHED, STEPS = range(5)

@@ -13,7 +13,7 @@ import numpy as np
 
 from bascule.core.covariates.adjustment import width
 from bascule.core.design import Design
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.noise_kernel import normal
 from bascule.simulation.random.streams import WordArray
 from bascule.simulation.worlds.world import World

@@ -14,16 +14,10 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest
+from bascule.core.procedures.intervals.state import Steps, highest
+from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.compiled import Function, used_functions
-from bascule.simulation.kernels.control import (
-    ALIVE,
-    CONTROL_SIZE,
-    STEPS,
-    Chunk,
-    Kernel,
-    RunColumns,
-)
+from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Chunk, Kernel, RunColumns
 from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 

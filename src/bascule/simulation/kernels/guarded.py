@@ -31,9 +31,9 @@ from bascule.core.metrics.guard_rule import (
 from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
 from bascule.core.procedures.blocks.steps import BlockSteps, advantage
 from bascule.core.procedures.intervals.bounds import narrowed
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
 from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream

@@ -18,21 +18,13 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
-from bascule.core.procedures.intervals.state import (
-    NOBODY,
-    FloatArray,
-    Steps,
-    clear,
-    highest,
-    place,
-    width,
-)
+from bascule.core.procedures.intervals.state import Steps, clear, highest, place, width
+from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,
     WAITING,
     Chunk,
-    IntArray,
     Kernel,
     RunColumns,
     finish_run,

@@ -17,17 +17,9 @@ from bascule.core.evidence.normal import (
     tail_series,
     tilted,
 )
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.static.population import Threshold, winner, within
-from bascule.simulation.kernels.control import (
-    FINISHED,
-    STEPS,
-    STOP,
-    Chunk,
-    IntArray,
-    Kernel,
-    RunColumns,
-)
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Chunk, Kernel, RunColumns
 from bascule.simulation.random.streams import (
     WordArray,
     fill_normals,

@@ -14,9 +14,10 @@ import math
 import numpy as np
 
 from bascule.core.evidence.radius import Radius, radius
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray, Steps, highest, put
+from bascule.core.procedures.intervals.state import Steps, highest, put
+from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import used_functions
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
 

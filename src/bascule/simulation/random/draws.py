@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.outcomes.noise import Noise
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import (
     Word,
     WordArray,

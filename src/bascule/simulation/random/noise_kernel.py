@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals, uniform
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 WORDS = 4
 """Words of state a stream has."""

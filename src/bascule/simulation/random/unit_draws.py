@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals, uniform
 from bascule.simulation.recurrent.kernel import Crowd, Fill, every_outcome
 

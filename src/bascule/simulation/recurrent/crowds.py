@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import WordArray, fill_normals
 from bascule.simulation.recurrent.kernel import Crowd
 from bascule.simulation.recurrent.noise import KINDS, advance, clear, draws, width

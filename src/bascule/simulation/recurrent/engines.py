@@ -11,9 +11,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.estimators import Weight, equal_weight
 from bascule.core.procedures.recurrent.shapes import UnitRadius
+from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.streams import fill_normals

@@ -21,7 +21,7 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 FINEST, COARSEST = 1e-7, 1e-2
 LONGEST = 10**8

@@ -23,9 +23,6 @@ from bascule.core.evidence.normal import (
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.procedures.intervals.state import (
-    NO_DIFFERENCE,
-    NOBODY,
-    FloatArray,
     Steps,
     Within,
     clear,
@@ -35,6 +32,7 @@ from bascule.core.procedures.intervals.state import (
     value_of,
 )
 from bascule.core.procedures.recurrent.estimators import Weight
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 LOG_GONE = math.log(1e-20)
 """A term is skipped once its powers since the last arrival are below this."""

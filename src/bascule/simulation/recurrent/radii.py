@@ -16,8 +16,8 @@ import numpy as np
 
 from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.recurrent.shapes import UnitRadius
+from bascule.core.types import FloatArray
 from bascule.simulation.kernels.control import Kernel
 
 Find = Callable[[FloatArray, int, float, float, float, float, float], float]

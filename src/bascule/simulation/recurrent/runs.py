@@ -11,11 +11,12 @@ from bascule.core.design import Design
 from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.procedures.intervals.state import FloatArray, Steps, Within, width
+from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, IntArray, Kernel
+from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.recurrent.engines import Engine
 from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, build

@@ -8,10 +8,10 @@ from types import FunctionType
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
 from bascule.simulation.kernels.worlds.unit import (
     Source,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.types import NOBODY, FloatArray
 
 TRACK, THOMPSON, TOP_TWO, MIXTURE, DOUBLE = range(5)
 """The kinds of rules."""

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.prediction.passage import Line, first_passage
 
@@ -39,7 +38,6 @@ MOST_ROUNDS = 200
 LEAST = 1e-9
 """The least that outcomes vary."""
 
-IntArray = NDArray[np.int64]
 
 Law = tuple[FloatArray, FloatArray]
 """The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.

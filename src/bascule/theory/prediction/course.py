@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.procedures.blocks.state import FULL_TILT_AT, units_of_leader
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.passage import GRID, Pace, Passage
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import LEADS
 from bascule.theory.prediction.passage import Line, overstep
 from bascule.theory.prediction.paths.noisy_paths import (

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 RATIO, STEPS, PARTS = 1.06, 40, 4
 """The ratio of each clock to the one before it, how many steps are prepared at once, and in how

@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import (
     Course,
     course_in_blocks,

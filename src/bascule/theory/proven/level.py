@@ -14,8 +14,8 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.progress import interval_procedure
+from bascule.core.types import FloatArray
 
 POINTS, MOST_UNITS = 240, 1e18
 """Radii are tabulated at this many numbers of units, up to the last."""

@@ -26,7 +26,7 @@ from bascule.core.procedures.blocks.betting import (
 )
 from bascule.core.procedures.blocks.betting_steps import BETTING
 from bascule.core.procedures.blocks.state import begin_block, last_in
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 CRITERION = BETTING.criterion(ORDINARY, math.log(40.0))
 

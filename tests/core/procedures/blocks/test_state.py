@@ -26,7 +26,7 @@ from bascule.core.procedures.blocks.state import (
     units_of_leader,
     width,
 )
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 NO_FLOORS = np.zeros(OCTAVES * PARTS)
 

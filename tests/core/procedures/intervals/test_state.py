@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from bascule.core.procedures.intervals.state import (
     FEW_ARMS,
-    NOBODY,
-    FloatArray,
     clear,
     eliminate,
     highest,
@@ -24,6 +22,7 @@ from bascule.core.procedures.intervals.state import (
     span,
     width,
 )
+from bascule.core.types import NOBODY, FloatArray
 
 MEANS = st.lists(st.floats(-10, 10), min_size=2, max_size=40)
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.evidence.radius import lg
-from bascule.core.procedures.intervals.state import NOBODY
 from bascule.core.procedures.static.population import (
     FIRST_CLOCK,
     Threshold,
@@ -25,6 +24,7 @@ from bascule.core.procedures.static.population import (
     spread,
     winner,
 )
+from bascule.core.types import NOBODY
 
 THRESHOLDS = (one_look, any_time, open_look, mixture)
 

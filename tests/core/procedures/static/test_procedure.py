@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 
 def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.kernels.worlds.unit import (
     arrival,
     drift,

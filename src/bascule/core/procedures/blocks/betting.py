@@ -20,7 +20,7 @@ from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import observe as observe_in_block
 from bascule.core.procedures.blocks.state import width as width_of_pairs
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 STAKES = len(BETS)
 """Numbers that the bets on one ordered pair take."""

@@ -16,8 +16,8 @@ from bascule.core.procedures.blocks.betting import STAKES, SUMS, has_won, stake,
 from bascule.core.procedures.blocks.state import Criterion, units_of_leader
 from bascule.core.procedures.blocks.steps import BlockSteps, one_sided, read_totals
 from bascule.core.procedures.intervals.margin import bets_within
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
+from bascule.core.types import FloatArray
 
 
 def write_bets(state: FloatArray, arms: int, statistics: Statistics) -> None:

@@ -30,8 +30,8 @@ from bascule.core.procedures.horizon.state import (
     prepare,
     variance_at_end,
 )
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 """What `BlockSteps.over` returns, in words."""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 Evidence = Callable[[float, float, float], float]
 """(total, clock, effect) -> log evidence that the first arm of a pair is better."""

@@ -35,8 +35,8 @@ from bascule.core.procedures.intervals.margin import (
     known_spread,
     pairs_within,
 )
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
+from bascule.core.types import FloatArray
 
 Boundary = Callable[[float, float, float], float]
 """(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""

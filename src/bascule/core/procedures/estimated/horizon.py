@@ -27,7 +27,7 @@ from bascule.core.procedures.horizon.state import (
     PRIOR_UNITS,
     REACH,
 )
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 LEADERS, BATCH = PRIOR, PRIOR_UNITS
 """Places in a plan: the units that a leader gets for each one of a challenger at the most, and how

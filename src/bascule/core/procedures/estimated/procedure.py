@@ -29,8 +29,8 @@ from bascule.core.procedures.estimated.state import (
     pairs_within,
     width,
 )
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
+from bascule.core.types import FloatArray
 
 
 def write_moments(state: FloatArray, arms: int, statistics: Statistics) -> None:

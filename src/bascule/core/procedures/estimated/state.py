@@ -24,7 +24,7 @@ from bascule.core.procedures.blocks.state import fold as fold_pairs
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import width as width_of_pairs
 from bascule.core.procedures.intervals.margin import scaled_pairs_within
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 SUMS = 5
 """Stretches of one number for each arm."""

@@ -49,7 +49,7 @@ from bascule.core.procedures.horizon.state import (
     variance_in_pair,
     variance_of,
 )
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 
 def stake_of(state: FloatArray, plan: int, owned: float, clock: float, variance: float) -> float:

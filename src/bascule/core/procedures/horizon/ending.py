@@ -18,7 +18,7 @@ from bascule.core.procedures.horizon.state import (
     bets_of,
     variance_at_end,
 )
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 Outlook = Callable[[FloatArray, int, int, int, int, FloatArray], tuple[float, float]]
 """(state, first, arms, i, j, plan) -> what is left of the clock of a pair until its horizon, and

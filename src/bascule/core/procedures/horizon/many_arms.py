@@ -40,7 +40,6 @@ from bascule.core.procedures.horizon.steps import (
     flat_bound_line,
     with_flat_boundary,
 )
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.many_arms.pairs import bets_within, drop_by, number_of, within_by
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
@@ -55,6 +54,7 @@ from bascule.core.procedures.many_arms.state import (
 )
 from bascule.core.procedures.many_arms.steps import MANY_BETTING, MANY_UNINFORMED, numbers_of
 from bascule.core.statistics import PairStatistics
+from bascule.core.types import FloatArray
 
 LEAD, WON, BLOCKS = 3, 4, 5
 """Columns of a row beside the clock, the sum of the blocks' differences and that of their squares:

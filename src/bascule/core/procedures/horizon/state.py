@@ -15,7 +15,7 @@ import math
 from bascule.core.procedures.blocks.state import leader as leader_of_pairs
 from bascule.core.procedures.blocks.state import observe as observe_in_block
 from bascule.core.procedures.blocks.state import width as width_of_pairs
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 SHIFTS = (
     *(0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),

@@ -47,8 +47,8 @@ from bascule.core.procedures.horizon.state import (
     prepare,
     variance_of,
 )
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.statistics import PairStatistics, Statistics
+from bascule.core.types import FloatArray
 
 # A flat boundary: the horizon is what shapes the evidence
 

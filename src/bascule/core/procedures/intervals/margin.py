@@ -14,7 +14,8 @@ from bascule.core.evidence.betting import log_shifted_wealth
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.blocks.betting import sums_of
 from bascule.core.procedures.blocks.state import Criterion, reached
-from bascule.core.procedures.intervals.state import FloatArray, round_complete, stretches, value_of
+from bascule.core.procedures.intervals.state import round_complete, stretches, value_of
+from bascule.core.types import FloatArray
 
 PairSpread = Callable[[FloatArray, int, int, int, int], float]
 """(state, first, arms, i, j) -> the spread of one outcome, in units of the totals."""

@@ -24,9 +24,6 @@ from bascule.core.procedures.base import (
 )
 from bascule.core.procedures.intervals.bounds import MOST_ARMS
 from bascule.core.procedures.intervals.state import (
-    NO_DIFFERENCE,
-    NOBODY,
-    FloatArray,
     Steps,
     Within,
     highest,
@@ -37,6 +34,7 @@ from bascule.core.procedures.intervals.state import (
 )
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 
 REACH_TOLERANCE, CEILING_TOLERANCE, FIRST_REACH_STEP = 1e-7, 1e-3, 0.01
 """The relative precision of intervals by the evidence of two arms; how well the search knows where

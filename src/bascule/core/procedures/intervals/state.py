@@ -16,18 +16,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from bascule.core.types import NOBODY, FloatArray
 
 FEW_ARMS = 8
 """Up to this many arms are looked through; more are kept as tournaments."""
-
-NOBODY = -1
-"""The winner while there is none."""
-
-NO_DIFFERENCE = -2
-"""The winner when the arms are proven to differ by less than what matters."""
 
 Score = Callable[[float, float, float, float], float]
 """(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from bascule.core.evidence.betting import log_shifted_wealth, log_wealth_of_sums, sums_may_reach
 from bascule.core.procedures.blocks.state import Criterion, beaten, reached
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.many_arms.state import CLOCK, CUBES, FOURTHS, SQUARES, TOTAL, row_of
+from bascule.core.types import FloatArray
 
 SPARED = 0.1
 """The part of the error that is kept for differences between two arms of which none is the best.

@@ -27,7 +27,6 @@ from bascule.core.procedures.horizon.many_arms import (
     variance_in_many,
     variance_of_many,
 )
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.many_arms.pairs import SPARED, number_of
 from bascule.core.procedures.many_arms.state import (
     CLOCK,
@@ -40,6 +39,7 @@ from bascule.core.procedures.many_arms.state import (
     row_of,
 )
 from bascule.core.statistics import ArmStatistics, PairRow, PairStatistics, Statistics, add_rows
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ import math
 
 from bascule.core.procedures.blocks.betting import UNSEEN
 from bascule.core.procedures.horizon.state import PLAN_SIZE
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 MANY = 20
 """A test of up to this number of arms keeps every bet on every pair (`blocks.betting`)."""

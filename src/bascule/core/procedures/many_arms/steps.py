@@ -12,7 +12,6 @@ from bascule.core.evidence.betting import BETS, log_of_sums, sums_may_reach
 from bascule.core.evidence.normal import informed_boundary
 from bascule.core.procedures.blocks.betting_steps import BETTING
 from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, informed, write_nothing
-from bascule.core.procedures.intervals.state import FloatArray
 from bascule.core.procedures.many_arms.pairs import (
     all_bets_within,
     all_within,
@@ -33,6 +32,7 @@ from bascule.core.procedures.many_arms.state import (
     width,
 )
 from bascule.core.statistics import PairStatistics
+from bascule.core.types import FloatArray
 
 LEAST_THRESHOLD = math.log(MANY)
 """The log evidence that an arm is beaten with is higher: (K - 1) / p, with more arms than that."""

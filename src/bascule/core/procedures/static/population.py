@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import lg
-from bascule.core.procedures.intervals.state import NOBODY, FloatArray
+from bascule.core.types import NOBODY, FloatArray
 
 Threshold = Callable[[float, float, float, float, float], float]
 """(stage, sigma_unit, sigma_noise, delta, looks) -> what a difference has to reach."""

@@ -15,10 +15,10 @@ from bascule.core.evidence.calibration import Guarantee
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Ends, Procedure
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.static import population
 from bascule.core.procedures.static.population import Threshold
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
 from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.runs import Runs
-from bascule.simulation.kernels.control import IntArray
 from bascule.simulation.random.draws import NORMAL, Draws
 
 Device = Literal["cpu", "cuda"]

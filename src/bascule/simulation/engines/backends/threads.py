@@ -10,7 +10,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Protocol
 
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, IntArray, new_control
+from bascule.core.types import IntArray
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, new_control
 
 CHUNKS_PER_THREAD = 8
 SMALLEST_CHUNK = 64

@@ -18,10 +18,10 @@ from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
 from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
 from bascule.core.procedures.blocks.steps import BlockSteps
-from bascule.core.procedures.intervals.state import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import deal_slots
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
 from bascule.simulation.kernels.worlds.unit import (
     Source,

@@ -19,9 +19,6 @@ import numpy as np
 from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.procedures.intervals.procedure import SpreadOf, known_spread
 from bascule.core.procedures.intervals.state import (
-    NO_DIFFERENCE,
-    NOBODY,
-    FloatArray,
     Steps,
     Within,
     clear,
@@ -32,7 +29,8 @@ from bascule.core.procedures.intervals.state import (
     stretches,
     value_of,
 )
-from bascule.simulation.kernels.control import STOP, Chunk, IntArray, Kernel, RunColumns, finish_run
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.worlds.unit import (
     Source,

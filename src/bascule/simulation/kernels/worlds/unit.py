@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
 from bascule.simulation.random.streams import WORDS, WordArray, uniform, ziggurat_table
 from bascule.simulation.worlds.world import World

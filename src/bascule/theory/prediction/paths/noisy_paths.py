@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bascule.core.evidence.horizon import conditional_power
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import POINTS
 from bascule.theory.prediction.passage import Line
 

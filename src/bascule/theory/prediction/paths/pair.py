@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import LEADS
 from bascule.theory.prediction.passage import Flat, Line, overstep
 from bascule.theory.prediction.paths.noisy_paths import (
