@@ -13,9 +13,9 @@ install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
-LONG := tests/paper docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
+LONG := tests/research docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
 	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/schemas/test_openapi.py \
-	tests/simulation tests/comparison tests/core/covariates/test_adjustment.py \
+	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py tests/planning/search/test_value.py \

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import bascule as bs
-from bascule.comparison.coverage import promised_error, why_not_covered
 from bascule.core.rules import Rule
-from bascule.simulation import Estimate
-from bascule.simulation.api import world_of
-from bascule.simulation.rivals import (
+from bascule.research.comparison.coverage import promised_error, why_not_covered
+from bascule.research.rivals import (
     DoubleKLUCB,
     MixtureAdaptive,
     Rival,
@@ -25,6 +23,8 @@ from bascule.simulation.rivals import (
     TopTwo,
     TrackAndStop,
 )
+from bascule.simulation import Estimate
+from bascule.simulation.api import world_of
 from bascule.simulation.shares import wilson
 
 OUT = Path("docs/explanation/peers.md")

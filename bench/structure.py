@@ -89,7 +89,7 @@ NEW = {
         simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
         simulation/kernels/block_differences.py simulation/kernels/gpu.py
         simulation/kernels/two_arms.py simulation/summary.py""",
-    "rules of other tools": "simulation/rivals/",
+    "rules of other tools": "research/rivals/",
     "worth to a population": "planning/search/value.py",
     "logs in databases and Spark, of any form, of many tests, with one look": """
         analysis/each.py analysis/evidence/fixed.py analysis/live_test.py analysis/log/naming.py
@@ -99,7 +99,7 @@ NEW = {
     "notebooks, glossary of the page, numbers as people write them": """
         cli/support/numbers.py core/inputs/written_numbers.py presentation/notebook.py
         service/page/glossary.py""",
-    "units within limits in the paper's setting": "paper/bounded_units.py",
+    "units within limits in the paper's setting": "research/paper/bounded_units.py",
 }
 """Modules and folders that serve only features that the first edition did not have."""
 

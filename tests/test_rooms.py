@@ -17,9 +17,8 @@ import bascule
 ROOMS = (
     "cli",
     "service",
-    "paper",
+    "research",
     "presentation",
-    "comparison",
     "planning",
     "analysis",
     "live",
@@ -91,6 +90,16 @@ def test_imports_point_down_only(room: str) -> None:
         if (target := room_of(module)) and target not in allowed
     }
     assert not upward, sorted(upward)
+
+
+def test_only_the_commands_import_research() -> None:
+    importing = {
+        module
+        for module, path in MODULES.items()
+        if module != "bascule" and room_of(module) not in {"cli", "research"}
+        if any(room_of(name) == "research" for name in imported_modules(path))
+    }
+    assert not importing
 
 
 def test_imports_form_no_cycle() -> None:

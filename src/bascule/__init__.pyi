@@ -12,8 +12,6 @@ from .analysis import (
     analyze_each,
 )
 from .analysis.live_test import analyze_experiment
-from .comparison.audit import Audit, AuditRow, audit
-from .comparison.frontier import Frontier, frontier
 from .contract import check_contract
 from .core.covariates.model import Covariate
 from .core.design import Design
@@ -62,6 +60,8 @@ from .planning.request.sample import Sample
 from .planning.result import Plan
 from .planning.rollout import Rollout, RolloutCase, plan_rollout
 from .planning.segments import SegmentedPlan, plan_segments
+from .research.comparison.audit import Audit, AuditRow, audit
+from .research.comparison.frontier import Frontier, frontier
 from .simulation import (
     Beta,
     Change,

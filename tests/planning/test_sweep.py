@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import bascule as bs
-from bascule.comparison.frontier import FEWEST, TOO_MANY, budget_for
 from bascule.planning.sweep import Sweep, expected_units, unit_weight
+from bascule.research.comparison.frontier import FEWEST, TOO_MANY, budget_for
 from bascule.simulation.engines.intervals import LARGEST_TABLE
 
 

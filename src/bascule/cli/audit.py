@@ -15,7 +15,7 @@ from bascule.core.rules.mixture import RadiusName
 from bascule.core.rules.tilt import HorizonGuarantee
 
 if TYPE_CHECKING:
-    from bascule.comparison.audit import Audit
+    from bascule.research.comparison.audit import Audit
 
 
 def command(
@@ -56,7 +56,7 @@ def command(
 ) -> None:
     """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
     described = designs.describing(locals())
-    from bascule.comparison.audit import audit
+    from bascule.research.comparison.audit import audit
 
     if rule == "static":
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
@@ -80,7 +80,7 @@ def command(
 
 def _rule(described: dict[str, Any]) -> Rule:
     """The rule that is described, or another tool's, which has no options."""
-    from bascule.simulation.rivals import RIVALS
+    from bascule.research.rivals import RIVALS
 
     name = described["rule"]
     if name in RIVALS:
@@ -94,7 +94,7 @@ def _rule(described: dict[str, Any]) -> Rule:
 
 
 def _show(result: Audit) -> None:
-    from bascule.presentation import audit as words
+    from bascule.research.comparison import audit_text as words
 
     console = screen()
     heading, *lines = words.table(result)

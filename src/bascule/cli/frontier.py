@@ -21,7 +21,7 @@ from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.comparison.frontier import Frontier
+    from bascule.research.comparison.frontier import Frontier
 
 GAP = 2
 """Spaces before each column."""
@@ -51,9 +51,9 @@ def command(
     as_json: bool = designs.AS_JSON,
 ) -> None:
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
-    from bascule.comparison.contenders import USUAL, Family
-    from bascule.comparison.frontier import frontier
     from bascule.core.inputs.files import prepare_folder
+    from bascule.research.comparison.contenders import USUAL, Family
+    from bascule.research.comparison.frontier import frontier
 
     if not means:
         raise InputError(
@@ -84,8 +84,8 @@ def command(
 
 def _show(result: Frontier) -> None:
     """Print a table with a part for each family, or lines where it does not fit."""
-    from bascule.comparison.contenders import Family
-    from bascule.presentation.frontier import text as words
+    from bascule.research.comparison import frontier_text as words
+    from bascule.research.comparison.contenders import Family
 
     console = screen()
     rows = [words.HEADINGS, *(words.cells(point) for point in result.points)]

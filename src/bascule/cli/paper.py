@@ -18,8 +18,8 @@ def command(
     dask: str | None = designs.DASK,
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
-    from bascule.paper import regenerate
-    from bascule.paper.claims.claim import tally
+    from bascule.research.paper import regenerate
+    from bascule.research.paper.claims.claim import tally
 
     with designs.workers(dask), progress_bar() as bar:
         result = regenerate(out, runs, seed, threads, bar)

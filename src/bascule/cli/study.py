@@ -15,7 +15,7 @@ from bascule.core.rules import Rule, Tilt
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bascule.comparison.frontier import Frontier
+    from bascule.research.comparison.frontier import Frontier
     from bascule.simulation import Step
 
 MEANS = (20.0, 21.5)
@@ -27,11 +27,11 @@ BAR = 20
 
 def show(seed: int, runs: int, out: Path) -> None:
     """Watch one simulated test run to its decision, then compare what the knobs change."""
-    from bascule.comparison.contenders import Family
-    from bascule.comparison.frontier import frontier
     from bascule.core.inputs.files import prepare_folder
     from bascule.presentation.figures import save_figure
     from bascule.presentation.guarantees import error_words
+    from bascule.research.comparison.contenders import Family
+    from bascule.research.comparison.frontier import frontier
 
     runs = checks.whole("runs", runs, 2, "1000 is a good start")
     prepare_folder(out)

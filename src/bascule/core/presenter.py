@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import Any
 
 
-def presenter(name: str) -> Any:
-    """Return the module `bascule.presentation.<name>`, loaded when it is first needed.
+def presenter(name: str, package: str = "bascule.presentation") -> Any:
+    """Return the module `name` of a package that shows results, loaded when it is first needed.
 
     >>> presenter("pages").__name__
     'bascule.presentation.pages'
     """
-    return import_module(f"bascule.presentation.{name}")
+    return import_module(f"{package}.{name}")

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from bascule.presentation import audit as audit_text
 from bascule.presentation import simulation as simulation_text
 from bascule.presentation.figures import SERIES, inline, new_figure
-from bascule.presentation.frontier import text as frontier_text
 from bascule.presentation.guarantees import interval_name, promise_words
 from bascule.presentation.numbers import Amounts, count
 from bascule.presentation.plan import tables as plan_tables
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bascule.analysis.result import Analysis
-    from bascule.comparison.audit import Audit
-    from bascule.comparison.contenders import Family
-    from bascule.comparison.frontier import Frontier
     from bascule.core.design import Design
     from bascule.core.metrics.effects import Effect
     from bascule.live.api.experiment import Experiment
@@ -86,31 +81,6 @@ def simulation_html(simulation: Simulation) -> str:
     """Return a simulation as a table with its histograms."""
     title = simulation_text.title(simulation)
     return page(table(title, simulation.rows()), (), simulation.plot())
-
-
-def frontier_html(frontier: Frontier) -> str:
-    """Return a frontier as a table with its figure; efficient rules are bold."""
-    rows: list[Sequence[str]] = []
-    strong: list[int] = []
-    family: Family | None = None
-    for point in frontier.points:
-        if point.family is not family:
-            family = point.family
-            strong.append(len(rows))
-            rows.append([family.words])
-        if point.efficient:
-            strong.append(len(rows))
-        rows.append(frontier_text.cells(point))
-    tables = table(frontier_text.title(frontier), rows, frontier_text.HEADINGS, strong)
-    return page(tables, frontier_text.notes(frontier), frontier.plot())
-
-
-def audit_html(audit: Audit) -> str:
-    """Return an audit as a table with its figure; broken promises are bold."""
-    rows = [audit_text.cells(row) for row in audit.rows]
-    broken = [place for place, row in enumerate(audit.rows) if row.broken]
-    tables = table(audit_text.title(audit), rows, audit_text.HEADINGS, broken)
-    return page(tables, audit_text.notes(audit), audit.plot())
 
 
 def status_html(status: Status) -> str:

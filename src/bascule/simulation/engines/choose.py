@@ -23,8 +23,6 @@ from bascule.simulation.random.draws import Draws, draws_of
 from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 from bascule.simulation.recurrent.runs import UnitRuns
-from bascule.simulation.rivals.rules import RivalProcedure
-from bascule.simulation.rivals.runs import RivalRuns
 from bascule.simulation.worlds.world import World
 
 
@@ -128,16 +126,10 @@ def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
     return UnitRuns(design, procedure, Fast(outcome, weight), world, seed, runs)
 
 
-def _rival(procedure: RivalProcedure, order: Order) -> Runs:
-    order.refuse_options()
-    return RivalRuns(order.design, procedure, order.written_out, order.seed, order.runs)
-
-
 ENGINES: dict[str, Callable[[Any, Order], Runs]] = {
     "blocks": _blocks,
     "intervals": _intervals,
     "recurrent": _recurrent,
-    "rival": _rival,
     "static": _static,
 }
-"""The compiled loops, by the kind of procedure that they play."""
+"""The compiled loops, by the kind of procedure that they play; packages above add their own."""

@@ -1,1 +1,0 @@
-"""Frontiers as text and figures."""

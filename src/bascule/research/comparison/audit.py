@@ -1,0 +1,290 @@
+"""The audit of a design: what it does in one world after the other, beside what is promised."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.presenter import presenter
+from bascule.core.rules import Rule
+from bascule.research.comparison.contenders import refuse_twice
+from bascule.research.comparison.coverage import promised_error, why_not_covered
+from bascule.simulation import Estimate, Simulation, World, simulate
+from bascule.simulation.api import world_of
+from bascule.simulation.engines.backends.threads import Stages
+from bascule.simulation.engines.choose import is_compiled
+from bascule.simulation.shares import NORMAL_95, wilson
+from bascule.simulation.worlds.named_worlds import NAMED, named_world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TIMES_STEADY, SHORTEST_CAP = 5, 20_000
+"""The cap on units, as a multiple of what the test needs in a steady world."""
+
+BATTERY = (*NAMED, "null+steep", "null+late-failures")
+"""The worlds of an audit: wrong decisions are likeliest where no arm is better."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """What a rule did in one world.
+
+    `promised` is the error that its guarantee allows where it covers the world, and `reason` says
+    why it does not; intervals have a confidence of 95 %.
+    """
+
+    name: str
+    world: World
+    runs: int
+    wrong: int
+    undecided: int
+    regret: Estimate
+    decision_time: Estimate
+    promised: float
+    reason: str | None
+
+    @property
+    def error_rate(self) -> float:
+        """Share of runs with a wrong decision."""
+        return self.wrong / self.runs
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """Where the probability of a wrong decision lies (Wilson's interval)."""
+        return wilson(self.wrong, self.runs)
+
+    @property
+    def broken(self) -> bool:
+        """Whether wrong decisions are significantly more frequent than the design promises."""
+        return self.error_interval[0] > self.promised
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return {
+            "name": self.name,
+            "world": self.world.to_dict(),
+            "error_rate": self.error_rate,
+            "error_interval": list(self.error_interval),
+            "undecided": self.undecided,
+            "regret": _plain(self.regret),
+            "decision_time": _plain(self.decision_time),
+            "promised": self.promised,
+            "covered": self.reason is None,
+            "reason": self.reason,
+            "broken": self.broken,
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Audit:
+    """A design in a battery of worlds, one row each.
+
+    `left_out` has the worlds that could not be played, with the reason.
+    """
+
+    design: Design
+    means: tuple[float, ...]
+    runs: int
+    seed: int
+    rows: tuple[AuditRow, ...]
+    seconds: float
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain data; `bascule audit --json` prints it."""
+        promise = self.design.calibration
+        return {
+            "rule": self.design.rule.label,
+            "error": promise.error,
+            "sides": self.design.sides or 1,
+            "guarantee": promise.guarantee,
+            "delta": promise.delta,
+            "means": list(self.means),
+            "runs": self.runs,
+            "seed": self.seed,
+            "max_units": self.design.max_units,
+            "worlds": [row.to_dict() for row in self.rows],
+            "left_out": [{"name": name, "reason": reason} for name, reason in self.left_out],
+            "seconds": self.seconds,
+        }
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame([_flat(row) for row in self.rows])
+
+    def plot(self) -> Figure:
+        """Draw the share of wrong decisions in each world, beside what is promised."""
+        figure: Figure = presenter("audit_text", __package__).plot_audit(self)
+        return figure
+
+    def __repr__(self) -> str:
+        return str(presenter("audit_text", __package__).plain_text(self))
+
+    def _repr_html_(self) -> str:
+        return str(presenter("audit_text", __package__).audit_html(self))
+
+
+def audit(
+    design: Design | Rule,
+    means: Sequence[float] | None = None,
+    outcome: Outcome | None = None,
+    error: float | None = None,
+    delta: float | None = None,
+    runs: int = 400,
+    seed: int = 0,
+    worlds: Sequence[str] | None = None,
+    max_units: int | None = None,
+    threads: int | None = None,
+    progress: Stages | None = None,
+    *,
+    sides: int | None = None,
+) -> Audit:
+    """Play a design in a battery of worlds, and say which of them its guarantee covers.
+
+    A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error`
+    (with `sides`) or `delta` and `max_units` make it one, with as many arms as there are means.
+    Without `worlds` it is all of `BATTERY` that the outcomes allow. Without a cap a run ends,
+    undecided, at 5 times the units that the test needs on average when nothing goes wrong.
+
+    >>> import bascule as bs
+    >>> report = bs.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
+    >>> [row.broken for row in report.rows]
+    [False, False]
+    """
+    runs = checks.whole("runs", runs, 2, "400 is a good start")
+    if isinstance(design, Design):
+        given = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
+        refuse_twice(design, **given, sides=sides)
+        usual = usual_means(design.outcome, len(design.arms))
+        wanted = [design.oriented(mean) for mean in usual] if means is None else means
+        free = design
+    else:
+        outcome = Gaussian(1.0) if outcome is None else outcome
+        wanted = usual_means(outcome) if means is None else means
+        names = [f"arm {i + 1}" for i in range(len(wanted))]
+        free = Design(
+            names, outcome, design, error=error, delta=delta, max_units=max_units, sides=sides
+        )
+    if free.metrics:
+        raise InputError("metrics", "an audit plays the primary metric alone: leave metrics out")
+    if free.outcome.recurring:
+        raise InputError(
+            "outcome",
+            "outcome must be one that a unit gives once: the worlds of an audit have no others",
+        )
+    base = world_of(free, wanted)
+    battery, left_out = _battery(base, free, worlds)
+    started = time.perf_counter()
+    capped = free
+    if free.max_units is None:
+        steady = simulate(free, wanted, runs, seed, threads)
+        cap = max(SHORTEST_CAP, math.ceil(TIMES_STEADY * steady.decision_time.mean()))
+        capped = replace(free, max_units=cap)
+    rows = []
+    for done, (name, world) in enumerate(battery):
+        if progress is not None:
+            progress(name, done, len(battery))
+        rows.append(_row(name, simulate(capped, None, runs, seed, threads, world=world)))
+    seconds = time.perf_counter() - started
+    return Audit(capped, base.start, runs, seed, tuple(rows), seconds, left_out)
+
+
+def usual_means(outcome: Outcome, arms: int = 2) -> tuple[float, ...]:
+    """Return means for an audit that is given none: the last arm is moderately better.
+
+    >>> usual_means(Gaussian(2.0)), usual_means(Gaussian(2.0), arms=3)
+    ((0.0, 0.2), (0.0, 0.0, 0.2))
+    """
+    if outcome.binary:
+        worse, better = 0.10, 0.12
+    elif outcome.limited:
+        worse, better = (outcome.low + share * outcome.scale for share in (0.50, 0.55))
+    else:
+        spread = outcome.noise((0.0,) * arms).spread(0.0) if outcome.estimated else outcome.sigma
+        # Where there is a limit on one side only, stay well inside it.
+        worse = next(
+            (
+                end
+                for end in (outcome.low + spread, outcome.high - 2 * spread)
+                if math.isfinite(end)
+            ),
+            0.0,
+        )
+        better = worse + spread / 10
+    return (*(worse for _ in range(arms - 1)), better)
+
+
+def _battery(
+    base: World, design: Design, names: Sequence[str] | None
+) -> tuple[list[tuple[str, World]], tuple[tuple[str, str], ...]]:
+    """Return the worlds to play, and those left out because the design cannot have them.
+
+    A world that was asked for by name is never left out: it is refused with an error.
+    """
+    lowest = design.goal == "decrease"
+    if names is not None:
+        return [(name, named_world(name, base, design.outcome, lowest)) for name in names], ()
+    worlds, left_out = [], []
+    for name in BATTERY:
+        try:
+            world = named_world(name, base, design.outcome, lowest)
+        except InputError:
+            left_out.append((name, f"{design.outcome.words} cannot have it"))
+            continue
+        if is_compiled(design.increasing.procedure) or world.plain_for(design.outcome):
+            worlds.append((name, world))
+        else:
+            left_out.append((name, f"{design.rule.label} is simulated in steady worlds only"))
+    return worlds, tuple(left_out)
+
+
+def _row(name: str, result: Simulation) -> AuditRow:
+    summary = result.summary()
+    return AuditRow(
+        name=name,
+        world=result.world,
+        runs=result.runs,
+        wrong=int(result.wrong.sum()),
+        undecided=result.undecided,
+        regret=summary["regret"],
+        decision_time=summary["decision_time"],
+        promised=promised_error(result.design, result.world),
+        reason=why_not_covered(result.design, result.world),
+    )
+
+
+def _plain(estimate: Estimate) -> dict[str, Any]:
+    half = NORMAL_95 * estimate.se
+    return {
+        "mean": estimate.mean,
+        "se": estimate.se,
+        "interval": [estimate.mean - half, estimate.mean + half],
+    }
+
+
+def _flat(row: AuditRow) -> dict[str, Any]:
+    low, high = row.error_interval
+    return {
+        "world": row.name,
+        "error_rate": row.error_rate,
+        "error_low": low,
+        "error_high": high,
+        "undecided": row.undecided,
+        "regret": row.regret.mean,
+        "regret_se": row.regret.se,
+        "decision_time": row.decision_time.mean,
+        "decision_time_se": row.decision_time.se,
+        "promised": row.promised,
+        "reason": row.reason,
+        "broken": row.broken,
+    }

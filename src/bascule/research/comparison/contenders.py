@@ -1,0 +1,226 @@
+"""The rules of a comparison: each along its knob, all held to one proven error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bascule.core.design import Design
+from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.inputs import checks
+from bascule.core.outcomes import Outcome
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
+from bascule.core.rules.ucb import STALLS_BELOW
+from bascule.research.rivals import DoubleKLUCB, MixtureAdaptive, Thompson, TopTwo, TrackAndStop
+from bascule.theory import corollary_delta
+
+ALPHAS = (1.2, 1.5, 2.0, 4.0, 16.0)
+TILTS = (1.0, 2.0, 3.0, 5.0, 10.0)
+LEADERS = (0.5, 0.8)
+
+
+class Family(StrEnum):
+    """Rules that differ by their knob only."""
+
+    PUBLISHED = "published"
+    PEELING = "peeling"
+    RADIUS = "mixture-radius"
+    BERNSTEIN = "bernstein-radius"
+    STOP = "mixture-stop"
+    TILT = "tilt"
+    EFFECT = "tilt-effect"
+    PEERS = "peers"
+    GIVEN = "given"
+
+    @property
+    def words(self) -> str:
+        """What a table and a figure call the family."""
+        return WORDS[self]
+
+    @property
+    def proven(self) -> bool:
+        """Whether the error of such rules is proven, so that they may dominate others."""
+        return self is not Family.PEERS
+
+
+WORDS = {
+    Family.PUBLISHED: "the paper's rules as published",
+    Family.PEELING: "the paper's rules, delta by peeling",
+    Family.RADIUS: "UCB with a mixture radius",
+    Family.BERNSTEIN: "UCB with Bernstein's radius",
+    Family.STOP: "UCB and ETC with a mixture stop",
+    Family.TILT: "tilted blocks",
+    Family.EFFECT: "tilted blocks, informed of the effect",
+    Family.PEERS: "rules of other tools and papers, nothing proven",
+    Family.GIVEN: "rules that were given",
+}
+
+USUAL = tuple(family for family in Family if family.proven)
+"""The families of a comparison that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A rule at the delta that its family's proof asks for."""
+
+    design: Design
+    family: Family
+    error: float
+
+    @property
+    def label(self) -> str:
+        """What no other rule of a comparison is called."""
+        label = self.design.rule.label
+        if self.family is Family.EFFECT:
+            return f"{short_name(label)} informed"
+        return f"{label} as published" if self.family is Family.PUBLISHED else label
+
+    @property
+    def calibration(self) -> Calibration:
+        """The delta in use and the error that the family's own proof gives it."""
+        calibration = self.design.calibration
+        if self.family is Family.PUBLISHED:
+            return Calibration(calibration.delta, self.error, "proven")
+        return calibration
+
+
+def short_name(label: str) -> str:
+    """Return the rule and its knob, which say enough within a family.
+
+    >>> short_name("UCB_2 mixture radius"), short_name("Tilt_3, effect 1")
+    ('UCB_2', 'Tilt_3')
+    """
+    return label.split(" ", maxsplit=1)[0].removesuffix(",")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A rule that was not played, and why."""
+
+    label: str
+    family: Family
+    reason: str
+
+
+def contenders(
+    arms: int,
+    outcome: Outcome,
+    error: float,
+    effect: float | None = None,
+    alphas: Sequence[float] = ALPHAS,
+    tilts: Sequence[float] = TILTS,
+    families: Sequence[Family] = USUAL,
+    rules: Sequence[Rule] = (),
+) -> list[Contender]:
+    """Return every rule of these families that ends without a cap, along its knob.
+
+    `rules` take part beside them, unless one of the families has them.
+
+    >>> import bascule as bs
+    >>> [entry.label for entry in contenders(2, bs.Gaussian(1), 0.05, alphas=[2], tilts=[3])]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    ['UCB_2 as published', "ETC' as published", 'ETC as published', 'UCB_2', "ETC'", 'ETC',
+     'UCB_2 mixture radius', 'UCB_2 mixture stop', 'ETC mixture', 'Tilt_3']
+    """
+    names = [f"arm {i + 1}" for i in range(arms)]
+    for alpha in alphas:
+        if alpha <= 1:
+            raise InputError(
+                "alphas",
+                f"alphas must be above 1 (got {alpha:g}): at 1 a test need not end; "
+                "1.2 is a small one",
+            )
+    entries = []
+    for family in families:
+        for rule in _rules(family, outcome, alphas, tilts, effect):
+            design = Design(names, outcome, rule, error=error)
+            if family is Family.PUBLISHED:
+                design = Design(names, outcome, rule, delta=corollary_delta(error, design))
+            entries.append(Contender(design, family, error))
+    known = {entry.design for entry in entries}
+    for rule in rules:
+        design = Design(names, outcome, rule, error=error)
+        if design not in known:
+            entries.append(Contender(design, Family.GIVEN, error))
+    return entries
+
+
+def checked_families(families: Iterable[str]) -> tuple[Family, ...]:
+    """Return the families with these names; InputError for any other name.
+
+    >>> checked_families(["tilt"])
+    (<Family.TILT: 'tilt'>,)
+    """
+    known = {family.value: family for family in Family}
+    asked = [families] if isinstance(families, str) else list(families)
+    for name in asked:
+        if name not in known:
+            raise InputError(
+                "families", f"families must be among {', '.join(known)} (got {name!r})"
+            )
+    return tuple(known[name] for name in asked)
+
+
+def checked_knobs(field: str, values: object) -> tuple[float, ...]:
+    """Return numbers in their order, without repetition.
+
+    >>> checked_knobs("tilts", [3, 1, 3])
+    (1.0, 3.0)
+    """
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InputError(field, f"{field} must be a list of numbers (got {values!r})")
+    return tuple(sorted({checks.number(field, value, "give numbers") for value in values}))
+
+
+def refuse_twice(design: Design, **given: object) -> None:
+    """Raise `InputError` if an argument is given that the design has already."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(
+                name,
+                f"{name} is given twice: the design has {getattr(design, name)!r}; leave {name} "
+                "out, or give the rule or the means without a design",
+            )
+
+
+def stalling(alphas: Sequence[float]) -> list[LeftOut]:
+    """Return the rules that cannot take part, because nothing makes their runs end.
+
+    >>> [entry.label for entry in stalling([1.5, 2])]
+    ['UCB_1.5 mixture stop']
+    """
+    reason = f"can stall below alpha {STALLS_BELOW:g}"
+    return [
+        LeftOut(UCB(alpha, stop="mixture").label, Family.STOP, reason)
+        for alpha in alphas
+        if alpha < STALLS_BELOW
+    ]
+
+
+def _rules(
+    family: Family,
+    outcome: Outcome,
+    alphas: Sequence[float],
+    tilts: Sequence[float],
+    effect: float | None,
+) -> list[Rule]:
+    if family is Family.RADIUS:
+        return [UCB(alpha, radius="mixture") for alpha in alphas]
+    if family is Family.BERNSTEIN:
+        # Only outcomes within limits have such a radius.
+        return [UCB(alpha, radius="bernstein") for alpha in alphas if outcome.limited]
+    if family is Family.STOP:
+        ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
+        return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]
+    if family is Family.TILT:
+        return [Tilt(tilt) for tilt in tilts]
+    if family is Family.EFFECT:
+        return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
+    if family is Family.PEERS:
+        top_two = [TopTwo(leader) for leader in LEADERS]
+        return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive(), DoubleKLUCB()]
+    if family is Family.GIVEN:
+        return []
+    return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]

@@ -1,0 +1,421 @@
+"""The frontier: regret against decision time for every rule, at equal proven error."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence, Sized
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.errors import InputError, NoPredictionError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.gaps import checked_means, rival_gaps
+from bascule.core.inputs import checks
+from bascule.core.inputs.design_parts import checked_sides
+from bascule.core.inputs.files import Row, csv_text, prepare_folder, writable, write_whole
+from bascule.core.inputs.serialization import as_data
+from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.presenter import presenter
+from bascule.core.procedures.decreasing import reflected
+from bascule.core.rules import Rule
+from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
+from bascule.research.comparison.contenders import (
+    ALPHAS,
+    TILTS,
+    USUAL,
+    Contender,
+    Family,
+    LeftOut,
+    checked_families,
+    checked_knobs,
+    contenders,
+    refuse_twice,
+    stalling,
+)
+from bascule.research.comparison.information import information, oracle_of
+from bascule.simulation import Estimate, Simulation, World
+from bascule.simulation.engines.backends.gpu import current_device
+from bascule.simulation.engines.backends.threads import Progress, Stages
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STANDARD = Gaussian(1.0)
+
+AFFORDABLE = 100_000
+"""Units a run may take before its rule is played less often."""
+
+ON_GPU = 40
+"""How many times as many units runs may take on a GPU, which plays about 100 times as fast."""
+
+FEWEST = 50
+"""A rule that takes part is played this often, or as often as was asked for."""
+
+TOO_MANY = 5_000_000
+"""A rule whose runs take more units than this is left out."""
+
+STANDARD_ERRORS = 2.0
+"""A difference counts when it is this many times its standard error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one rule costs, when it decides, and what it had to learn for that.
+
+    `information` is that of the best arm and its nearest rival at the decision, as a multiple of
+    what an oracle needs. `dominated_by` has the labels of the rules that both cost less and decide
+    sooner, efficient ones first.
+    """
+
+    design: Design
+    family: Family
+    label: str
+    calibration: Calibration
+    runs: int
+    regret: Estimate
+    decision_time: Estimate
+    information: Estimate
+    error_rate: float
+    undecided: int
+    dominated_by: tuple[str, ...] = ()
+
+    @property
+    def along_curve(self) -> float | None:
+        """Where the rule lies along the curve of its family; None if it lies beside it."""
+        return self.design.rule.curve_value
+
+    @property
+    def efficient(self) -> bool:
+        """Whether its error is proven and no other rule is known to dominate this one."""
+        return self.family.proven and not self.dominated_by
+
+    def dominates(self, other: Point) -> bool:
+        """Whether this rule both costs less and decides sooner, beyond the uncertainty.
+
+        A rule of which nothing is proven dominates none.
+        """
+        less = _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
+        return self.family.proven and less
+
+    def to_dict(self) -> dict[str, Any]:
+        """The point as plain data."""
+        return {
+            "label": self.label,
+            "family": self.family.value,
+            "rule": self.design.to_dict()["rule"],
+            "delta": self.calibration.delta,
+            "error": self.calibration.error,
+            "guarantee": self.calibration.guarantee,
+            "runs": self.runs,
+            "regret": asdict(self.regret),
+            "decision_time": asdict(self.decision_time),
+            "information": asdict(self.information),
+            "error_rate": self.error_rate,
+            "undecided": self.undecided,
+            "efficient": self.efficient,
+            "dominated_by": list(self.dominated_by),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Frontier:
+    """Rules on the same arms at the same proven error, and which of them dominate which.
+
+    `points` has one for each rule, and `left_out` the rules that were not played with the reason.
+    `oracle` is the information that a test which knows the gap needs. Every rule runs until it
+    decides; `cap_not_applied` is the cap of the design that was given, if it had one. `error`
+    bounds that a worse arm wins; with `sides` 2, `2 * error` was asked for as a two-sided one.
+    """
+
+    means: tuple[float, ...]
+    outcome: Outcome
+    error: float
+    effect: float | None
+    runs: int
+    seed: int
+    oracle: float
+    points: tuple[Point, ...]
+    left_out: tuple[LeftOut, ...]
+    steps: int
+    seconds: float
+    compile_seconds: float
+    cap_not_applied: int | None = None
+    sides: int = 1
+
+    def of(self, family: Family) -> tuple[Point, ...]:
+        """The points of one family, along its knob."""
+        return tuple(point for point in self.points if point.family is family)
+
+    @property
+    def efficient(self) -> tuple[Point, ...]:
+        """The rules that no other one is known to dominate."""
+        return tuple(point for point in self.points if point.efficient)
+
+    @property
+    def beyond_the_paper(self) -> tuple[Point, ...]:
+        """The rules that dominate every rule of the paper as published; efficient ones first."""
+        published = self.of(Family.PUBLISHED)
+        if not published:
+            return ()
+        first, *others = (rule.dominated_by for rule in published)
+        by_label = {point.label: point for point in self.points}
+        return tuple(by_label[each] for each in first if all(each in other for other in others))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain data; `bascule frontier --json` prints it."""
+        return {
+            "means": list(self.means),
+            "outcome": as_data(self.outcome),
+            "error": self.error,
+            "sides": self.sides,
+            "effect": self.effect,
+            "runs": self.runs,
+            "seed": self.seed,
+            "oracle_information": self.oracle,
+            "points": [point.to_dict() for point in self.points],
+            "left_out": [asdict(entry) for entry in self.left_out],
+            "verdict": presenter("frontier_text", __package__).verdict(self),
+            "steps": self.steps,
+            "seconds": self.seconds,
+        }
+
+    def rows(self) -> list[Row]:
+        """One row a rule, as `frontier.csv` and `to_frame` have it."""
+        return [
+            {
+                "rule": point.label,
+                "family": point.family.value,
+                "delta": point.calibration.delta,
+                "runs": point.runs,
+                "regret": point.regret.mean,
+                "regret_se": point.regret.se,
+                "decision_time": point.decision_time.mean,
+                "decision_time_se": point.decision_time.se,
+                "information": point.information.mean,
+                "information_se": point.information.se,
+                "error_rate": point.error_rate,
+                "undecided": point.undecided,
+                "efficient": point.efficient,
+                "dominated_by": "; ".join(point.dominated_by),
+            }
+            for point in self.points
+        ]
+
+    def to_frame(self) -> Any:
+        """One row a rule as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def plot(self) -> Figure:
+        """Regret against decision time, a curve for each family."""
+        figure: Figure = presenter("frontier_figure", __package__).draw_frontier(self)
+        return figure
+
+    def save(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write `frontier.csv`, `.json`, `.png` and `.svg` into a folder."""
+        folder = Path(folder)
+        prepare_folder(folder)
+        data = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        with writable(folder):
+            return (
+                write_whole(folder / "frontier.csv", csv_text(self.rows()).encode()),
+                write_whole(folder / "frontier.json", data.encode()),
+                *presenter("figures").save_figure(self.plot(), folder / "frontier"),
+            )
+
+    def __repr__(self) -> str:
+        return str(presenter("frontier_text", __package__).plain_text(self))
+
+    def _repr_html_(self) -> str:
+        return str(presenter("frontier_text", __package__).frontier_html(self))
+
+
+def frontier(
+    design: Design | Sequence[float] | None = None,
+    means: Sequence[float] | Outcome | None = None,
+    error: float | None = None,
+    effect: float | None = None,
+    alphas: Iterable[float] = ALPHAS,
+    tilts: Iterable[float] = TILTS,
+    runs: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Stages | None = None,
+    *,
+    outcome: Outcome | None = None,
+    rules: Sequence[Rule] = (),
+    families: Iterable[str] = USUAL,
+    sides: int | None = None,
+) -> Frontier:
+    """Simulate every rule along its knob at the same error, and say which dominates which.
+
+    `frontier(design, means)` compares a design with the other rules for its outcomes and error;
+    `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
+    `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
+    adds any rules. Rules that take many units are played less often than `runs`; on a GPU most of
+    them are played `runs` times. `progress` is called with the rule and with how many runs of how
+    many are finished. `families` are all that are proven unless you name some; "peers" are rules of
+    other tools and papers. `error` bounds that a worse arm wins; with `sides=2` that either of two
+    equal arms does.
+
+    >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
+    >>> [point.label for point in result.beyond_the_paper]
+    ['Tilt_3']
+    """
+    cap, goal = None, INCREASE
+    if isinstance(design, Design):
+        refuse_twice(design, outcome=outcome, error=error, sides=sides)
+        if design.metrics:
+            raise InputError(
+                "metrics", "rules are compared on the primary metric alone: leave metrics out"
+            )
+        if design.min_effect is not None:
+            raise InputError(
+                "design",
+                "rules are compared until they find the best arm, not with min_effect: leave it "
+                "out of the design here",
+            )
+        outcome, error, goal = design.outcome, design.calibration.error, design.goal
+        sides = design.sides or 1
+        rules, cap = (*rules, design.rule), design.max_units
+    elif design is not None:
+        # The form without a design: means first, then their outcome model.
+        outcome, means = _second_argument(means, outcome), design
+    outcome = STANDARD if outcome is None else outcome
+    error = DEFAULT_ERROR if error is None else error
+    if not isinstance(design, Design):
+        sides = checked_sides(sides) or 1
+        error = checks.probability("error", error, "0.05 is usual") / sides
+    asked = checked_families(families)
+    alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
+    arms = len(means) if isinstance(means, Sized) else 0
+    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, rules)
+    means = shown = checked_means(means, arms, outcome)
+    if goal == "decrease":
+        # Rules are compared where more is better, on reflected outcomes.
+        means = tuple(reflected(outcome, mean) for mean in means)
+    oracle = oracle_of(means, outcome, error)
+    runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
+    budget = budget_for(runs)
+    sweep, world = Sweep(seed, threads), World(means)
+    efforts = [sweep.effort(entry.design, world) for entry in entries]
+    counts = [budget.runs(effort) for effort in efforts]
+    if not any(counts):
+        raise _nothing_to_play(entries, efforts, means)
+    total, done = sum(counts), 0
+    left_out = stalling(alphas) if Family.STOP in asked else []
+    points = []
+    for entry, count, effort in zip(entries, counts, efforts, strict=True):
+        if not count:
+            left_out.append(_too_long(entry, effort, means))
+            continue
+        report = None if progress is None else _reporting(progress, entry.label, done, total)
+        point = _point(entry, sweep.play(entry.design, world, count, report), oracle)
+        points.append(replace(point, design=replace(point.design, goal=goal)))
+        done += count
+    return Frontier(
+        means=shown,
+        outcome=outcome,
+        error=float(error),
+        effect=None if effect is None else float(effect),
+        runs=runs,
+        seed=seed,
+        oracle=oracle,
+        points=_ranked(points),
+        left_out=tuple(left_out),
+        steps=sweep.steps,
+        seconds=sweep.simulating_seconds,
+        compile_seconds=sweep.compile_seconds,
+        cap_not_applied=cap,
+        sides=sides or 1,
+    )
+
+
+def budget_for(runs: int) -> Budget:
+    """Return how often rules are played where `runs` were asked for.
+
+    >>> [budget_for(1000).runs(units) for units in (50_000.0, 300_000.0, 6_000_000.0)]
+    [1000, 333, 0]
+    """
+    affordable = AFFORDABLE * (ON_GPU if current_device() == "cuda" else 1)
+    return Budget(affordable * runs, min(runs, FEWEST), runs, TOO_MANY)
+
+
+def _second_argument(given: object, outcome: Outcome | None) -> Outcome | None:
+    if given is not None and outcome is not None:
+        raise InputError("outcome", "outcome is given twice: leave out one of them")
+    return outcome if given is None else given  # type: ignore[return-value]
+
+
+def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
+    learnt = Estimate.of(information(played))
+    return Point(
+        design=entry.design,
+        family=entry.family,
+        label=entry.label,
+        calibration=entry.calibration,
+        runs=played.runs,
+        regret=Estimate.of(played.regret),
+        decision_time=Estimate.of(played.decision_time),
+        information=Estimate(learnt.mean / oracle, learnt.se / oracle),
+        error_rate=played.error_rate,
+        undecided=played.undecided,
+    )
+
+
+def _less(one: Estimate, other: Estimate) -> bool:
+    return one.mean + STANDARD_ERRORS * math.hypot(one.se, other.se) < other.mean
+
+
+def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points with those that dominate them.
+
+    Dominance is transitive, so a dominated point always has an efficient one above it. These come
+    first, and among them the ones that are good at both.
+    """
+    above = {one.label: [each for each in points if each.dominates(one)] for one in points}
+
+    def order(point: Point) -> tuple[bool, float]:
+        return bool(above[point.label]), point.regret.mean * point.decision_time.mean
+
+    return tuple(
+        replace(one, dominated_by=tuple(each.label for each in sorted(above[one.label], key=order)))
+        for one in points
+    )
+
+
+def _too_long(entry: Contender, effort: float, means: tuple[float, ...]) -> LeftOut:
+    """A rule of which even a few runs would take too long."""
+    units = _units(entry, effort, means)
+    slow = ", slow to simulate" if effort > units else ""
+    reason = f"about {float(f'{units:.2g}'):,.0f} units a run{slow}"
+    return LeftOut(entry.label, entry.family, reason)
+
+
+def _units(entry: Contender, effort: float, means: tuple[float, ...]) -> float:
+    try:
+        return expected_units(entry.design, means)
+    except NoPredictionError:
+        return effort / unit_weight(entry.design, effort)
+
+
+def _nothing_to_play(
+    entries: Sequence[Contender], efforts: Sequence[float], means: tuple[float, ...]
+) -> InputError:
+    if not entries:
+        return InputError("families", "families leave no rule to compare: name more of them")
+    effort, quickest = min(zip(efforts, entries, strict=True), key=lambda pair: pair[0])
+    return InputError(
+        "means",
+        f"the gap between the best means ({min(rival_gaps(means)):g}) is too small to compare "
+        f"rules: {quickest.label} alone takes {_too_long(quickest, effort, means).reason}; widen "
+        "the gap",
+    )
+
+
+def _reporting(progress: Stages, label: str, before: int, total: int) -> Progress:
+    return lambda finished: progress(f"simulating {label}", before + finished, total)

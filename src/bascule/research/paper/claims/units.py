@@ -1,0 +1,158 @@
+"""What the paper says of the unit setting, as far as runs can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from bascule.core.numerics import turning_point
+from bascule.core.rules import ETC, UCB
+from bascule.research.paper.claims.claim import Claim, Measured, judged
+from bascule.research.paper.compare import (
+    MARGIN,
+    Ordering,
+    beyond_chance,
+    downwards,
+    factor,
+    keeping,
+    ratio,
+    upwards,
+)
+from bascule.research.paper.iid import (
+    ETC_NAME,
+    ETC_PRIME_NAME,
+    UCB_2_NAME,
+    UCB_4_NAME,
+    UCB_15_NAME,
+    UCB_32_NAME,
+)
+from bascule.research.paper.measure import Measurements
+from bascule.research.paper.units import (
+    ENDS,
+    EXPERIMENTS,
+    GAP,
+    GRID,
+    MIDDLE,
+    NEAR_UCB,
+    NOISY_NAME,
+    RULES,
+    SPREAD_NAME,
+    SPREAD_RULE,
+    UNITS,
+    design,
+)
+from bascule.theory import predict
+
+LAST = GRID[-1]
+NEAR_NAME = NEAR_UCB.label
+
+NEGLIGIBLE = 0.1
+"""The part of one change from which on another is no longer negligible beside it."""
+
+LONGEST = 600.0
+"""A log(1/delta) whose delta is still a number."""
+
+
+FAMILY = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
+BETWEEN = (NEAR_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, ETC_PRIME_NAME)
+
+ORDERINGS = (
+    Ordering(
+        "units-as-iid",
+        EXPERIMENTS,
+        "What was seen in the i.i.d. setting is seen with units: from α = 1.5 to 32 each step up "
+        "in α costs regret and saves units, and ETC' costs most.",
+        GRID,
+        regret=upwards(*FAMILY, ETC_PRIME_NAME),
+        decision_time=downwards(*FAMILY),
+    ),
+    Ordering(
+        "units-between-ucb-and-etc-prime",
+        EXPERIMENTS,
+        f"With units UCB_α trades between UCB (here {NEAR_NAME}) and ETC', in regret and in "
+        "decision time.",
+        ENDS,
+        regret=upwards(*BETWEEN),
+        decision_time=downwards(*BETWEEN),
+    ),
+)
+"""The claims that rules are ordered along alpha."""
+
+
+def factor_four(m: Measurements) -> Claim:
+    """The regret of ETC' is four times that of UCB."""
+    statement = f"With units the regret of ETC' is again 4 times that of UCB (here {NEAR_NAME})."
+    words = "units-factor-four", EXPERIMENTS, statement
+    return factor(m, *words, (ETC_PRIME_NAME, NEAR_NAME), 4.0, ENDS)
+
+
+def between_ucb_and_etc_mm(m: Measurements) -> Claim:
+    """UCB-MM_alpha against ETC-MM."""
+    rules = (UCB_15_NAME, UCB_2_NAME)
+    ordering = Ordering(
+        "units-between-ucb-and-etc-mm",
+        UNITS,
+        "UCB-MM_α interpolates between UCB-MM and ETC-MM: for α = 1.5 and 2 it costs less regret "
+        "than ETC-MM and takes more units to decide.",
+        ENDS,
+        regret=[(rule, ETC_NAME) for rule in rules],
+        decision_time=[(ETC_NAME, rule) for rule in rules],
+    )
+    crossing = Measured(
+        f"log(1/δ) from which {UCB_15_NAME} is predicted to cost less regret than ETC-MM",
+        turning_point(_etc_is_cheaper, LAST, LONGEST),
+    )
+    claim = ordering(m)
+    return replace(claim, measured=(*claim.measured, crossing))
+
+
+def _etc_is_cheaper(log_inverse_delta: float) -> bool:
+    etc, ucb = (predict(design(rule, log_inverse_delta), GAP).regret for rule in (ETC(), UCB(1.5)))
+    return etc < ucb
+
+
+def noise_is_negligible(m: Measurements) -> Claim:
+    """Twice the noise changes far less than units twice as different."""
+    noise, spread = (
+        ratio(m, "regret", name, SPREAD_RULE.label, MIDDLE) for name in (NOISY_NAME, SPREAD_NAME)
+    )
+    limit, change = beyond_chance(m.at(NOISY_NAME, MIDDLE).runs), abs(noise.mean - 1.0)
+    usual = f"regret of {SPREAD_RULE.label} at log(1/δ) = {MIDDLE:g}, over the usual"
+    return Claim(
+        "units-noise-is-negligible",
+        UNITS,
+        "How much the regret depends on the spread of the noise is negligible beside how much it "
+        "depends on the spread between units.",
+        (
+            Measured.of(f"{usual}: noise doubled", noise),
+            Measured.of(f"{usual}: spread between units doubled", spread),
+        ),
+        f"doubling the noise changes the regret by at most {NEGLIGIBLE:.0%} of what doubling the "
+        f"spread between units does, {MARGIN:g} standard errors included",
+        judged(
+            change + limit * noise.se <= NEGLIGIBLE * (spread.mean - 1.0),
+            change - limit * noise.se > NEGLIGIBLE * (spread.mean + limit * spread.se - 1.0),
+        ),
+    )
+
+
+def agrees_with_theorems(m: Measurements) -> Claim:
+    """No more runs break a bound than the theorems allow."""
+    return keeping(
+        "units-agree-with-theorems",
+        UNITS,
+        "With units too, decision, decision time and regret are as the theorems promise, but for "
+        "the error δ.",
+        [m.at(rule.label, level) for rule in RULES for level in GRID],
+        GAP,
+    )
+
+
+MEASURED: tuple[Callable[[Measurements], Claim], ...] = (
+    *ORDERINGS,
+    factor_four,
+    between_ucb_and_etc_mm,
+    noise_is_negligible,
+    agrees_with_theorems,
+)
+"""In the order of the page."""

@@ -1,0 +1,133 @@
+"""The mean of means against the total mean: what a wait does to them, and what UCB-MM does.
+
+Where the ages of an arm's units do not depend on their outcomes, the variance of a mean with shares
+`s_u` is `sigma_unit^2 sum s_u^2 + sigma_noise^2 sum s_u^2 / age_u`. With equal shares the first sum
+is one over the number of units. With shares in proportion to age it is one over the number of
+*effective* units, `(sum of ages)^2 / (sum of their squares)`, as if only these had been asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from bascule.core.procedures.recurrent.estimators import Weight
+from bascule.core.rules import UCB
+from bascule.core.rules.ucb import score
+from bascule.core.types import FloatArray
+from bascule.research.paper.units import GRID, MEANS, OUTCOME, design
+from bascule.simulation import Estimate
+
+RULE = UCB(1.5)
+LEVEL = GRID[0]
+
+STAGES = 300
+MARKS = (20, 40, 60, 80, 100, 140, 180, 220, 260, 300)
+"""Stages at which the estimators are compared."""
+
+TOGETHER = 100
+"""Runs that are played side by side; their units then stay in the cache."""
+
+FEW, WAIT = 3, 1000
+"""The units that an arm has from the start, and the stages during which it gets no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How far the two estimators of an arm are off after a stage, one number a run."""
+
+    stage: int
+    arm: int
+    units: FloatArray
+    effective: FloatArray
+    of_means: FloatArray
+    of_total: FloatArray
+
+    @property
+    def squares_ratio(self) -> Estimate:
+        """The mean squared error of the total mean over that of the mean of means."""
+        top, bottom = self.of_total**2, self.of_means**2
+        value = float(top.mean() / bottom.mean())
+        return Estimate(value, Estimate.of(top - value * bottom).se / float(bottom.mean()))
+
+
+def variance(ages: Sequence[float], weight: Weight) -> float:
+    """The variance of a mean of units with these ages, if nothing else told them apart.
+
+    >>> from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
+    >>> variance([4, 4], equal_weight) == variance([4, 4], outcome_weight)
+    True
+    """
+    unit, noise = OUTCOME.sigma_unit, OUTCOME.sigma_noise
+    weights = [weight(age, unit, noise) for age in ages]
+    each = [
+        w * w * (unit * unit + noise * noise / age) for w, age in zip(weights, ages, strict=True)
+    ]
+    return sum(each) / sum(weights) ** 2
+
+
+def ages_after_wait(arrivals: int, wait: int = WAIT) -> list[int]:
+    """The ages in an arm that had `FEW` units, none for `wait` stages, then one a stage.
+
+    >>> ages_after_wait(2, wait=10)
+    [12, 12, 12, 2, 1]
+    """
+    return [wait + arrivals] * FEW + list(range(arrivals, 0, -1))
+
+
+@lru_cache(maxsize=2)
+def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
+    """Both estimators along runs of UCB-MM, which go on after the decision; every outcome is drawn.
+
+    >>> [(each.stage, each.arm) for each in along_runs(2, 0)[:3]]
+    [(20, 0), (20, 1), (40, 0)]
+    """
+    generator = np.random.default_rng(seed)
+    sizes = [min(TOGETHER, runs - first) for first in range(0, runs, TOGETHER)]
+    played = [_played(size, generator) for size in sizes]
+    cells = [(stage, arm) for stage in MARKS for arm in range(len(MEANS))]
+    return tuple(
+        Errors(stage, arm, *np.concatenate([one[place] for one in played], axis=1))
+        for place, (stage, arm) in enumerate(cells)
+    )
+
+
+def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
+    """For each mark and arm: units, effective units and the errors of both estimators, by run."""
+    radii = _radii()
+    totals, effects = np.zeros((STAGES, runs)), np.zeros((STAGES, runs))
+    joined = np.zeros((len(MEANS), STAGES, runs))
+    means = np.zeros((len(MEANS), runs))
+    rows: list[FloatArray] = []
+    for unit in range(STAGES):
+        here = unit + 1
+        counts = joined[:, :unit].sum(axis=1).astype(int)
+        arm = np.argmax(score(means, radii[counts], counts, RULE.alpha), axis=0)  # type: ignore[arg-type]
+        joined[arm, unit, np.arange(runs)] = 1.0
+        effects[unit] = np.take(MEANS, arm) + OUTCOME.sigma_unit * generator.standard_normal(runs)
+        totals[:here] += effects[:here]
+        totals[:here] += OUTCOME.sigma_noise * generator.standard_normal((here, runs))
+        ages = np.arange(here, 0, -1.0)
+        now, given = joined[:, :here], totals[:here]
+        units = now.sum(axis=1)
+        means = np.einsum("aur,ur,u->ar", now, given, 1.0 / ages) / np.maximum(units, 1.0)
+        if here in MARKS:
+            outcomes = np.einsum("aur,u->ar", now, ages)
+            effective = outcomes**2 / np.einsum("aur,u->ar", now, ages**2)
+            pooled = np.einsum("aur,ur->ar", now, given) / outcomes
+            rows += [
+                np.array([units[i], effective[i], means[i] - mean, pooled[i] - mean])
+                for i, mean in enumerate(MEANS)
+            ]
+    return rows
+
+
+def _radii() -> FloatArray:
+    played = design(RULE, LEVEL)
+    radius = RULE.unit_shape(len(MEANS)).radius
+    level = -np.log(played.calibration.delta)
+    unit, noise = OUTCOME.sigma_unit, OUTCOME.sigma_noise
+    return np.array([radius(float(n), float(n), unit, noise, level) for n in range(STAGES + 1)])

@@ -1,0 +1,200 @@
+"""Figure 2: the two kinds of interval of UCB_alpha, before the decision and at it.
+
+The wide intervals `mean +- alpha * radius` say who gets the next unit, which keeps their upper
+ends level; the narrow ones `mean +- radius` decide, as soon as they part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bascule.core.procedures.base import Interval
+from bascule.core.progress import intervals
+from bascule.core.rules import UCB
+from bascule.core.rules.ucb import score
+from bascule.core.statistics import Statistics
+from bascule.presentation.figures import new_figure, pretty
+from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
+from bascule.research.paper.iid import ARMS, MEANS, design
+from bascule.research.paper.measure import Measurements, Row, Sheet
+from bascule.simulation import trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RULE = UCB(2)
+LOG_INVERSE_DELTA = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Where the traced test stands at one time."""
+
+    name: str
+    statistics: Statistics
+    intervals: tuple[Interval, ...]
+
+    @property
+    def indices(self) -> tuple[float, ...]:
+        """The upper ends of the pulling intervals."""
+        return tuple(
+            score(each.mean, each.radius, arm.units, RULE.alpha)
+            for each, arm in zip(self.intervals, self.statistics.arms, strict=True)
+        )
+
+
+def figure2(measurements: Measurements, seed: int) -> Sheet:
+    """The drawing and the table of Figure 2, which needs one traced run and no measurements."""
+    del measurements
+    shown = moments(seed)
+    return Sheet(draw(shown), table(shown))
+
+
+def moments(seed: int) -> tuple[Moment, Moment]:
+    """The first run of a seed, at a third of its decision time and at its decision."""
+    traced = design(RULE, LOG_INVERSE_DELTA)
+    steps = list(trace(traced, MEANS, seed=seed))
+    before, after = steps[len(steps) // 3 - 1].statistics, steps[-1].statistics
+    return (
+        Moment("before", before, intervals(traced, before)),
+        Moment("decision", after, intervals(traced, after)),
+    )
+
+
+def table(shown: tuple[Moment, ...]) -> list[Row]:
+    """One row for each moment and arm."""
+    return [
+        {
+            "moment": moment.name,
+            "units_total": moment.statistics.units,
+            "arm": name,
+            "units": moment.statistics.arms[arm].units,
+            "mean": moment.intervals[arm].mean,
+            "radius": moment.intervals[arm].radius,
+            "alpha": RULE.alpha,
+        }
+        for moment in shown
+        for arm, name in enumerate(ARMS)
+    ]
+
+
+def draw(shown: tuple[Moment, Moment]) -> Figure:
+    """Two panels on one scale."""
+    before, after = shown
+    figure, (left, right) = new_figure(columns=2, width=10.0, height=5.0, share_y=True)
+    left.set_title(f"Before the decision: {before.statistics.units:,} units", loc="left")
+    right.set_title(f"At the decision: {after.statistics.units:,} units", loc="left")
+    left.set_ylabel("outcome")
+    for panel, moment in ((left, before), (right, after)):
+        _arms(panel, moment)
+        _levels(panel, moment)
+        _band(panel, moment)
+    _explain(left, before)
+    _magnify(right, after)
+    set_heading(
+        figure,
+        f"One run of {pretty(RULE.label)} at log(1/δ) = {LOG_INVERSE_DELTA:g}; means "
+        f"{MEANS[0]:g} and {MEANS[1]:g}, σ = 1",
+    )
+    return figure
+
+
+def _arms(axes: Axes, moment: Moment) -> None:
+    for arm, (interval, colour) in enumerate(zip(moment.intervals, COLOURS, strict=True)):
+        reach = RULE.alpha * interval.radius
+        axes.errorbar(
+            arm, interval.mean, yerr=reach, color=colour, linewidth=1.5, capsize=11, capthick=1.5
+        )
+        _decision_interval(axes, arm, interval)
+        axes.plot(arm, interval.mean, marker="o", color="white", markersize=5)
+    axes.set_xticks(range(len(ARMS)))
+    axes.set_xticklabels(
+        f"arm {name}\n{each.units:,} units"
+        for name, each in zip(ARMS, moment.statistics.arms, strict=True)
+    )
+    axes.set_xlim(-0.75, 1.75)
+    axes.grid(False, axis="x")
+
+
+def _decision_interval(axes: Axes, arm: int, interval: Interval) -> None:
+    ends = [interval.low, interval.high]
+    axes.plot([arm, arm], ends, color=COLOURS[arm], linewidth=9, solid_capstyle="butt")
+
+
+def _levels(axes: Axes, moment: Moment) -> None:
+    """A line at each index, which shows how level they are."""
+    for level, colour, dash in zip(moment.indices, COLOURS, ("dashed", "dotted"), strict=True):
+        axes.axhline(level, color=colour, linestyle=dash, linewidth=1.3)
+    apart = abs(moment.indices[0] - moment.indices[1])
+    axes.annotate(
+        f"indices, {apart:.2f} apart",
+        xy=(0.5, max(moment.indices)),
+        xytext=(0, 5),
+        textcoords="offset points",
+        ha="center",
+        fontsize=9.5,
+    )
+
+
+def _ends(moment: Moment) -> tuple[float, float]:
+    """The upper end of the lower decision interval, and the lower end of the upper one."""
+    lower, upper = sorted(moment.intervals, key=lambda each: each.mean)
+    return lower.high, upper.low
+
+
+def _band(axes: Axes, moment: Moment) -> None:
+    """Shade what lies between those ends: an overlap, or the gap that has opened."""
+    low, high = _ends(moment)
+    parted = high > low
+    axes.axhspan(min(low, high), max(low, high), color="#8a8a8a", alpha=0.35, linewidth=0)
+    if parted:
+        axes.axhline((low + high) / 2, color=DARK, linewidth=1.2)
+    distance = abs(high - low)
+    axes.annotate(
+        "decision intervals\n" + ("have parted" if parted else f"overlap by {distance:.2f}"),
+        xy=(0.5, min(low, high)),
+        xytext=(0, -5),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=9.5,
+    )
+
+
+def _magnify(axes: Axes, moment: Moment) -> None:
+    """The gap is as narrow as one unit can make it, so show its surroundings enlarged."""
+    low, high = _ends(moment)
+    gap = high - low
+    inset = axes.inset_axes((0.58, 0.10, 0.39, 0.33))
+    for arm, interval in enumerate(moment.intervals):
+        _decision_interval(inset, arm, interval)
+    inset.axhspan(low, high, color="#8a8a8a", alpha=0.35, linewidth=0)
+    inset.set_ylim(low - 2 * gap, high + 2 * gap)
+    inset.set_xlim(-0.75, 1.75)
+    inset.set_xticks(range(len(ARMS)), ARMS)
+    digits = max(2, 1 - math.floor(math.log10(gap)))
+    inset.set_yticks([low, high], [f"{low:.{digits}f}", f"{high:.{digits}f}"])
+    inset.tick_params(labelsize=9)
+    inset.grid(False)
+    inset.set_title("the gap, enlarged", fontsize=9.5, loc="left")
+
+
+def _explain(axes: Axes, moment: Moment) -> None:
+    """Name the two intervals beside the first arm."""
+    interval = moment.intervals[0]
+    for height, text in (
+        (interval.mean, "decision interval\nmean ± radius"),
+        (interval.mean - 0.75 * RULE.alpha * interval.radius, "pulling interval\nmean ± α radius"),
+    ):
+        axes.annotate(
+            text,
+            xy=(0, height),
+            xytext=(-12, 0),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            fontsize=9.5,
+        )

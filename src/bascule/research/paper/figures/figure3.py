@@ -1,0 +1,180 @@
+"""Figure 3: the unit allocation problem as a triangle, from one run stage by stage.
+
+Each row is a unit, each column a stage. A unit joins an arm and gives an outcome at every stage
+from then on. Beside the triangle: how much each unit counts in the two estimators of the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, outcome_weight
+from bascule.core.rules import UCB
+from bascule.presentation.figures import new_figure, pretty
+from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
+from bascule.research.paper.measure import Measurements, Row, Sheet
+from bascule.research.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
+from bascule.simulation.trace_stages import trace_stages
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+RULE = UCB(1.5)
+STAGES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One unit of the triangle: when it joined which arm, and what it has given since."""
+
+    unit: int
+    arm: int
+    values: tuple[float, ...]
+
+    @property
+    def outcomes(self) -> int:
+        """Outcomes that it has given."""
+        return len(self.values)
+
+    @property
+    def mean(self) -> float:
+        """Its own average."""
+        return sum(self.values) / self.outcomes
+
+
+def figure3(measurements: Measurements, seed: int) -> Sheet:
+    """The drawing and the table of Figure 3, which needs one traced run and no measurements."""
+    del measurements
+    units = lines(seed)
+    return Sheet(draw(units), table(units))
+
+
+def lines(seed: int) -> tuple[Line, ...]:
+    """The units of the first stages of the first run of a seed."""
+    stages = list(islice(trace_stages(design(RULE, MIDDLE), MEANS, seed), STAGES))
+    joined = [arm for stage in stages for arm in stage.joined]
+    return tuple(
+        Line(unit + 1, arm, tuple(stage.values[unit] for stage in stages[unit:]))
+        for unit, arm in enumerate(joined)
+    )
+
+
+def share(units: tuple[Line, ...], line: Line, weight: Weight) -> float:
+    """How much a unit counts in the mean of its arm."""
+
+    def count(one: Line) -> float:
+        return weight(one.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
+
+    return count(line) / sum(count(one) for one in units if one.arm == line.arm)
+
+
+def table(units: tuple[Line, ...]) -> list[Row]:
+    """One row a unit."""
+    return [
+        {
+            "unit": line.unit,
+            "arm": ARMS[line.arm],
+            "joined_at_stage": STAGES - line.outcomes + 1,
+            "outcomes": line.outcomes,
+            "mean": line.mean,
+            "share_in_mean_of_means": share(units, line, equal_weight),
+            "share_in_total_mean": share(units, line, outcome_weight),
+        }
+        for line in units
+    ]
+
+
+def draw(units: tuple[Line, ...]) -> Figure:
+    """The triangle, and beside it what each unit counts."""
+    figure, (left, right) = new_figure(2, width=11.0, height=6.0, share_y=True, parts=(1.9, 1.0))
+    _triangle(left, units)
+    _shares(right, units)
+    set_heading(
+        figure,
+        f"The first {STAGES} stages of a run of {pretty(RULE.label)} on units: one joins an arm at "
+        "each stage, and all that have joined give an outcome",
+    )
+    return figure
+
+
+def _triangle(axes: Axes, units: tuple[Line, ...]) -> None:
+    from matplotlib.patches import Rectangle
+
+    for line in units:
+        first = STAGES - line.outcomes + 1
+        for age in range(line.outcomes):
+            axes.add_patch(
+                Rectangle(
+                    (first + age - 0.44, line.unit - 0.44),
+                    0.88,
+                    0.88,
+                    facecolor=COLOURS[line.arm],
+                    alpha=1.0 if age == 0 else 0.4,
+                    linewidth=0,
+                )
+            )
+        axes.text(
+            first,
+            line.unit,
+            ARMS[line.arm],
+            color="white",
+            fontsize=7.5,
+            fontweight="bold",
+            ha="center",
+            va="center_baseline",
+        )
+    axes.set_title("Who joins which arm, and who gives outcomes when", loc="left")
+    axes.set_xlabel("stage")
+    axes.set_ylabel("unit")
+    ticks = [1, *range(5, STAGES + 1, 5)]
+    axes.set_xticks(ticks)
+    axes.set_yticks(ticks)
+    axes.set_xlim(0.3, STAGES + 0.7)
+    axes.set_ylim(STAGES + 0.7, 0.3)
+    axes.grid(False)
+    axes.text(
+        0.03,
+        0.05,
+        "\n".join(
+            f"arm {name}: {sum(line.arm == arm for line in units)} units, "
+            f"{sum(line.outcomes for line in units if line.arm == arm)} outcomes"
+            for arm, name in enumerate(ARMS)
+        )
+        + "\ndark: the stage at which a unit joins",
+        transform=axes.transAxes,
+        fontsize=10,
+        va="bottom",
+        linespacing=1.5,
+    )
+
+
+def _shares(axes: Axes, units: tuple[Line, ...]) -> None:
+    shares = [
+        tuple(100 * share(units, line, each) for each in (equal_weight, outcome_weight))
+        for line in units
+    ]
+    for line, (equal, pooled) in zip(units, shares, strict=True):
+        axes.plot([equal, pooled], [line.unit] * 2, color=COLOURS[line.arm], linewidth=1.2)
+        axes.plot(equal, line.unit, "|", color=COLOURS[line.arm], markersize=8, markeredgewidth=2)
+        axes.plot(pooled, line.unit, "o", color=COLOURS[line.arm], markersize=4.5)
+    axes.set_title("How much each unit counts in its arm", loc="left")
+    axes.set_xlabel("share of the unit (%)")
+    # Wide enough for the key to stand clear of every late unit.
+    widest = max(1.9 * max(one for one, _ in shares), 1.05 * max(other for _, other in shares))
+    axes.set_xlim(0, widest)
+    axes.locator_params(axis="x", nbins=5, integer=True)
+    axes.grid(False, axis="y")
+    for height, mark, name in ((0.115, "|", "mean of means"), (0.06, "o", "total mean")):
+        axes.plot(
+            0.62,
+            height,
+            mark,
+            color=DARK,
+            markersize=8 if mark == "|" else 4.5,
+            markeredgewidth=2 if mark == "|" else 1,
+            transform=axes.transAxes,
+        )
+        axes.text(0.66, height, name, transform=axes.transAxes, fontsize=10, va="center")

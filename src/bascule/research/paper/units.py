@@ -1,0 +1,65 @@
+"""The world of the paper's unit experiments: units keep giving outcomes, both spreads are 1."""
+
+from __future__ import annotations
+
+from bascule.core.design import Design
+from bascule.core.outcomes import Recurrent
+from bascule.core.rules import UCB, Rule
+from bascule.research.paper import iid
+from bascule.research.paper.iid import ARMS, EXPERIMENTS, FAMILY, GAP, MEANS, RULES
+from bascule.research.paper.measure import Point
+
+__all__ = ["ARMS", "EXPERIMENTS", "FAMILY", "GAP", "MEANS", "RULES"]
+
+OUTCOME = Recurrent(sigma_unit=1.0, sigma_noise=1.0)
+
+GRID = (4.0, 8.0, 12.0, 16.0, 20.0)
+"""log(1/delta) along the x axis of Figure 4."""
+
+ENDS = (GRID[0], GRID[-1])
+MIDDLE = 12.0
+
+NEAR_UCB = UCB(1.1)
+"""Stands for UCB-MM. Its runs are up to a hundred times longer than the others'."""
+NEAR_PART = 20
+
+SPREAD_RULE = UCB(4)
+"""Played with one of the spreads doubled."""
+SPREAD_PART = 4
+MORE_NOISE = Recurrent(sigma_unit=1.0, sigma_noise=2.0)
+MORE_SPREAD = Recurrent(sigma_unit=2.0, sigma_noise=1.0)
+NOISY_NAME = f"{SPREAD_RULE.label} with twice the noise"
+SPREAD_NAME = f"{SPREAD_RULE.label} with units twice as different"
+
+UNITS = "section on units"
+"""The section of the paper that makes the claims which are not in its experiments."""
+
+
+def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -> Design:
+    """The design of one point.
+
+    >>> design(UCB(2), 4).outcome
+    Recurrent(sigma_unit=1.0, sigma_noise=1.0)
+    """
+    return iid.design(rule, log_inverse_delta, outcome)
+
+
+def points() -> tuple[Point, ...]:
+    """Everything that is simulated for the unit setting.
+
+    >>> len(points())
+    34
+    """
+    figure = [Point(design(rule, level), level, MEANS) for rule in RULES for level in GRID]
+    near = [Point(design(NEAR_UCB, level), level, MEANS, NEAR_PART) for level in ENDS]
+    doubled = [
+        Point(
+            design(SPREAD_RULE, MIDDLE, outcome),
+            MIDDLE,
+            MEANS,
+            SPREAD_PART,
+            name.removeprefix(SPREAD_RULE.label),
+        )
+        for outcome, name in ((MORE_NOISE, NOISY_NAME), (MORE_SPREAD, SPREAD_NAME))
+    ]
+    return (*figure, *near, *doubled)

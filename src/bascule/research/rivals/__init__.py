@@ -1,0 +1,28 @@
+"""Rules of other tools and papers, for comparison only: simulated, and outside all guarantees."""
+
+from __future__ import annotations
+
+from bascule.research.rivals.rules import (
+    RIVALS,
+    DoubleKLUCB,
+    MixtureAdaptive,
+    Rival,
+    RivalProcedure,
+    Thompson,
+    TopTwo,
+    TrackAndStop,
+)
+from bascule.research.rivals.runs import play_rival
+from bascule.simulation.engines.choose import ENGINES
+
+__all__ = [
+    "RIVALS",
+    "DoubleKLUCB",
+    "MixtureAdaptive",
+    "Rival",
+    "Thompson",
+    "TopTwo",
+    "TrackAndStop",
+]
+
+ENGINES[RivalProcedure.kind] = play_rival

@@ -1,0 +1,215 @@
+"""The rules of other tools and papers, as far as allocation and stopping describe them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NoReturn
+
+from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.inputs import checks
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
+from bascule.core.rules.base import Knob, Rule, refuse_delta
+from bascule.core.statistics import Statistics
+from bascule.research.rivals import steps
+
+
+@dataclass(frozen=True, slots=True)
+class RivalProcedure(Procedure):
+    """How a rival proceeds; it is played by a compiled loop and by nothing else."""
+
+    step: int = 0
+    setting: float = 0.0
+    sigma: float = 0.0
+    kind: ClassVar[str] = "rival"
+    counts = "units"
+    assigns = "units"
+
+    @property
+    def end_error(self) -> float:
+        """A rival has no intervals of its own here."""
+        self._outside()
+
+    def check_live(self) -> None:
+        """Raise: nobody runs a test with a rule that has no guarantee."""
+        self._outside()
+
+    def empty(self) -> Statistics:
+        """Return the statistics before the first unit."""
+        return Statistics.empty(self.arms)
+
+    def winner(self, statistics: AnyStatistics) -> int:  # noqa: ARG002
+        """Raise: a rival needs more than these statistics hold."""
+        self._outside()
+
+    def ends(self, statistics: AnyStatistics) -> list[Ends]:  # noqa: ARG002
+        """Raise: a rival has no intervals here."""
+        self._outside()
+
+    def _outside(self) -> NoReturn:
+        self._refuse(
+            "is another tool's rule, without a guarantee: it can be simulated, audited and "
+            "compared, not run"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rival(Rule):
+    """A rule of another tool or paper; `source` says whose."""
+
+    step: ClassVar[int]
+    source: ClassVar[str]
+    known_spread: ClassVar[bool] = False
+
+    @property
+    def label(self) -> str:
+        """The name of the rule, with its knob if it has one."""
+        return self.kind if self.knob is None else f"{self.kind}_{self.knob.value:g}"
+
+    @property
+    def words(self) -> str:
+        """The rule in a few words."""
+        return f"{self.kind}, {self.source}"
+
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Accept every outcome that a unit gives once."""
+        if outcome.recurring:
+            raise InputError("outcome", f"{self.label} is compared on outcomes that come once")
+
+    def calibrate(
+        self,
+        outcome: Outcome,  # noqa: ARG002
+        arms: int,  # noqa: ARG002
+        error: float | None,
+        delta: float | None,
+    ) -> Calibration:
+        """State the error as its authors do; nothing of it is proven here."""
+        refuse_delta(error, delta)
+        assert error is not None
+        return Calibration(error, error, "as published")
+
+    def procedure(self, design: Problem) -> RivalProcedure:
+        """Return what the loop has to play."""
+        known = self.known_spread and design.outcome.known_spread
+        knob = self.knob
+        setting = 0.0 if knob is None else knob.value
+        sigma = design.outcome.sigma if known else 0.0
+        return RivalProcedure(design, self.label, self.step, setting, sigma)
+
+
+@dataclass(frozen=True, slots=True)
+class TrackAndStop(Rival):
+    """Track-and-stop as TensorZero has it, with estimated variances.
+
+    Units are shared so that the weakest comparison grows fastest; the test ends when
+    `gap^2 / (2 (s_1^2 / n_1 + s_2^2 / n_2)) > log((1 + log N) / error)` against every rival.
+
+    >>> TrackAndStop().label
+    'track-and-stop'
+    """
+
+    step = steps.TRACK
+    source = "as TensorZero"
+    kind: Literal["track-and-stop"] = field(default="track-and-stop", kw_only=True, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Thompson(Rival):
+    """Thompson sampling, each arm with a least share, until one is best with 1 - error.
+
+    The posterior is normal with estimated variances, as in GrowthBook.
+
+    >>> Thompson(0.05).label
+    'thompson_0.05'
+    """
+
+    floor: float = 0.01
+    step = steps.THOMPSON
+    source = "as GrowthBook"
+    kind: Literal["thompson"] = field(default="thompson", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "floor", checks.probability("floor", self.floor, "0.01 is usual"))
+
+    def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: ARG002
+        """Refuse a least share that does not leave room for all arms."""
+        if self.floor * arms > 1.0:
+            raise InputError("floor", f"floor must be at most {1 / arms:g} with {arms} arms")
+
+    @property
+    def knob(self) -> Knob:
+        """The least share: more of it costs regret and decides sooner."""
+        return Knob("floor", self.floor, 1e-6, regret_grows=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TopTwo(Rival):
+    """Top-two Thompson sampling with the stop of track-and-stop (Qin, Russo 2024).
+
+    The arm that a posterior draw puts first gets the unit with probability `leader`, otherwise the
+    next one that a draw puts first. The spread is known where the outcome model states it.
+
+    >>> TopTwo(0.8).label
+    'top-two_0.8'
+    """
+
+    leader: float = 0.5
+    step = steps.TOP_TWO
+    source = "Qin and Russo"
+    known_spread = True
+    kind: Literal["top-two"] = field(default="top-two", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        leader = checks.probability("leader", self.leader, "0.5 is usual")
+        object.__setattr__(self, "leader", leader)
+
+    @property
+    def knob(self) -> Knob:
+        """The leader's part: more of it saves regret and decides later."""
+        return Knob("leader", self.leader, 0.5, regret_grows=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureAdaptive(Rival):
+    """The mixture adaptive design: Thompson sampling mixed with a fading even split.
+
+    The even part is `N^-0.24` after N units. Outcomes are weighted by the inverse probability of
+    their arm, and an asymptotic confidence sequence of the difference decides (Liang, Bojinov).
+
+    >>> MixtureAdaptive().label
+    'mad'
+    """
+
+    step = steps.MIXTURE
+    source = "Liang and Bojinov"
+    kind: Literal["mad"] = field(default="mad", kw_only=True, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubleKLUCB(Rival):
+    """Double KL-UCB: two upper bounds choose the next arm, at random (Yang, Tan, Jin 2024).
+
+    One has the level `log N` and keeps regret low. The other has the level of the decision; with
+    probability `1 / (1 + log(1 / error))` it chooses a rival of the leader. The test ends when
+    intervals at that level part. This follows the authors' summary, with bounds for normal
+    outcomes.
+
+    >>> DoubleKLUCB().label
+    'double-kl-ucb'
+    """
+
+    step = steps.DOUBLE
+    source = "Yang, Tan and Jin"
+    known_spread = True
+    kind: Literal["double-kl-ucb"] = field(default="double-kl-ucb", kw_only=True, repr=False)
+
+
+RIVALS: dict[str, type[Rival]] = {
+    "track-and-stop": TrackAndStop,
+    "thompson": Thompson,
+    "top-two": TopTwo,
+    "mad": MixtureAdaptive,
+    "double-kl-ucb": DoubleKLUCB,
+}
+"""Every rival by its name."""
