@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.analysis.log.rows import TWO_ARMS, TWO_SEGMENTS
-from bascule.analysis.reduce.moments import POWERS, check_rows, moments_of
+from bascule.analysis.reduce.moments import PLACE, POWERS, check_rows, moments_of
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.source.backend import Row
@@ -113,11 +113,18 @@ class Sums:
         return [int(n) for n in self.units.sum(axis=0)]
 
     def at_end_of(self, day: int) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
-        """Units of each arm by the end of a day, and the means of their outcomes as of then."""
+        """Units of each arm by the end of a day, and the means of their outcomes as of then.
+
+        The mean of a ratio is that of the sums, without adjustment.
+        """
         units, totals = self.units[: day + 1].sum(axis=0), self.totals[: day + 1].sum(axis=0)
+        counts = units
         if self.growth is not None:
             totals = self.growth.totals[: day + 1, : day + 1].sum(axis=(0, 1))
-        means = (float(total / n) if n else None for total, n in zip(totals, units, strict=True))
+        if self.moments is not None:
+            so_far = self.moments[: day + 1].sum(axis=0)
+            totals, counts = so_far[:, PLACE[1, 0, 0]], so_far[:, PLACE[0, 1, 0]]
+        means = (float(total / n) if n else None for total, n in zip(totals, counts, strict=True))
         return tuple(int(n) for n in units), tuple(means)
 
     def first(self, days: int) -> Sums:
