@@ -17,7 +17,7 @@ from bascule.analysis.evidence.fixed import Mean, OneLook, one_look
 from bascule.analysis.evidence.pairs import UNKNOWN, Pair, estimated_pair
 from bascule.analysis.reduce.moments import PLACE, POWERS, Adjustment, Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.procedures.intervals.state import FloatArray
+from bascule.core.types import FloatArray
 
 UNITS, VALUE, PER = PLACE[0, 0, 0], PLACE[1, 0, 0], PLACE[0, 1, 0]
 
